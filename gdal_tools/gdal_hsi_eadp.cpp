@@ -344,8 +344,8 @@ std::vector<double> parse_times(const std::string& text) {
         const auto value =
             tool::parse_number(part.substr(std::min(part.find_first_not_of(' '), part.size())));
         if (!value)
-            throw UsageError("-times: '" + part + "' is no number",
-                             "Give process times as in -times 65,130,195.");
+            throw UsageError("-times: '" + part + "' is not a number",
+                             "Give diffusion times as in -times 65,130,195.");
         times.push_back(*value);
     }
     return times;
@@ -360,13 +360,13 @@ void check_settings(const tool::Call& call, Settings& s) {
     s.components_given = call.given("nc");
     s.eadp.zero_is_invalid = s.no_pca;
     if (s.components < 1)
-        throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
+        throw UsageError("-nc: " + std::to_string(s.components) + " is not a number of components",
                          "Use a number from 1 to the number of bands.");
     if (call.given("times")) {
         s.eadp.times = parse_times(s.times);
     } else {
         if (!(s.step > 0))
-            throw UsageError("-ts: " + number_text(s.step) + " is no diffusion time",
+            throw UsageError("-ts: " + number_text(s.step) + " is not a diffusion time",
                              "Use a positive number.");
         s.eadp.times.clear();
         for (int c = 1; c <= s.copies; ++c)

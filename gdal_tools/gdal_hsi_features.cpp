@@ -181,7 +181,7 @@ std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
     const bool apply = !source->facts().bands.values.one_factor();
     run.report()["scale_applied"] = apply;
     if (!apply) return source;
-    run.note("Values: the bands have scales of their own, or offsets, which are applied first");
+    run.note("Values: the bands have different scales, or offsets, which are applied first");
     return source->scaled();
 }
 

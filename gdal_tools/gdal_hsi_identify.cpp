@@ -366,7 +366,7 @@ void check_virtual(const tool::Run& run, const Settings& s) {
     for (const auto& [role, path] : further_outputs(s))
         if (!path.empty())
             throw UsageError(tool::cannot_be_used_with(role, kind),
-                             "Write it in a run of its own, with a map that holds pixels.");
+                             "Write it in a separate run, with a map that holds pixels.");
     const size_t groups = s.choice.groups.empty() ? s.file.groups.size() : s.choice.groups.size();
     if (groups > 1 && options.document)
         throw UsageError("a step passes the map of one group on, and there are " + std::to_string(groups),

@@ -67,7 +67,7 @@ struct Settings {
                          "Choose " + joined(alike, " or ") + ".");
     const std::string near =
         alike.empty() ? did_you_mean(word, names) : "Did you mean " + joined(alike, " or ") + "?";
-    throw UsageError("-name: there is no index '" + word + "'",
+    throw UsageError("-name: unknown index '" + word + "'",
                      (near.empty() ? "" : near + " ") + "gdal_hsi_index -list lists all.");
 }
 

@@ -459,7 +459,7 @@ void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Se
         run.warn(
             "no pixel is valid in " +
             (source->bands().size() == 1 ? "the band" : "all " + counted(source->bands().size(), "band")) +
-            " (a value is nodata, masked or NaN, or all are zero): the figures of each band are those of "
+            " (a value is nodata, masked or NaN, or all are zero): each band is described by "
             "its own values");
         if (s.extremes) counts = count(run, source, s, 0, true);
     }

@@ -355,7 +355,7 @@ void refuse_other_options(const Settings& s, const Model& model, const std::stri
         copy(method, s.method);
         if (!(method == model.method))
             throw Error("-" + std::string(name) + ": '" + path + "' was made with another value",
-                        "Leave the option out, or fit all scenes anew.");
+                        "Leave the option out, or fit all scenes again.");
     }
 }
 

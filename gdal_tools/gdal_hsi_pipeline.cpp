@@ -88,7 +88,7 @@ std::vector<Words> steps_of(const Words& words) {
         else
             steps.back().push_back(word);
     }
-    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed", "']' is a word of its own, too.");
+    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed", "']' is a separate word, too.");
     for (const Words& step : steps)
         if (step.empty())
             throw UsageError("a step of the pipeline is empty",
@@ -117,7 +117,7 @@ const tool::Definition* definition_of(const std::string& name) {
         if (name == one->name || name == dashed) return one;
         names.push_back(one->name);
     }
-    throw UsageError("there is no step '" + name + "'",
+    throw UsageError("unknown step '" + name + "'",
                      did_you_mean(name, names) + " Steps are read, write, tee, and the tools' names.");
 }
 
@@ -323,11 +323,11 @@ void Reading::check_places(const Step& step) {
             const bool raster =
                 argument.content == tool::Content::raster || argument.content == tool::Content::labels;
             if (!reads || !raster)
-                throw UsageError("brackets stand in the place of " + argument.spelling() +
-                                     ", which is no raster that the step reads",
+                throw UsageError("brackets replace " + argument.spelling() +
+                                     ", which is not a raster that the step reads",
                                  "A pipeline in brackets makes a raster: [ read other.img ! spp ].");
         }
-        if (!found) throw UsageError("brackets stand where no file is named");
+        if (!found) throw UsageError("brackets are not in the place of a file");
     }
 }
 
@@ -339,9 +339,9 @@ Step Reading::step(const Words& words, const std::string& number) {
     if (name == "tee") {
         step.beside = true;
         if (step.words.empty())
-            throw UsageError(step.title + " says nothing", "Behind tee stands a step, or [ steps ].");
+            throw UsageError(step.title + " says nothing", "After tee comes a step, or [ steps ].");
         if (step.words.front() == "[") {
-            if (step.words.back() != "]") throw UsageError(step.title + ": a word stands behind ']'");
+            if (step.words.back() != "]") throw UsageError(step.title + ": a word follows ']'");
             step.branch = steps(steps_of({step.words.begin() + 1, step.words.end() - 1}), number + ".");
             return step;
         }
@@ -383,7 +383,8 @@ void check_order(const Steps& steps, bool inner) {
         if (step.beside && step.is(read_step))
             throw UsageError(step.title + ": a tee reads what comes to it");
         if (!step.beside && step.is(write_step) && !last)
-            throw UsageError(step.title + ": write is the last step", "tee write FILE writes on the way.");
+            throw UsageError(step.title + ": write is the last step",
+                             "Use tee write FILE to write an intermediate result.");
         if (!step.beside && last && (step.makes_scene() || step.is(read_step)))
             throw UsageError(step.title + ": its result goes nowhere", "End with ! write FILE.");
         if (!step.beside && step.call && !step.makes_scene() && !step.is(read_step) && !last)
@@ -566,7 +567,7 @@ class Pipeline {
         share_file(to.path);
         m_run.note(step.title +
                    (step.call->declaration().computes() ? ": its result"
-                                                        : ": its result hangs on the whole scene, and") +
+                                                        : ": its result depends on the whole scene, and") +
                    " is kept in a temporary file");
         return result;
     }
@@ -645,7 +646,7 @@ void check_files(const Steps& steps) {
                     throw UsageError(step.title + (writes ? " and " : " reads '" + path + "', which ") +
                                          other.step->title +
                                          (writes ? " write the same file, '" + path + "'" : " writes"),
-                                     writes ? "Give every output a file of its own."
+                                     writes ? "Give every output a different file."
                                             : "All outputs appear when the pipeline has ended: make it two.");
             if (writes) written.push_back({path, &step});
         }
@@ -670,7 +671,7 @@ void check_inputs(const Steps& steps) {
                                                 [&](const Nested& one) { return one.path == path; });
                 if (nested || !is_plain_path(path) || raster::is_pipe_or_device(path)) continue;
                 if (!raster::is_there(path))
-                    throw Error(step.title + ": cannot read '" + path + "': there is no such file",
+                    throw Error(step.title + ": cannot read '" + path + "': the file does not exist",
                                 "Inputs of all steps must be there before the pipeline begins.");
                 if (!scene && argument.content != tool::Content::raster) continue;
                 try {

@@ -81,16 +81,17 @@ std::vector<double> threshold_list(const std::string& text, Attribute attribute,
     for (const auto& part : parts_of(text)) {
         const auto value = tool::parse_number(part);
         if (!value)
-            throw UsageError("-thresholds: '" + part + "' is no number",
+            throw UsageError("-thresholds: '" + part + "' is not a number",
                              "Give them as in -thresholds 10,25,50.");
         const bool counted = profile::of_extinction(kind), whole = std::floor(*value) == *value;
         if (counted && !(*value >= 1 && whole && std::isfinite(*value)))
-            throw UsageError("-thresholds: " + part + " is no number of extrema",
+            throw UsageError("-thresholds: " + part + " is not a number of extrema",
                              "Use a whole number from 1 on.");
         if (attribute == Attribute::radius && !(*value >= 1 && whole && *value <= 32767))
-            throw UsageError("-thresholds: " + part + " is no radius", "Use a whole number from 1 to 32767.");
+            throw UsageError("-thresholds: " + part + " is not a radius",
+                             "Use a whole number from 1 to 32767.");
         if (!(*value >= 0) || !std::isfinite(*value))
-            throw UsageError("-thresholds: " + part + " is no threshold", "Use a number from 0 on.");
+            throw UsageError("-thresholds: " + part + " is not a threshold", "Use a number from 0 on.");
         if (std::find(values.begin(), values.end(), *value) != values.end())
             throw UsageError("-thresholds: " + part + " appears twice in the list", "Leave one of them out.");
         values.push_back(*value);
@@ -453,7 +454,7 @@ void declare(tool::Builder& args) {
         tool::check_mask_use(call.options().mask, !s.no_pca, "-no-pca");
         s.components_given = call.given("nc");
         if (s.components < 1)
-            throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
+            throw UsageError("-nc: " + std::to_string(s.components) + " is not a number of components",
                              "Use a number from 1 to the number of bands.");
         resolve_attributes(s);
     });

@@ -162,7 +162,7 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
     }
     if (targets.empty())
         throw Error("no target of " + s.targets + " has a spectrum of its name in " + s.library,
-                    "Name classes and spectra alike, whatever the case.");
+                    "Name classes and spectra alike, in any case.");
     if (targets.size() == 1 && !s.through_origin)
         throw Error("a line needs two targets, and there is one: " + targets.front().name,
                     "Give more targets, or -through-origin.");
@@ -233,7 +233,7 @@ Lines lines_by_targets(tool::Run& run, const Settings& s, tool::Scene& scene) {
         }
     }
     if (lines.of_band.empty())
-        throw Error("no band tells the targets apart", "See that -targets lie where the materials are.");
+        throw Error("no band distinguishes the targets", "See that -targets lie where the materials are.");
     if (negative > 0)
         run.warn(counted(negative, "band") + worded(negative, " has", " have") +
                  " a negative gain: brighter targets have less reflectance there");

@@ -131,7 +131,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
     run.report()["pixels_off_one"] = facts.off;
     if (facts.off > 0)
         run.warn("in " + std::to_string(facts.off) + " of " + counted(facts.valid, "pixel") + " " +
-                 (source.shape().bands == 1 ? "the probability lies outside of 0..1, and was cut"
+                 (source.shape().bands == 1 ? "the probability is outside of 0..1, and was cut"
                                             : "the sum of the probabilities is off 1 by more than 0.001, and "
                                               "they were divided by it"));
     tool::report_invalid(run, facts.valid, facts.invalid, "and left without a class");

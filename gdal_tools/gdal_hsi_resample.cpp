@@ -63,12 +63,12 @@ Target target_of(tool::Run& run, const Settings& s) {
         target.bands = {list.wavelengths_nm, list.fwhm_nm};
     }
     if (target.bands.centres.empty())
-        throw Error(target.name + " has no wavelengths", "Give a scene or a table that tells them.");
+        throw Error(target.name + " has no wavelengths", "Give a scene or a table that states them.");
     return target;
 }
 
 [[noreturn]] void refuse_without_wavelengths(const std::string& source) {
-    throw Error(source + " has no wavelengths, and nothing tells where its bands lie beside others",
+    throw Error(source + " has no wavelengths, so its bands cannot be matched with others",
                 tools::advice_on_wavelengths());
 }
 
@@ -126,7 +126,7 @@ std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
     const bool apply = !same(values.scale) || !same(values.offset);
     run.report()["scale_applied"] = apply;
     if (!apply) return source;
-    run.note("Values: the bands have scales or offsets of their own, which are applied first");
+    run.note("Values: the bands have different scales or offsets, which are applied first");
     return source->scaled();
 }
 

@@ -152,7 +152,7 @@ void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
                  strangers + ". Its labels are one patch, or one pixel" + advice);
     if (!unknown.empty())
         run.warn("no training pixel and no test pixel is left of class " + unknown +
-                 ": nothing there says how well it is told from others" + advice);
+                 ": the accuracy of this class cannot be assessed" + advice);
     if (!single.empty())
         run.warn("1 training pixel alone of class " + single +
                  ": gdal_hsi_svm_train needs 2 of each class to find C and gamma" + advice);
@@ -407,10 +407,10 @@ void declare(tool::Builder& args) {
             if (std::count_if(texts->begin(), texts->end(), of_all) > 1)
                 throw UsageError(std::string(texts == &s.counts ? "-n" : "-fraction") +
                                      " is given twice for every class",
-                                 "Give it once, and beside it as often as you like for some: 15:1,7,9.");
+                                 "Give it once for all, and any number of times for some: 15:1,7,9.");
         if (std::any_of(s.counts.begin(), s.counts.end(), of_all) &&
             std::any_of(s.fractions.begin(), s.fractions.end(), of_all))
-            throw UsageError("-n and -fraction both tell how many pixels of every class are for training",
+            throw UsageError("-n and -fraction both set the training pixels of every class",
                              "Leave one of them out, or name its classes: 15:1,7,9.");
         if (call.given("patches") && !(s.sample.min_distance > 0))
             throw UsageError(tool::option_requires("-patches", "-min-distance"));

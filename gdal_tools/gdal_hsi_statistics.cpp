@@ -420,7 +420,7 @@ void run_statistics(tool::Run& run, Settings s) {
         (holds_statistics(name) ? merged : names).push_back(name);
     if (run.options().source.follow && names.size() != 1)
         throw UsageError("-follow is for one scene, and there are " + std::to_string(names.size()),
-                         "Follow each with a run of its own, and merge their files.");
+                         "Follow each in a separate run, and merge their files.");
     const raster::TextOutput output{"-o", s.out, s.overwrite || s.append, run.files()};
     raster::check_text_output(output);
     Files files(run, s, merged);
@@ -429,7 +429,7 @@ void run_statistics(tool::Run& run, Settings s) {
                          "Files of statistics are taken as they are: leave it out.");
     const auto known = check_scenes(run, names, files);
     if (names.empty() && !files.any())
-        throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");
+        throw UsageError("no scene and no file of statistics is given", "Name one scene at least.");
     for (size_t i = 0; i < files.removed.size() && !files.any(); ++i) {
         Statistics like(static_cast<int>(known.first.bands.size()));
         like.bands = known.first;
@@ -506,7 +506,7 @@ void declare(tool::Builder& args) {
             if (call.given(name)) s.of_scenes.emplace_back(name);
         if (s.out.empty()) throw UsageError("-o is missing", "Name the file that is to be made: -o FILE.");
         if (s.scenes.empty() && s.merged.empty() && !s.append)
-            throw UsageError("there is no scene and no file of statistics", "Name one scene at least.");
+            throw UsageError("no scene and no file of statistics is given", "Name one scene at least.");
         if (s.append && options.if_needed)
             throw UsageError(
                 tool::cannot_be_used_with("-append", "-if-needed: it makes another file each time"),

@@ -305,7 +305,7 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     if (s.uncertainty.empty()) return nullptr;
     if (scene.facts().scaled)
         throw Error("-uncertainty " + s.uncertainty +
-                        ": the bands of src have scales of their own, which "
+                        ": the bands of src have different scales, which "
                         "deviations do not follow",
                     "Give -any-scale and a library in the numbers of src.");
     raster::OpenOptions options;
@@ -354,7 +354,7 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
         }
         if (!unknown.empty())
             run.warn("library " + s.library + ": its field class is empty for '" + unknown +
-                     "' and may be for others: their names tell their classes");
+                     "' and may be for others: their classes are taken from their names");
         return classes;
     }
     const auto table = raster::read_spectrum_table(s.classes, {"name", "class"});
@@ -418,10 +418,9 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     }
     const auto operation = computing->make_draws(spectra, classes, options);
     if (!options.noise && options.draws > 1 && classes.names.size() == spectra.names.size())
-        run.warn(
-            "every spectrum is a class of its own, and there is no -uncertainty: all draws are alike, and "
-            "tell nothing of how sure fractions are. Give several spectra of each class (-classes), or "
-            "-uncertainty");
+        run.warn("every class has one spectrum, and -uncertainty is not given: all draws are equal, and do "
+                 "not show the uncertainty of fractions. Give several spectra of each class (-classes), or "
+                 "-uncertainty");
     if (operation->skipped() > 0)
         run.warn(counted(operation->skipped(), "draw is", "draws are") + " left out of " +
                  std::to_string(options.draws) + ": their spectra are mixtures of one another");
@@ -458,8 +457,9 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
             tool::cannot_be_used_with("-draws", "-follow: random numbers are those of a pixel's place"),
             "Leave one of them out.");
     if (s.unmix.method == unmix::Method::ucls)
-        throw UsageError(tool::cannot_be_used_with("-draws", "-method ucls: its abundances are no fractions"),
-                         "Use nnls, scls or fcls.");
+        throw UsageError(
+            tool::cannot_be_used_with("-draws", "-method ucls: its abundances are not fractions"),
+            "Use nnls, scls or fcls.");
     if (!s.deviation.empty() && s.draw.draws < 2)
         throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
     if (raster::is_virtual(common.destination))

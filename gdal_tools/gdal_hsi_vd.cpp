@@ -175,10 +175,10 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::Call& call) {
         if (s.method == "hysime" && call.given("pf"))
             throw UsageError(
-                tool::cannot_be_used_with("-pf", "-method hysime: there is no test with false alarms"),
+                tool::cannot_be_used_with("-pf", "-method hysime: it makes no test with false alarms"),
                 "Leave it out, or use -method hfc or nwhfc.");
         if (!(s.false_alarm > 0 && s.false_alarm < 1))
-            throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is no false-alarm probability",
+            throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is not a false-alarm probability",
                              "Use a number between 0 and 1, for example 1e-3.");
     });
     args.body([&s](tool::Run& run) { run_vd(run, s); });

@@ -95,7 +95,7 @@ std::string read_whole(const std::string& path, uint64_t limit, FileHolds holds,
     std::vector<char> block(size_t{1} << 16);
     while (const size_t n = read(block.data(), block.size())) {
         if (holds == FileHolds::text && std::memchr(block.data(), 0, n) != nullptr)
-            throw Error("'" + path + "' is no text: it holds zero bytes",
+            throw Error("'" + path + "' is not a text: it holds zero bytes",
                         "Look whether this is the file that was meant.");
         if (text.size() + n > limit) refuse_size(path, "more than " + format_byte_size(limit), limit);
         text.append(block.data(), n);

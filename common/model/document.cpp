@@ -139,7 +139,7 @@ Reader::Reader(std::string name, std::string kind, std::string maker)
     : m_name(std::move(name)), m_kind(std::move(kind)), m_maker(std::move(maker)) {}
 
 void Reader::fail(const std::string& what) const {
-    throw Error("'" + m_name + "' is no usable " + m_kind + " model: " + what,
+    throw Error("'" + m_name + "' is not a usable " + m_kind + " model: " + what,
                 "Models are made by " + m_maker + "; this file may be damaged.");
 }
 
@@ -160,7 +160,7 @@ void Reader::check_sum(const Json& root) const {
     if (const auto sum = root.find(checksum_member); sum != root.end()) {
         if (*sum != checksum_of(root))
             throw Error("'" + m_name + "' is damaged: its checksum does not match",
-                        "Take it from a backup, or make it anew with " + m_maker +
+                        "Take it from a backup, or make it again with " + m_maker +
                             ". If it was edited on purpose, remove its member 'checksum'.");
         return;
     }
@@ -179,12 +179,12 @@ const Json& Reader::member(const Json& object, const char* key) const {
 
 const Json& Reader::list(const Json& object, const char* key) const {
     const Json& v = member(object, key);
-    if (!v.is_array()) fail(std::string("'") + key + "' is no list");
+    if (!v.is_array()) fail(std::string("'") + key + "' is not a list");
     return v;
 }
 
 double Reader::number(const Json& v, const char* what) const {
-    if (!v.is_number()) fail(std::string("'") + what + "' holds something that is no number");
+    if (!v.is_number()) fail(std::string("'") + what + "' holds something that is not a number");
     const double x = v.get<double>();
     if (!std::isfinite(x)) fail(std::string("'") + what + "' is not finite");
     return x;
@@ -207,12 +207,12 @@ int64_t Reader::whole(const Json& v, const char* what, int64_t least, int64_t mo
 std::string Reader::text(const Json& object, const char* key) const {
     if (!object.is_object() || !object.contains(key)) return {};
     const Json& v = object[key];
-    if (!v.is_string()) fail(std::string("'") + key + "' is no text");
+    if (!v.is_string()) fail(std::string("'") + key + "' is not a text");
     return v.get<std::string>();
 }
 
 void Reader::expect(const Json& v, const char* what, size_t count) const {
-    if (!v.is_array()) fail(std::string("'") + what + "' is no list");
+    if (!v.is_array()) fail(std::string("'") + what + "' is not a list");
     if (v.size() != count)
         fail(std::string("'") + what + "' has " + counted(v.size(), "entry", "entries") + " instead of " +
              std::to_string(count));
@@ -259,7 +259,7 @@ ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
     if (features.contains("names")) {
         expect(features["names"], "names", n);
         for (const auto& name : features["names"]) {
-            if (!name.is_string()) fail("'names' holds something that is no text");
+            if (!name.is_string()) fail("'names' holds something that is not a text");
             m.band_names.push_back(name.get<std::string>());
         }
     }
@@ -272,7 +272,7 @@ ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
                                                    : number(w, "wavelengths_nm"));
             if (m.wavelengths_nm.back() < 0 || m.wavelengths_nm.back() > 1e9)
                 fail("'wavelengths_nm' holds " + number_text(m.wavelengths_nm.back()) +
-                     ", which is no wavelength");
+                     ", which is not a wavelength");
         }
     }
     values(features, m);
@@ -283,7 +283,7 @@ void Reader::values(const Json& features, ModelBands& m) const {
     const size_t n = m.bands.size();
     if (features.contains("values")) {
         const Json& v = features["values"];
-        if (!v.is_object()) fail("'values' is no object");
+        if (!v.is_object()) fail("'values' is not an object");
         const auto one_or_all = [&](const char* key) {
             const Json& x = member(v, key);
             return x.is_array() ? numbers(x, key, n) : std::vector<double>(n, number(x, key));

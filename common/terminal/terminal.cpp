@@ -205,10 +205,9 @@ void refuse_lost_outputs(const tool::Call& call) {
             argument.name == "report") // which is execute()'s own
             for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
-                    throw UsageError(
-                        argument.spelling() + " '" + path +
-                            "' lies in the memory of this process, and would be gone when it ends",
-                        "Give the name of a file.");
+                    throw UsageError(argument.spelling() + " '" + path +
+                                         "' is in the memory of this process, and would be lost when it ends",
+                                     "Give the name of a file.");
 }
 
 } // namespace

@@ -60,7 +60,7 @@ bool Call::given(const std::string& name) const {
 
 void Call::give(const std::string& name, const std::vector<std::string>& words) {
     const Argument* argument = find(name);
-    if (argument == nullptr) throw UsageError("there is no argument '" + name + "'");
+    if (argument == nullptr) throw UsageError("unknown argument '" + name + "'");
     if (argument->lists && words.size() == 1 && words.front().rfind('@', 0) == 0) {
         auto all = words;
         all.resize(static_cast<size_t>(argument->values));

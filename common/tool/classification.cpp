@@ -59,7 +59,7 @@ void refuse_label_pixels(const Call& call, const std::string& why, const std::st
 }
 
 void refuse_label_options(const Call& call, const std::string& advice) {
-    const char* const why = "tells how labels are read, and there are none";
+    const char* const why = "applies to labels, and none are given";
     refuse_label_pixels(call, why, advice);
     for (const char* name : {"field", "name-field", "zero", "leave-out"})
         if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why, advice);

@@ -248,7 +248,7 @@ void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& fi
     try {
         record.write(files);
     } catch (const std::exception& error) {
-        run.warn("-if-needed: " + std::string(error.what()) + ": the next run makes the outputs anew");
+        run.warn("-if-needed: " + std::string(error.what()) + ": the next run makes the outputs again");
     }
 }
 

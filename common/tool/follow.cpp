@@ -112,7 +112,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     run.report()["followed"] = {{"lines", done}};
     if (const auto all = growth.promised(); all && done < *all)
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
-                 counted(*all, "line") + " that its header tells of");
+                 counted(*all, "line") + " that its header states");
     if (growth.ends_with_zeros(done))
         run.warn(
             "'" + source.path() +
@@ -121,7 +121,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     if (const std::string lost = growth.header_fault(); !lost.empty())
         run.warn(lost + "; they were taken as it had told before");
     if (const auto late = growth.late_fields(); !late.empty())
-        run.warn("the header of '" + source.path() + "' did not tell " + joined(late, ", ") +
+        run.warn("the header of '" + source.path() + "' did not state " + joined(late, ", ") +
                  " when the run began, and its results do not: run it again without -follow for them");
     auto whole = source.grown_to(done);
     RunAccess::state(run).source_has_grown(whole);

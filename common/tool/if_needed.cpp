@@ -115,7 +115,7 @@ MadeRecord::MadeRecord(const Call& call) {
     m_path = call.first_output();
     if (m_path.empty()) throw UsageError(option_requires("-if-needed", "an output"), "Leave it out.");
     if (!is_local(m_path) || m_path.compare(0, 5, "/dev/") == 0)
-        throw UsageError("-if-needed: " + m_path + " is no file that is there later", "Leave it out.");
+        throw UsageError("-if-needed: " + m_path + " is not a file that stays", "Leave it out.");
     m_path += ".made";
     m_report = options.report;
     m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
@@ -185,7 +185,7 @@ void MadeRecord::read() {
     const bool ours = text.find_first_not_of('\0') == std::string::npos ||
                       text.compare(0, mark.size(), mark, 0, text.size()) == 0;
     if (!ours)
-        throw Error("'" + m_path + "' is there and is no record of -if-needed",
+        throw Error("'" + m_path + "' exists and is not a record of -if-needed",
                     "Delete it, or name another output.");
 }
 

@@ -93,7 +93,7 @@ std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, 
     auto mask = marked_pixels(run, role, path, scene, how);
     if (mask->count() == 0)
         throw Error(role + " " + path + ": no pixel of the scene is in it",
-                    "Give a mask that lies on the scene and is not 0 where pixels count.");
+                    "Give a mask that overlaps the scene and is not 0 where pixels count.");
     return mask;
 }
 

@@ -77,7 +77,7 @@ void note_order(Run& run, const raster::RasterSource& source, const model::Model
     for (size_t b = 0; b < matched.size(); ++b)
         if (scene.numbers[static_cast<size_t>(matched[b])] != model.bands[b])
             return run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers "
-                            "tell which are the model's");
+                            "identify the model's");
 }
 
 } // namespace

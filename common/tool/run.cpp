@@ -358,14 +358,14 @@ bool Run::Impl::report_is_other_file() const {
 
 Error Run::Impl::no_report() const {
     return Error("'" + options.report +
-                     "' (-report) is there and is no report of these tools, or a damaged one",
+                     "' (-report) exists and is not a report of these tools, or is damaged",
                  "Name another file, or move this one away.");
 }
 
 void Run::Impl::check_report() {
     struct stat facts {};
     if (options.report_append && stat(options.report.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-        throw UsageError("-report-append: " + options.report + " is no file that holds records",
+        throw UsageError("-report-append: " + options.report + " is not a file that can hold records",
                          "Name a file, or leave out -report-append.");
     if (!options.report.empty()) raster::check_text_output(report_output());
     if (!overwrite && report_is_other_file()) throw no_report();
@@ -595,7 +595,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
                               beside)) {
         if (computed)
-            note(source->path() + " is computed anew in every pass: " +
+            note(source->path() + " is computed again in every pass: " +
                  format_byte_size(source->shape().float_bytes()) + " are more than -memory lets a run keep");
         return source;
     }

@@ -18,7 +18,7 @@ namespace hsi::tool {
 void check_spectrum(const raster::RasterSource& source, const std::string& what) {
     if (source.shape().bands >= 2) return;
     throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
-                         " is no spectrum: " + what + " needs at least 2 bands",
+                         " is not a spectrum: " + what + " needs at least 2 bands",
                      "Give more bands with -b, or keep bad ones with -bbl ignore.");
 }
 

@@ -162,7 +162,7 @@ std::vector<raster::BandChoice> parse_ranges(const std::vector<std::string>& tex
         ranges.push_back(parse_wavelengths(option, item));
         ranges.back().option = option;
         if (ranges.back().nearest)
-            throw UsageError(option + " " + item + " is no range",
+            throw UsageError(option + " " + item + " is not a range",
                              "Give two wavelengths: " + option + " 1340-1460nm.");
     }
     return ranges;

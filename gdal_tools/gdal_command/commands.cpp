@@ -559,7 +559,7 @@ class Command final : public GDALAlgorithm {
         try {
             // A .gdalg.json file is opened like any raster: that may write nothing.
             if (m_executionForStreamOutput)
-                throw UsageError("this command writes files, so it cannot stand in a .gdalg.json file");
+                throw UsageError("this command writes files, so it cannot be used in a .gdalg.json file");
             // The command in the record can be repeated with the executable, for any caller.
             const std::string command =
                 terminal::quote_command(m_call.definition().executable(), give_values());

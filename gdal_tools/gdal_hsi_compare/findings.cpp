@@ -39,7 +39,7 @@ void check_bands(const std::vector<Metric>& metrics, int bands) {
     for (Metric m : metrics)
         if (m == Metric::nrmse || m == Metric::sad)
             throw UsageError(std::string("-metric ") + compare::metric_name(m) +
-                                 ": one band is no spectrum, at least 2 are needed",
+                                 ": one band is not a spectrum, at least 2 are needed",
                              "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
 }
 

@@ -209,7 +209,7 @@ MosaicGrid grid_of_all(const std::vector<std::shared_ptr<raster::RasterSource>>&
         }
         for (size_t k = 0; k < 2; ++k)
             if (!(std::max(std::fabs(low[k]), std::fabs(high[k])) < 0x1p30))
-                throw Error("-mosaic: " + scene->path() + " lies more than 2^30 pixels from " +
+                throw Error("-mosaic: " + scene->path() + " is more than 2^30 pixels from " +
                                 scenes.front()->path(),
                             "Do their geotransforms have the same unit?");
         const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + 1e-6)); };

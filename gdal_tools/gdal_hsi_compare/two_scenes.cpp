@@ -201,7 +201,7 @@ void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     if (alone.empty() && others.empty() && in_order) return;
     if (picks.empty())
         throw Error("no band of " + a.file->path() +
-                        (by == "number" ? " has the number" : " lies at the wavelength") + " of one of " +
+                        (by == "number" ? " has the number" : " has the wavelength") + " of one of " +
                         b.file->path(),
                     "-any-wavelengths compares them in their order, -band pair by pair.");
     run.note("Bands are compared by " + by + ": " + std::to_string(picks.size()) + " are common; " +

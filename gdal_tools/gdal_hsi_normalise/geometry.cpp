@@ -289,7 +289,7 @@ Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const rast
         if (!add_product(to, file)) add_raster(run, to, file);
     }
     if (const auto missing = to.missing(); !missing.empty())
-        throw Error("there is no source for " + joined(missing, ", ") + " of '" + scene.path() + "'",
+        throw Error("no source gives " + joined(missing, ", ") + " of '" + scene.path() + "'",
                     "Give a file of angles (-geometry), -angle NAME=DEGREES|FILE, -dem (slope, aspect) or "
                     "-time (sun).");
     return to.made();

@@ -182,7 +182,7 @@ void add_model_options(tool::Builder& args, ProjectionSettings& s) {
         tool::check_mask_use(call.options().mask, s.apply_file.empty(), "-apply");
         s.components_given = call.given("nc");
         if (s.components < 1)
-            throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
+            throw UsageError("-nc: " + std::to_string(s.components) + " is not a number of components",
                              "Use a number from 1 to the number of bands.");
         if (s.inverse && s.apply_file.empty())
             throw UsageError("-inverse needs the model that the components were made with",

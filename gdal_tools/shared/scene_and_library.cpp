@@ -362,7 +362,7 @@ void note_order(tool::Run& run, const raster::SpectralLibrary& library, const mo
     if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
         are_numbers_comparable(library, scene) || bands.numbers == scene.numbers)
         return;
-    run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers tell which are "
+    run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers identify "
              "the library's");
 }
 
@@ -396,7 +396,7 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
                             : std::string(worded(others, ": in the other", ": in the others"))) +
                 " the library's spectra do not all have a value";
     if (8 * used <= bands)
-        run.warn(text + ": is it a library for this sensor? What so few bands tell apart is little");
+        run.warn(text + ": is it a library for this sensor? Few bands distinguish little");
     else
         run.note(text);
 }
@@ -659,7 +659,7 @@ void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, cons
     run.warn(counted(names.size(), "spectrum", "spectra") + " of the library ('" + names.front() +
              (names.size() > 1 ? "' ...) " : "') ") + worded(names.size(), "is", "are") +
              " below zero in over a quarter of the bands, and the scene is not: logarithms, derivatives and "
-             "differences have no meaning beside what they were made of. " +
+             "differences cannot be compared with their originals. " +
              advice);
 }
 

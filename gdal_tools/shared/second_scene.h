@@ -31,7 +31,7 @@ inline void check_same_place(tool::Run& run, const std::string& option, const ra
     if (!raster::same_grid(a, b)) {
         a.srs_wkt.clear();
         const bool srs = raster::same_grid(a, b);
-        throw Error(name + " lies elsewhere than " + source.path() + ": " +
+        throw Error(name + " is at another place than " + source.path() + ": " +
                         (srs ? "their SRS differ"
                              : "its geotransform is " + place_text(a) + ", the other " + place_text(b)),
                     "Pixels are taken one by one: warp it to that grid (gdalwarp -t_srs -te -ts), or correct "

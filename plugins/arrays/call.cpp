@@ -72,7 +72,7 @@ OrderedJson description_of(const tool::Definition& definition) {
 void give_options(tool::Call& call, const std::string& options) {
     const Json json = Json::parse(options, nullptr, false);
     if (!json.is_object())
-        throw UsageError("the options are no JSON object", R"(Give them like {"ws": 7, "threads": 2}.)");
+        throw UsageError("the options are not a JSON object", R"(Give them like {"ws": 7, "threads": 2}.)");
     for (const auto& [name, value] : json.items()) {
         const tool::Argument* const argument = found(call, name);
         if (argument == nullptr) {
@@ -82,10 +82,10 @@ void give_options(tool::Call& call, const std::string& options) {
             throw UsageError("unknown option '" + name + "'", did_you_mean(name, names));
         }
         if (tool::is_about_files(*argument))
-            throw UsageError(argument->spelling() + " is about files, and means nothing to arrays",
+            throw UsageError(argument->spelling() + " is about files, and does not apply to arrays",
                              "Leave it out.");
         if (argument->role != tool::Role::option)
-            throw UsageError(argument->spelling() + " is no option but an input or output",
+            throw UsageError(argument->spelling() + " is not an option but an input or output",
                              "Give an array or a text for it.");
         give(call, *argument, value);
     }

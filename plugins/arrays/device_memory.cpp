@@ -291,8 +291,7 @@ void check_on_device(const std::string& role, const hsi_array& array) {
     const Driver& driver = Driver::instance();
     const int ordinal = device_of(array.data);
     if (ordinal == unknown_device)
-        throw UsageError(said() + ", and its data are none that CUDA knows",
-                         "Is it an array in host memory?");
+        throw UsageError(said() + ", and CUDA does not know its data", "Is it an array in host memory?");
     if (ordinal != array.device)
         throw UsageError(said() + ", and its data are in that of device " + std::to_string(ordinal));
     // The default streams belong to the current device.

@@ -36,10 +36,10 @@ void check_size(const std::string& role, const hsi_array& array) {
 void check_array(const std::string& role, const hsi_array& array) {
     check_size(role, array);
     if (type_name(array.type) == nullptr)
-        throw UsageError(role + ": " + std::to_string(array.type) + " is no type of values",
+        throw UsageError(role + ": " + std::to_string(array.type) + " is not a type of values",
                          "Types are HSI_UINT8 to HSI_INT8 of hsi.h: real numbers of up to 8 bytes.");
     if (array.device < -1)
-        throw UsageError(role + ": " + std::to_string(array.device) + " is no device",
+        throw UsageError(role + ": " + std::to_string(array.device) + " is not a device",
                          "-1 is host memory, 0 and more are CUDA devices.");
 }
 
@@ -192,7 +192,7 @@ void Exchange::check_overlaps(const std::string& role, const Extent& extent) con
         for (const auto& [name, other] : *others)
             if (name != role && extent.overlaps(other))
                 throw UsageError(role + " shares memory with " + name + ", which would be changed meanwhile",
-                                 "Give the output memory of its own.");
+                                 "Give the output separate memory.");
 }
 
 Exchange& Exchange::current() {
@@ -207,7 +207,7 @@ const hsi_array& Exchange::array(const std::string& role) const {
     const auto found = m_inputs.find(role);
     if (found == m_inputs.end() && role == "none")
         throw UsageError("an array is needed where none was given", "Only some inputs may be none.");
-    if (found == m_inputs.end()) throw Error("there is no input '" + role + "'");
+    if (found == m_inputs.end()) throw Error("missing input '" + role + "'");
     if (found->second.array == nullptr)
         throw UsageError(role + " is a text, and an array is needed", "Give an array.");
     return *found->second.array;
@@ -226,7 +226,7 @@ const hsi_array& Exchange::host_array(const std::string& role) const {
 
 const char* Exchange::text(const std::string& role) const {
     const auto found = m_inputs.find(role);
-    if (found == m_inputs.end()) throw Error("there is no input '" + role + "'");
+    if (found == m_inputs.end()) throw Error("missing input '" + role + "'");
     return found->second.text;
 }
 
@@ -259,7 +259,7 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
             throw UsageError(role + " has no memory", "Set its data, or the hook 'allocate'.");
         const std::string info = m_descriptions.value(role, OrderedJson::object()).dump();
         if (m_hooks->allocate(m_hooks->user, role.c_str(), info.c_str(), &made) != 0 || made.data == nullptr)
-            throw Error("there is no memory for the output " + role + ": " +
+            throw Error("not enough memory for the output " + role + ": " +
                             format_byte_size(
                                 static_cast<uint64_t>(sizes[0] * sizes[1] * sizes[2] * type_bytes(type))),
                         "Free some, or work on a part of the scene.");

@@ -92,7 +92,7 @@ const tool::Definition& definition_of(const char* algorithm) {
         names.push_back(one->name);
     }
     const std::string near = did_you_mean(name, names);
-    throw UsageError("there is no algorithm '" + name + "'",
+    throw UsageError("unknown algorithm '" + name + "'",
                      near.empty() ? "There is " + joined(names, ", ") + "." : near);
 }
 

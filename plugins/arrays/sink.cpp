@@ -90,7 +90,7 @@ void check_one(const OutputOptions& options, const OutputSpec& spec, SampleType 
     if (options.nodata && !fitting(*options.nodata, type)) {
         char text[32];
         std::snprintf(text, sizeof text, "%.17g", *options.nodata);
-        throw UsageError(std::string("-dstnodata ") + text + " is no value of the type " + name_of(type));
+        throw UsageError(std::string("-dstnodata ") + text + " is not a value of the type " + name_of(type));
     }
     if (spec.categories.empty()) return;
     const auto largest = static_cast<double>(spec.categories.size() - 1);

@@ -282,8 +282,7 @@ std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array
     for (const BandChoice& range : options.excluded)
         if (std::none_of(bands.begin(), bands.end(),
                          [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
-            notes.push_back("-exclude-range " + range.text + ": no band of '" + options.path +
-                            "' lies there");
+            notes.push_back("-exclude-range " + range.text + ": no band of '" + options.path + "' is there");
     std::erase_if(bands, [&](int b) { return range_around(options.excluded, nm(b)) != nullptr; });
     if (bands.empty()) throw Error("-exclude-range leaves no band of '" + options.path + "'");
     return bands;

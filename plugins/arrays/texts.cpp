@@ -110,14 +110,14 @@ std::vector<double> numbers_in(const Json& list) {
 /// The library in write_spectral_library()'s format.
 SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
-        throw Error(role + " is no spectral library: " + why,
+        throw Error(role + " is not a spectral library: " + why,
                     R"(Give an array, or an object with "names" and "spectra" (a list a spectrum).)");
     };
     const Json json = Json::parse(text, nullptr, false);
     SpectralLibrary library;
     try {
-        if (!json.is_object()) refuse("it is no object");
-        if (!json.contains("spectra") && !bands_alone) refuse("it is no object with \"spectra\"");
+        if (!json.is_object()) refuse("it is not an object");
+        if (!json.contains("spectra") && !bands_alone) refuse("it is not an object with \"spectra\"");
         for (const Json& one : json.value("spectra", Json::array()))
             library.spectra.push_back(numbers_in(one));
         library.names = json.value("names", std::vector<std::string>());
@@ -213,12 +213,12 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
                                   const std::vector<std::string>& optional) {
     const Json json = Json::parse(read_input(path, largest_file::library), nullptr, false);
     const std::string advice = R"(Give an object with a list a column: {"name": ["kaolinite"], ...}.)";
-    if (!json.is_object()) throw Error(path + " is no table", advice);
+    if (!json.is_object()) throw Error(path + " is not a table", advice);
     SpectrumTable table;
     for (const auto& [name, column] : json.items()) {
         const auto asked = [&name = name](const std::string& one) { return equal_names(one, name); };
         if (!column.is_array() || (!table.rows.empty() && column.size() != table.rows.size()))
-            throw Error(path + ": its columns are no lists of one length", advice);
+            throw Error(path + ": its columns are not lists of one length", advice);
         table.rows.resize(column.size());
         if (std::none_of(needed.begin(), needed.end(), asked) &&
             std::none_of(optional.begin(), optional.end(), asked))

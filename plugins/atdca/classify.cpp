@@ -141,7 +141,7 @@ std::vector<double> weights_of(const Classifier& c, const std::vector<double>& n
 
 Classifier::Classifier(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& given)
     : options(given) {
-    if (spectra.empty()) throw Error("internal: there is no target to classify by");
+    if (spectra.empty()) throw Error("internal: no target to classify by");
     bands = static_cast<int>(spectra.front().size());
     targets = static_cast<int>(spectra.size());
     std::vector<double> norms;

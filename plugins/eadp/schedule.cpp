@@ -53,7 +53,7 @@ void check(const Options& o) {
         throw UsageError("-c: at least one diffused copy is needed", "Use a number from 1 to 1000.");
     for (size_t i = 0; i < o.times.size(); ++i) {
         if (!(o.times[i] > 0) || !std::isfinite(o.times[i]) || o.times[i] > 1e7)
-            throw UsageError("-times: " + number(o.times[i]) + " is no process time",
+            throw UsageError("-times: " + number(o.times[i]) + " is not a diffusion time",
                              "Use positive numbers, at most 1e7.");
         if (o.evolution == Evolution::incremental && i > 0 && o.times[i] <= o.times[i - 1])
             throw UsageError("-times: " + number(o.times[i]) + " does not come after " +

@@ -64,7 +64,7 @@ Components components_of(const stream::SceneStatistics& moments, int count, Extr
     while (rank < n && eigen.values[rank] > 0 && eigen.values[rank] >= 1e-12 * eigen.values[0])
         ++rank;
     if (rank == 0)
-        throw Error("the valid pixels are all equal: there are no endmembers to find",
+        throw Error("the valid pixels are all equal, so they have no endmembers",
                     "Look whether the scene is what it should be.");
     Components c;
     c.t = static_cast<size_t>(count);
@@ -134,7 +134,7 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
         forms.add(form, true, 1.0);
         const Peak peak = search.greatest(forms).front();
         if (!peak.found || !(peak.value > 1e-9)) {
-            found.warnings.push_back("no pixel lies outside of the first " + counted(k, "endmember") + ": " +
+            found.warnings.push_back("no pixel is outside of the first " + counted(k, "endmember") + ": " +
                                      std::to_string(k) + " instead of " + std::to_string(t));
             break;
         }

@@ -61,7 +61,7 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
                 std::inner_product(moments.mean.begin(), moments.mean.end(), products.vector(k), 0.0));
     } else {
         if (!(eigen.values[0] > 0))
-            throw Error("the valid pixels are all equal: there are no endmembers to find",
+            throw Error("the valid pixels are all equal, so they have no endmembers",
                         "Look whether the scene is what it should be.");
         frame.transform = onto(eigen, t - 1, moments.mean);
     }

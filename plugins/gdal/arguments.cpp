@@ -55,7 +55,8 @@ std::vector<double> Arguments::numbers(const char* name) const {
         char* end = nullptr;
         const double value = CPLStrtod(at, &end);
         if (end == at || !(is_gap(*end) || *end == '\0'))
-            refuse(std::string("the argument '") + name + "' holds '" + shown(at) + "', which is no number");
+            refuse(std::string("the argument '") + name + "' holds '" + shown(at) +
+                   "', which is not a number");
         if (!std::isfinite(value))
             refuse(std::string("the argument '") + name + "': value " + std::to_string(values.size() + 1) +
                    " is not finite");
@@ -102,7 +103,7 @@ std::string Arguments::choice(const char* name, const std::vector<const char*>& 
         if (value == one) return value;
         list += (list.empty() ? "" : ", ") + std::string(one);
     }
-    refuse(std::string("the argument '") + name + "': '" + shown(value) + "' is none of " + list);
+    refuse(std::string("the argument '") + name + "': '" + shown(value) + "' is not one of " + list);
 }
 
 std::vector<std::string> Arguments::pieces(const char* name) const {
@@ -150,7 +151,7 @@ void Arguments::refuse_others() const {
         std::string list;
         for (const auto& known : m_asked)
             list += (list.empty() ? "" : ", ") + known;
-        refuse("there is no argument '" + name + "'", "Here it takes " + list + ".");
+        refuse("unknown argument '" + name + "'", "Here it takes " + list + ".");
     }
 }
 

@@ -116,7 +116,7 @@ void check_features(const Arguments& a, const std::string& name, int features, i
 }
 
 void check_spectrum(const Arguments& a, int bands) {
-    if (bands < 2) a.refuse("one band is no spectrum: at least 2 sources are needed");
+    if (bands < 2) a.refuse("one band is not a spectrum: at least 2 sources are needed");
 }
 
 Function parse_norm(const Arguments&, int bands) {
@@ -140,7 +140,7 @@ Function parse_sad(const Arguments& a, int bands) {
     const auto references = spectra_of(a, bands);
     for (size_t k = 0; k < references.size(); ++k)
         if (std::all_of(references[k].begin(), references[k].end(), [](float v) { return v == 0; }))
-            a.refuse("spectrum " + std::to_string(k + 1) + " is all zero: there is no angle to it");
+            a.refuse("spectrum " + std::to_string(k + 1) + " is all zero, so it has no angle");
     Function f;
     atdca::ClassifyOptions options;
     f.classes = a.choice("output", {"angle", "class"}) == "class";
@@ -242,7 +242,7 @@ Function parse_continuum(const Arguments& a, int bands) {
     std::vector<features::Range> ranges;
     std::vector<int> uses(nm.size());
     for (const auto& one : ends) {
-        if (one.size() != 2) a.refuse("the argument 'ranges' is no list of two wavelengths each");
+        if (one.size() != 2) a.refuse("the argument 'ranges' is not a list of two wavelengths each");
         features::Range range;
         range.bands = math::rising_bands(nm, one[0], one[1]);
         if (range.bands.size() < 3)
@@ -258,7 +258,7 @@ Function parse_continuum(const Arguments& a, int bands) {
         a.choice("output", {"removed", "depth", "position", "width", "area", "asymmetry"});
     const bool removed = output == "removed";
     if (removed && !std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }))
-        a.refuse("a source lies in no range, or in two");
+        a.refuse("a source is in no range, or in two");
     const auto count = static_cast<int>(ranges.size());
     const int band = a.whole("band", 1, removed ? bands : count, 1);
     int measure = 0;
@@ -712,7 +712,7 @@ std::shared_ptr<const Function> Promotion::after(const Function& f, double cost)
 Function understand(const Definition& definition, const Arguments& a, int sources) {
     const int masks = a.whole("masks", 0, std::max(0, sources - 1), 0);
     const int bands = sources - masks;
-    if (bands < 1) a.refuse("there is no source");
+    if (bands < 1) a.refuse("it has no source");
     Function f = definition.understand(a, bands);
     f.masks = masks;
     f.bands = bands;
@@ -727,7 +727,7 @@ Function understand(const Definition& definition, const Arguments& a, int source
         if (list.size() != 1 && list.size() != bands)
             a.refuse("the argument 'nodata' has " + counted(static_cast<size_t>(list.size()), "value") +
                          " for " + counted(static_cast<size_t>(bands), "source"),
-                     "Give one value, or one for each source ('none' where there is none).");
+                     "Give one value, or one for each source ('none' for a source without one).");
         for (int k = 0; k < bands; ++k) {
             const std::string text = list[list.size() == 1 ? 0 : k];
             if (!EQUAL(text.c_str(), "none")) f.nodata[static_cast<size_t>(k)] = value("nodata", text);

@@ -288,7 +288,7 @@ class Planner {
                 from = std::min(from, nm);
                 to = std::max(to, nm);
             }
-        return "no good band lies there; the scene has " + range_text({from, from, to, to});
+        return "no good band is there; the scene has " + range_text({from, from, to, to});
     }
 
     /// Why the bands do not cover the windows; sets left and right.
@@ -300,14 +300,14 @@ class Planner {
             static_cast<size_t>(std::upper_bound(span.x.begin(), span.x.end(), left_end) - span.x.begin());
         span.right =
             static_cast<size_t>(std::lower_bound(span.x.begin(), span.x.end(), right_end) - span.x.begin());
-        if (span.left == 0) return "no good band lies in its left window";
-        if (span.right == n) return "no good band lies in its right window";
-        if (span.left == span.right) return "no good band lies between its windows";
+        if (span.left == 0) return "no good band is in its left window";
+        if (span.right == n) return "no good band is in its right window";
+        if (span.left == span.right) return "no good band is between its windows";
         if (n < least_bands) return counted(n, "good band") + " of at least 4";
         for (size_t k = 1; k < n; ++k)
             if (span.x[k] - span.x[k - 1] > (d - a) / 3) {
                 char text[96];
-                std::snprintf(text, sizeof text, "no good band lies between %.6g and %.6g nm", span.x[k - 1],
+                std::snprintf(text, sizeof text, "no good band is between %.6g and %.6g nm", span.x[k - 1],
                               span.x[k]);
                 return text;
             }

@@ -549,8 +549,7 @@ stream::LinkWork make_link(const Link& link, const CubeShape& scene) {
         settings.refuse_others();
         return make();
     }
-    throw Error("there is no operation '" + link.operation + "'",
-                "A newer version of these tools may know it.");
+    throw Error("unknown operation '" + link.operation + "'", "A newer version of these tools may know it.");
 }
 
 Link displacement(int window, const std::vector<double>& centroid) {

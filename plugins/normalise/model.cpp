@@ -83,7 +83,7 @@ T named(const Reader& in, const Json& object, const char* key, int last) {
     const std::string text = in.text(object, key);
     for (int v = 0; v <= last; ++v)
         if (text == name_of(static_cast<T>(v))) return static_cast<T>(v);
-    in.fail(std::string("there is no ") + key + " '" + text + "'");
+    in.fail(std::string("unknown ") + key + " '" + text + "'");
 }
 
 int hundredths(const Reader& in, const Json& object, const char* key) {

@@ -19,7 +19,7 @@ constexpr int format_version = 1;
 
 void read_regressors(const Reader& in, const Json& root, MlrModel& m) {
     const Json& mlr = in.member(root, "mlr");
-    if (in.text(mlr, "kernel") != "rbf") in.fail("its kernel is no RBF");
+    if (in.text(mlr, "kernel") != "rbf") in.fail("its kernel is not an RBF");
     m.delta = in.positive(mlr, "delta");
     m.spread = in.positive(mlr, "spread");
     if (!std::isfinite(m.gamma())) in.fail("'delta' and 'spread' are too small");

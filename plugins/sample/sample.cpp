@@ -257,7 +257,7 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
         const auto [of_class, first] = options.by_class.try_emplace(known->value, parsed.share);
         if (first) continue;
         if ((of_class->second.count < 0) != fraction)
-            throw UsageError("-n and -fraction both tell how many pixels of class '" + name +
+            throw UsageError("-n and -fraction both set the training pixels of class '" + name +
                                  "' are for training",
                              "Leave one of them out.");
         throw UsageError(std::string(fraction ? "-fraction" : "-n") + ": class '" + name + "' is named twice",
@@ -369,7 +369,7 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
     if (result.test.empty())
         throw Error("no test pixel is left",
                     (patch.empty() ? std::string("Ask for fewer training pixels (a smaller -n or -fraction)")
-                                   : std::string("Each class is one patch, or lies too near to the others: "
+                                   : std::string("Each class is one patch, or is too near to the others: "
                                                  "draw single pixels (-by pixels)")) +
                         (options.min_distance > 0 ? ", or give a smaller -min-distance." : "."));
     return result;

@@ -94,15 +94,16 @@ class FileReader {
         std::string fault;
         if (auto root = parse_json(text, fault)) m_root = std::move(*root);
         if (!m_root.is_object() || m_root.value("format", Json()) != Json(statistics_format))
-            throw Error("'" + name + "' is no file of statistics" +
+            throw Error("'" + name + "' is not a file of statistics" +
                             (is_statistics(text.substr(0, 64)) ? ", or a damaged one: it " + fault : ""),
                         "Files of statistics are made by gdal_hsi_statistics.");
         const auto version = m_in.whole(m_in.member(m_root, "version"), "version", 1, 1 << 30);
         if (version > statistics_version)
-            throw Error("'" + name + "' has version " + std::to_string(version) +
-                            " of the format of statistics, this program reads version " +
-                            std::to_string(statistics_version),
-                        "It was made by a newer gdal_hsi_statistics: use that, or make it anew with this.");
+            throw Error(
+                "'" + name + "' has version " + std::to_string(version) +
+                    " of the format of statistics, this program reads version " +
+                    std::to_string(statistics_version),
+                "It was made by a newer gdal_hsi_statistics: use that, or make it again with this version.");
     }
 
     Statistics read() {
@@ -172,7 +173,7 @@ class FileReader {
         s.invalid = count(scene, "invalid_pixels");
         const std::string digest = m_in.text(scene, "digest");
         if (digest.size() != 16 || digest.find_first_not_of("0123456789abcdef") != std::string::npos)
-            m_in.fail("'digest' of " + s.name + " is no number of 16 digits");
+            m_in.fail("'digest' of " + s.name + " is not a number of 16 digits");
         s.digest = std::stoull(digest, nullptr, 16);
         constexpr float infinite = std::numeric_limits<float>::infinity();
         s.extremes.low = extremes(scene, "minimum", n, infinite);
@@ -192,7 +193,7 @@ class FileReader {
         if (m_in.text(m_root, "checksum") != hexadecimal(digest_of(body)) || valid != s.sums.valid ||
             invalid != s.sums.invalid)
             throw Error("'" + m_name + "' is damaged: its checksum is another",
-                        "Make it anew with gdal_hsi_statistics, or take it from a backup.");
+                        "Make it again with gdal_hsi_statistics, or take it from a backup.");
     }
 
     const std::string m_name;

@@ -319,7 +319,7 @@ Endmembers normalised(Endmembers library, Normalise how) {
     for (size_t k = 0; k < library.spectra.size(); ++k) {
         const double length = length_of(library.spectra[k]);
         if (!std::isfinite(length))
-            throw Error("the spectrum '" + library.names[k] + "' holds values that are no numbers",
+            throw Error("the spectrum '" + library.names[k] + "' holds values that are not numbers",
                         "Leave these bands out with -b, or take another spectrum.");
         if (how != Normalise::none && !(length > 0))
             throw Error("the spectrum '" + library.names[k] + "' is all zero: it has no length to normalise",

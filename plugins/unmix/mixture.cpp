@@ -47,13 +47,14 @@ Independence check_endmembers(const Endmembers& e, Method method) {
     const auto refuse = [](const std::string& what) {
         return Error(what, "Leave it out, or use endmembers that are not mixtures of one another.");
     };
-    if (e.spectra.empty()) throw Error("there is no endmember", "Give a library with at least one spectrum.");
+    if (e.spectra.empty())
+        throw Error("the library has no endmember", "Give a library with at least one spectrum.");
     const bool bordered = sums_to_one(method);
     const size_t p = e.spectra.size(), bands = static_cast<size_t>(e.bands()),
                  rows = bands + (bordered ? 1 : 0);
     for (size_t k = 0; k < p; ++k)
         if (!std::all_of(e.spectra[k].begin(), e.spectra[k].end(), [](double v) { return std::isfinite(v); }))
-            throw Error("the spectrum '" + e.names[k] + "' holds values that are no numbers",
+            throw Error("the spectrum '" + e.names[k] + "' holds values that are not numbers",
                         "Leave these bands out with -b, or take another spectrum.");
     if (p > rows)
         throw Error(counted(p, "endmember is", "endmembers are") + " more than " + counted(bands, "band") +

@@ -25,7 +25,7 @@ double upper_quantile(double p) {
 Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm,
                         double resolution) {
     if (!(false_alarm > 0 && false_alarm < 1))
-        throw UsageError("-pf: " + std::to_string(false_alarm) + " is no false-alarm probability",
+        throw UsageError("-pf: " + std::to_string(false_alarm) + " is not a false-alarm probability",
                          "Use a number between 0 and 1, for example 1e-3.");
     if (scene.valid_pixels < 2)
         throw Error("virtual dimensionality needs at least 2 valid pixels, the scene has " +

@@ -526,7 +526,7 @@ BAD = {
     "no georeference": (lambda f: write_labels(f / "labels.tif", truth(30, 30), epsg=None, geotransform=None), [],
                         "has 30x30 pixels, the scene 48x40"),
     "not labels": (lambda f: shutil.copy(f / "scene.dat", f / "labels.tif") and gdal.Translate(
-        str(f / "labels.tif"), str(f / "scene.dat"), bandList=[1]) and None, [], "is no class number"),
+        str(f / "labels.tif"), str(f / "scene.dat"), bandList=[1]) and None, [], "is not a class number"),
     "a cube as labels": (lambda f: gdal.Translate(str(f / "labels.tif"), str(f / "scene.dat")) and None, [], "has 8 bands"),
     "a field of a raster": (lambda f: None, ["-field", "crop"], "is a raster"),
     "no such file": (lambda f: (f / "labels.tif").unlink(), [], "cannot open"),
@@ -553,7 +553,7 @@ def label_tools(folder, labels):
 
 
 ODD = {
-    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["no class number", "class labels?"]),
+    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "class labels?"]),
     "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the least is -3)", "from 1 to 65535"]),
     "nothing but 0": (lambda: 0 * truth(), ["no labelled pixel", "all are 0, nodata or negative", "from 1 to 65535"]),
     "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "turn each colour"]),
@@ -744,7 +744,7 @@ def test_bad_models(files):
         (files / "bad.json").write_bytes(content)
         with assert_untouched(files):
             result = classify(files, model="bad.json")
-        said = "is no text" if name == "binary" else "is no usable SVM model"
+        said = "is not a text" if name == "binary" else "is not a usable SVM model"
         assert result.code == 1 and f"bad.json' {said}" in first_error(result), name
     with assert_untouched(files):
         assert classify(files, model="absent.json").code == 1

@@ -357,7 +357,7 @@ def test_two_bands_of_which_one_is_dead_are_no_spectrum(tmp_path):
     data[1] = -9999
     a = write_scene(tmp_path / "a.img", data, nodata=-9999)
     result = compare("-metric", "sad", a, a)
-    assert result.code == 2 and "one band is no spectrum" in result.err
+    assert result.code == 2 and "one band is not a spectrum" in result.err
 
 
 def test_enmap_equals_itself():

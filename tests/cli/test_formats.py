@@ -169,7 +169,7 @@ def test_a_connection_is_no_destination(scene, tmp_path, name):
                      ["gdal_hsi_spp", "-device", "cpu", "-of", "GTiff", scene, name]):
             result = run(*args, cwd=work)
             assert result.code == 2, (args, result.err)
-            assert name in first_error(result) and "is no file" in first_error(result)
+            assert name in first_error(result) and "is not a file" in first_error(result)
 
 
 def test_a_database_driver_is_refused(scene, out):

@@ -410,7 +410,7 @@ def rule_with(**members):
      "Give a <= b < c <= d"),
     (lambda r: r["groups"][0].update(unless=["clay"]), 1, "\"unless\": the groups 'cover' and '2um' wait for each other", "remove one of the conditions"),
     (rule_with(features=[feature([20700, 21200, 22600, 22900])]), 0,
-     "Rule 'clay' (line 3) is skipped: feature 1 (20700-22900 nm): no good band lies there; the scene has 402.5-249", ""),
+     "Rule 'clay' (line 3) is skipped: feature 1 (20700-22900 nm): no good band is there; the scene has 402.5-249", ""),
     (lambda r: r.pop("library"), 1, "the library of the reference spectra is missing", "Give -library FILE, or \"library\""),
     (lambda r: r.update(library="none.csv"), 1, "none.csv", ""),
 ])

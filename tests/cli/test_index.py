@@ -320,7 +320,7 @@ def test_formulas_against_spyndex():
 @pytest.mark.quick
 @pytest.mark.parametrize("options, code, first, rest", [
     (("-name", "NDWI"), 2, "-name: several indices are called 'NDWI'", "NDWI_Gao or NDWI_McFeeters"),
-    (("-name", "NDVII"), 2, "-name: there is no index 'NDVII'", "NDVI"),
+    (("-name", "NDVII"), 2, "-name: unknown index 'NDVII'", "NDVI"),
     (("-expr", "r800+*2"), 2, "-expr: cannot read 'r800+*2' at column 6", ""),
     (("-expr", "a=r800", "-expr", "A=r670"), 2, "two indices are called 'A'", ""),
     (("-name", "NDVI", "-width", "5"), 2, "-width requires -choice average or response", ""),

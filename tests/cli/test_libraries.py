@@ -190,17 +190,17 @@ def test_wrong_lengths_in_a_header_are_told(scene, spectra, tmp_path):
 @pytest.mark.parametrize("name, content, message", [
     ("a.csv", "", "holds no table"),
     ("a.csv", "wavelength,x\n400,0.1\n500\n", "line 3 has 1 column instead of 2"),
-    ("a.csv", "wavelength,x\n400,0.1\n500,much\n", "the column x holds something that is no number"),
+    ("a.csv", "wavelength,x\n400,0.1\n500,much\n", "the column x holds something that is not a number"),
     ("a.csv", "band,x\n2,0.1\n1,0.2\n", "its lines are not in the order of the column band"),
-    ("a.txt", " splib07a Record=1: Thing ASDFRa\n 0.1\n none\n", "line 3 is no number"),
+    ("a.txt", " splib07a Record=1: Thing ASDFRa\n 0.1\n none\n", "line 3 is not a number"),
     ("a.txt", "Name: x\nX Units: Wavelength (micrometers)\nY Units: percent\nNumber of X Values: 3\n\n0.4 1\n0.5 2\n",
-     "has 2 values, and its header tells of 3"),
+     "has 2 values, and its header states 3"),
     ("a.geojson", '{"type": "FeatureCollection", "features": []}', "holds no profiles"),
     ("a.geojson", '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, "properties": '
      '{"name": "x", "profiles": {"x": [1, 2], "y": [3]}}}]}', "a profile has 2 wavelengths for 1 value"),
-    ("a.geojson", '{"type": "Feature', "is no vector layer"),
-    ("a.bin", "\0\1\2", "is no spectral library"),
-    ("a.sli", "", "there is no header"),
+    ("a.geojson", '{"type": "Feature', "is not a vector layer"),
+    ("a.bin", "\0\1\2", "is not a spectral library"),
+    ("a.sli", "", "has no header"),
 ])
 def test_damaged_libraries(scene, tmp_path, name, content, message):
     library = tmp_path / name

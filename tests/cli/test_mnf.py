@@ -233,7 +233,7 @@ def test_dry_run_prints_both_passes_and_makes_nothing(scene, tmp_path):
     (["-nc", 0], 2, "-nc"), (["-nc", 13], 2, "-nc: 13"), (["-b", 3], 2, "-b"), (["-inverse"], 2, "-inverse"),
     (["-srcwin", 7, 0, 1, 50], 1, "0 pairs"), (["-apply", "nowhere.json"], 1, "nowhere.json"),
     (["-apply", "{model}", "-model", "x.json"], 2, "-model"), (["-apply", "{model}", "-nc", 13], 2, "-nc: 13"),
-    (["-apply", "{pca}"], 1, "no usable MNF model"), (["-model", "{model}"], 1, "already exists"),
+    (["-apply", "{pca}"], 1, "not a usable MNF model"), (["-model", "{model}"], 1, "already exists"),
     (["-any-scale"], 2, "-any-scale")])
 def test_bad_input_is_refused(options, code, text, scene, tmp_path):
     succeed(mnf(scene, tmp_path / "made.tif", "-model", tmp_path / "m.json"))

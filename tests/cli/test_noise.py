@@ -393,8 +393,8 @@ def test_bbl_of_a_table(files, tmp_path):
 @pytest.mark.parametrize("text,code,message", [
     ("band,bad\n1,0\n", 1, "it has no column 'good'"), ("good\n0\n", 1, "it has no column 'band'"),
     ("band,good\n21,0\n", 1, "band 21 is not in"), ("band,good\n0,1\n", 1, "band 0 is not in"),
-    ("band,good\n1.5,1\n", 1, "are no band and 1 or 0"), ("band,good\n1,2\n", 1, "are no band and 1 or 0"),
-    ("band,good\n1,\n", 1, "are no band and 1 or 0"), ("", 1, "bad.csv"),
+    ("band,good\n1.5,1\n", 1, "are not a band and 1 or 0"), ("band,good\n1,2\n", 1, "are not a band and 1 or 0"),
+    ("band,good\n1,\n", 1, "are not a band and 1 or 0"), ("", 1, "bad.csv"),
     ("band,good\n" + "".join(f"{b},0\n" for b in range(1, 21)), 1, "every band of"), (None, 1, "bad.csv")])
 def test_tables_that_are_none(text, code, message, files, tmp_path):
     if text is not None:

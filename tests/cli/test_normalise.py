@@ -729,8 +729,8 @@ def test_bad_input(tmp_path):
     damaged.write_text(model.read_text().replace('"minimum_slope": 5', '"minimum_slope": 6'))
     base = ["-geometry", obs]
     for code, text, args in [
-            (1, "no source for slope, aspect", ["-geometry", tmp_path / "five", scene, out]),
-            (1, "no source for solar_zenith", [scene, out]),
+            (1, "no source gives slope, aspect", ["-geometry", tmp_path / "five", scene, out]),
+            (1, "no source gives solar_zenith", [scene, out]),
             (1, "no band within 20 nm of 850", [*base, tmp_path / "none.img", out]),
             (1, "no band within 20 nm of 850", [*base, tmp_path / "far.img", out]),
             (1, "no bin of NDVI can be used", [*base, "-min-pixels", "90000", scene, out]),

@@ -61,7 +61,7 @@ def test_nodata_that_is_no_number(tmp_path, out, value):
     rewrite(odd, data_ignore_value=value)
     succeed(run("gdal_hsi_spp", plain, out / "plain.tif"))
     result = succeed(run("gdal_hsi_spp", odd, out / "odd.tif"))
-    assert f"data ignore value = {value} is no number, and is left out" in result.err
+    assert f"data ignore value = {value} is not a number, and is ignored" in result.err
     assert np.array_equal(read(out / "plain.tif"), read(out / "odd.tif"), equal_nan=True)
 
 
@@ -71,7 +71,7 @@ def test_byte_order_that_is_none(tmp_path, out, order):
     rewrite(scene, byte_order=order)
     with assert_untouched(out):
         result = run("gdal_hsi_spp", scene, out / "o.tif")
-    assert result.code == 1 and f"byte order = {order}, which is none" in first_error(result), result.err
+    assert result.code == 1 and f"byte order = {order}, which is invalid" in first_error(result), result.err
 
 
 @pytest.mark.skipif(int(gdal.VersionInfo()) >= 3070000, reason="this GDAL has a type for signed bytes")

@@ -194,7 +194,7 @@ def test_bad_input(swath, table, tmp_path):
     good = write_table(before / "good", table)
     far = (np.where(table[0] > 0, table[0] + 1000, 0), table[1])
     cases = {
-        "no table": ((path,), "is no lookup table: it has 12 bands"),
+        "no table": ((path,), "is not a lookup table: it has 12 bands"),
         "floats": (("-glt", write_table(before / "floats", table, "f4"), path), "its bands are Float32"),
         "nowhere": (("-glt", write_table(before / "nowhere.tif", table, driver="GTiff", place=None), path),
                     "it has no geotransform"),

@@ -290,10 +290,10 @@ def test_an_xml_file_of_other_bands(tmp_path):
     image = files.enmap(tmp_path, values(), listed=12)
     assert info(image)["product"] is None  # it tells of another image
     result = run("gdal_hsi_vd", tmp_path / "ENMAP01-METADATA.XML")
-    assert result.code == 1 and "has 30 bands, and the product tells of 12" in first_error(result)
+    assert result.code == 1 and "has 30 bands, and the product states 12" in first_error(result)
     image.unlink()
     result = run("gdal_hsi_vd", tmp_path / "ENMAP01-METADATA.XML")
-    assert result.code == 1 and "is not beside it" in first_error(result)
+    assert result.code == 1 and "is missing" in first_error(result)
 
 
 @pytest.mark.parametrize("extension", ["", ".dat", ".bsq", ".raw", ".img"])
@@ -314,7 +314,7 @@ def test_envi_header_without_data(tmp_path):
     write_scene(tmp_path / "scene.dat", values())
     (tmp_path / "scene.dat").unlink()
     result = run("gdal_hsi_vd", tmp_path / "scene.hdr")
-    assert result.code == 1 and "there is no data file beside it" in first_error(result)
+    assert result.code == 1 and "is an ENVI header without a data file" in first_error(result)
 
 
 @pytest.mark.parametrize("name", ["scene.nc", "scene.h5"])

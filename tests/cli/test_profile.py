@@ -266,14 +266,14 @@ def test_bad_input(scene, tmp_path):
     gdal.GetDriverByName("GTiff").Create(str(tmp_path / "complex.tif"), 5, 5, 2, gdal.GDT_CFloat32).FlushCache()
     with assert_untouched(tmp_path):
         for code, message, args in (
-                (2, "is no radius", ("-kind", "emp", "-thresholds", "2.5", scene, y)),
-                (2, "is no radius", ("-kind", "emp", "-thresholds", "0", scene, y)),
+                (2, "is not a radius", ("-kind", "emp", "-thresholds", "2.5", scene, y)),
+                (2, "is not a radius", ("-kind", "emp", "-thresholds", "0", scene, y)),
                 (2, "no number of extrema", ("-kind", "eep", "-thresholds", "9,0", scene, y)),
                 (2, "no number of extrema", ("-kind", "eep", "-thresholds", "1.5", scene, y)),
-                (2, "is no threshold", ("-thresholds", "-1", scene, y)),
-                (2, "is no threshold", ("-thresholds", "nan", scene, y)),
-                (2, "is no number", ("-thresholds", "a", scene, y)),
-                (2, "is no number", ("-thresholds", "3,", scene, y)),
+                (2, "is not a threshold", ("-thresholds", "-1", scene, y)),
+                (2, "is not a threshold", ("-thresholds", "nan", scene, y)),
+                (2, "is not a number", ("-thresholds", "a", scene, y)),
+                (2, "is not a number", ("-thresholds", "3,", scene, y)),
                 (2, "appears twice", ("-thresholds", "3,7,3", scene, y)),
                 (2, "no attribute 'volume'", ("-attribute", "volume", scene, y)),
                 (2, "no attribute 'inertia'", ("-kind", "eep", "-attribute", "inertia", scene, y)),

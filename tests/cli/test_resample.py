@@ -300,8 +300,8 @@ def test_resample_needs_a_library(finer, tool, args):
 @pytest.mark.parametrize("rows, told", [
     ("2.1,20\n2.2,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm (and 1 more such width)"),
     ("2.1,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm"),
-    ("2100,-20\n2200,20\n", "band 1 has the width -20, which is no number above 0: unknown there"),
-    ("2100,20\n2200,inf\n", "band 2 has the width inf, which is no number above 0: unknown there"),
+    ("2100,-20\n2200,20\n", "band 1 has the width -20, which is not a number above 0: unknown there"),
+    ("2100,20\n2200,inf\n", "band 2 has the width inf, which is not a number above 0: unknown there"),
     ("2100,1e9\n2200,20\n", "the width of band 1 is taken for 1000000000 nm"),
     ("2100,20\n2200,20\n", ""), ("2100,0\n2200,20\n", ""), ("2100,\n2200,nan\n", ""), ("2.1,0.02\n2.2,0.02\n", ""),
 ])

@@ -157,7 +157,7 @@ def test_saved_model_gives_the_same_map(files):
     assert read(files / "free.tif").max() == 3
     for option in (["-field", "x"], ["-name-field", "x"], ["-layer", "x"], ["-all-touched"]):
         result = sahic(files, "-apply", files / "m.json", *option, labels="none", dst="no.tif")
-        assert result.code == 2 and f"{option[0]} tells how labels are read, and there are none" in result.err, result.err
+        assert result.code == 2 and f"{option[0]} applies to labels, and none are given" in result.err, result.err
 
 
 def test_invalid_pixels_have_no_class(files):
@@ -225,7 +225,7 @@ def test_more_classes_than_a_type_holds(files):
     assert mapped.GetRasterBand(1).DataType == gdal.GDT_UInt16 and mapped.ReadAsArray().max() == 65535
     with assert_untouched(files):
         result = sahic(files, labels="wider.tif")
-    assert result.code == 1 and "65536 is no class number (1 to 65535" in first_error(result)
+    assert result.code == 1 and "65536 is not a class number (1 to 65535" in first_error(result)
 
 
 def test_one_class_and_one_pixel(files):

@@ -66,9 +66,9 @@ def test_the_report_tells(scene, tmp_path):
     (("-b", "1-13,500nm"), 2, "has bands 1 to 12"),
     (("-b", "910-1300nm"), 1, "no band"),
     (("-b", "3000nm"), 1, "no band"),
-    (("-b", "10um"), 1, "the nearest lies at 2110 nm"),
+    (("-b", "10um"), 1, "the nearest is at 2110 nm"),
     (("-exclude-range", "1340-1460"), 2, "the unit of the wavelength is missing"),
-    (("-exclude-range", "1400nm"), 2, "is no range"),
+    (("-exclude-range", "1400nm"), 2, "is not a range"),
     (("-exclude-range", "100-3000nm"), 1, "leaves no band"),
 ])
 def test_errors(scene, options, code, message):

@@ -332,7 +332,7 @@ TEST(Mnf, DamagedModelsAreRefusedByTheNameOfTheEntry) {
             ADD_FAILURE() << patch << " was taken";
         } catch (const Error& e) {
             const std::string what = e.what();
-            EXPECT_NE(what.find("'m.json' is no usable MNF model"), std::string::npos) << what;
+            EXPECT_NE(what.find("'m.json' is not a usable MNF model"), std::string::npos) << what;
             EXPECT_NE(what.find(words), std::string::npos) << patch << ": " << what;
         }
     };

@@ -267,7 +267,7 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
             ADD_FAILURE() << patch << " was taken";
         } catch (const Error& e) {
             const std::string what = e.what();
-            EXPECT_NE(what.find("'m.json' is no usable PCA model"), std::string::npos) << what;
+            EXPECT_NE(what.find("'m.json' is not a usable PCA model"), std::string::npos) << what;
             EXPECT_NE(what.find(words), std::string::npos) << patch << ": " << what;
         }
     };

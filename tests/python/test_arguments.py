@@ -113,9 +113,9 @@ def in_place():
 @pytest.mark.parametrize("word, call", [
     ("no pixel is valid", lambda: hsi.spp(np.full_like(X, np.nan))),
     ("no pixel is valid", lambda: hsi.pca(np.zeros_like(X))),
-    ("no usable PCA model", lambda: hsi.pca(X, apply="{\"format\": \"other\"}")),
+    ("not a usable PCA model", lambda: hsi.pca(X, apply="{\"format\": \"other\"}")),
     ("has 19x24", lambda: hsi.svm_train(X, np.ones((24, 19), int))),
-    ("no class number", lambda: hsi.svm_train(X, np.full((20, 24), 1.5))),
+    ("not a class number", lambda: hsi.svm_train(X, np.full((20, 24), 1.5))),
     ("one class only", lambda: hsi.svm_train(X, np.ones((20, 24), int))),
     ("no labelled pixel", lambda: hsi.svm_train(X, np.zeros((20, 24), int))),
     ("an array is needed where none was given", lambda: hsi.svm_train(X, None)),

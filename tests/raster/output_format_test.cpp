@@ -359,7 +359,7 @@ TEST(OutputFormat, AHeaderIsNoDestination) {
 TEST(OutputFormat, ConnectionsAndPartsOfFilesAreNoDestinations) {
     for (const char* name : {"PG:dbname=x", "pg:host=a", "MYSQL:x", "ODBC:x", "NETCDF:a.nc:cube",
                              "HDF5:a.h5://x", "GPKG:a.gpkg:t"})
-        EXPECT_NE(refusal_of(name, "GTiff", 1, "Byte").find("is no file"), std::string::npos) << name;
+        EXPECT_NE(refusal_of(name, "GTiff", 1, "Byte").find("is not a file"), std::string::npos) << name;
     const TempFolder folder;
     EXPECT_EQ(refusal_of(folder / "PG:dbname=x.tif", "", 1, "Byte"), "")
         << "a folder before the colon makes it a file's name";

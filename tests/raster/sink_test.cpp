@@ -344,7 +344,7 @@ TEST(SinkCheck, RefusesBeforeAnyWork) {
     ASSERT_EQ(mkfifo((folder / "pipe.tif").c_str(), 0600), 0);
     o = with("pipe.tif");
     o.overwrite = true;
-    expect_refusal(o, spec_of(4, 4, 1), "no regular file", false);
+    expect_refusal(o, spec_of(4, 4, 1), "not a regular file", false);
     o.path = "/vsistdout/";
     o.format = "ENVI";
     expect_refusal(o, spec_of(4, 4, 1), "standard output", true);

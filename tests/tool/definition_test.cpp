@@ -151,7 +151,7 @@ TEST(Arguments, RefuseWhatTheyDoNotAllow) {
     EXPECT_EQ(refusal({{"pair", {"1"}}}).first, "-pair: 2 values are needed, 1 was given");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"ws", {"5"}}}).first, "-ws is given 2 times");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"limit", {"1"}}}).first, "-ws cannot be used with -limit");
-    EXPECT_EQ(refusal({{"nothing", {}}}).first, "there is no argument 'nothing'");
+    EXPECT_EQ(refusal({{"nothing", {}}}).first, "unknown argument 'nothing'");
     const auto kind = refusal({{"kind", {"exakt"}}});
     EXPECT_EQ(kind.first, "-kind: 'exakt' is neither fed nor exact");
     EXPECT_EQ(kind.second, "Did you mean exact?");

@@ -346,7 +346,7 @@ def test_numbers_of_a_library_and_a_file_that_has_others(tmp_path, folder, tool)
     write_scene(tmp_path / "more.tif", DATA[:18], driver="GTiff")
     words = ["gdal_hsi_unmix"] if tool == "unmix" else ["gdal_hsi_detect", "-method", "sam", "-target", folder / "em.sli"]
     library = [folder / "em.sli"] if tool == "unmix" else []
-    order = "taken in their order, since neither wavelengths nor comparable numbers tell which are the library's"
+    order = "taken in their order, since neither wavelengths nor comparable numbers identify the library's"
     result = succeed(run(*words, tmp_path / "first.tif", *library, tmp_path / "o.tif"))
     assert order in result.out
     assert order not in succeed(run(*words, "-overwrite", folder / "s.tif", *library, tmp_path / "o.tif")).out

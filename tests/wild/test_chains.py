@@ -263,7 +263,7 @@ def test_nodata_that_came_later(computed):
     succeed(run("gdal_hsi_pca", "-q", computed / "y.hsi", computed / "c.dat"))
     value = float(read(computed / "plain.img")[0, 3, 3])
     side.write_text(text.format(f"<NoDataValue>{value!r}</NoDataValue>"))
-    assert "what is no value" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+    assert "the nodata of" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
     side.unlink()
     succeed(run("gdal_hsi_pca", "-q", "-overwrite", computed / "y.hsi", computed / "c.dat"))
 

@@ -95,11 +95,11 @@ def test_class_zero_beside_great_numbers(zeros):
     found = open_band(zeros / "map.tif")
     assert found.DataType == gdal.GDT_UInt16 and found.GetNoDataValue() == 65535
     result = run(*args, "-ot", "Byte", zeros / "map.tif")
-    assert result.code == 2 and "class 255 beside class 0 leaves no number for pixels without a class" in result.err
+    assert result.code == 2 and "class 255 with class 0 leaves no number for pixels without a class" in result.err
     write_labels(zeros / "labels.tif", np.where(truth() == 2, 65535, truth()), "u2", names=["water"])
     with assert_untouched(zeros):
         result = run(*args, zeros / "map.tif")
-    assert result.code == 1 and "65535 is no class number (0 to 65534, where 0 is a class)" in result.err
+    assert result.code == 1 and "65535 is not a class number (0 to 65534, where 0 is a class)" in result.err
 
 
 @pytest.mark.parametrize("word", ["Unclassified", "unlabelled", "Background", "No Data", "no_data", "none", "", "0", "Masked Pixels"])

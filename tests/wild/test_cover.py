@@ -240,4 +240,4 @@ def test_every_tool_that_burns_polygons(tmp_path):
         elif tool != "regularize":
             assert facts["labelled_pixels"] == count
     result = run("gdal_hsi_regularize", "-min-cover", 0.7, tmp_path / "p.tif", tmp_path / "q2.tif")
-    assert result.code == 2 and "-min-cover tells how labels are read, and there are none" in first_error(result)
+    assert result.code == 2 and "-min-cover applies to labels, and none are given" in first_error(result)

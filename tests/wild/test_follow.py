@@ -188,7 +188,7 @@ def test_a_scene_that_ends_before_its_header_says(line, tmp_path):
     recorder.write(10)
     tool, *words = command("ace", recorder.path, tmp_path / "out", line)
     result = succeed(run(tool, "-follow", 0.05, *words))
-    assert f"ended after 10 of the {LINES} lines that its header tells of" in result.err
+    assert f"ended after 10 of the {LINES} lines that its header states" in result.err
     header = recorder.path.with_suffix(".hdr")
     header.write_text(header.read_text().replace(f"lines   = {LINES}", "lines   = 10"))
     same_as_offline("ace", line, tmp_path / "out", recorder.path)
@@ -323,7 +323,7 @@ def test_what_the_header_tells_too_late(line, tmp_path, name):
     recorder.write(LINES - 5)
     recorder.tell(recorder.header + "data units = radiance\nsensor type = none\n")
     code, err = ended(process)
-    assert code == 0 and "did not tell 'map info', 'coordinate system string', 'data units' when the run began" in err, err
+    assert code == 0 and "did not state 'map info', 'coordinate system string', 'data units' when the run began" in err, err
     assert "run it again without -follow" in err
     recorder.tell(told + f"lines = {LINES}\n")
     same_as_offline(name, line, tmp_path / "out", recorder.path)
@@ -337,7 +337,7 @@ def spoil_header(recorder):
     recorder.path.with_suffix(".hdr").write_bytes(bytes(range(256)))
 
 
-@pytest.mark.parametrize("what, message", [(remove_header, "has been removed or renamed"), (spoil_header, "is no ENVI header any more")])
+@pytest.mark.parametrize("what, message", [(remove_header, "has been removed or renamed"), (spoil_header, "is not an ENVI header any more")])
 @pytest.mark.parametrize("name", ["unmix", "svm"])
 def test_a_header_that_goes(line, tmp_path, name, what, message):
     """The lines are there, as the header has told of them: the result is theirs, and a warning says what has gone. A header that
@@ -515,7 +515,7 @@ def test_what_is_no_regular_file_is_not_waited_for(line, tmp_path):
         tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
         with assert_untouched(tmp_path):
             result = run(tool, "-follow", FAR, *words)
-        assert result.code == 1 and f"{src}' is no regular file" in first_error(result), result.err
+        assert result.code == 1 and f"{src}' is not a regular file" in first_error(result), result.err
 
 
 @pytest.mark.parametrize("dst, of_either, offline", [

@@ -18,7 +18,7 @@ def test_without_a_byte_order(tmp_path, dtype):
     header = fields(data.shape, dtype, "bil")
     del header["byte order"], header["header offset"]
     path = write(tmp_path, data, text_of(header), dtype=dtype, interleave="bil")
-    assert "does not tell 'byte order': taken for 0" in warnings(path)
+    assert "does not state 'byte order': taken for 0" in warnings(path)
     np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
 
 
@@ -29,8 +29,8 @@ def test_bytes_without_a_byte_order(tmp_path):
 
 @pytest.mark.parametrize("key, value, word", [
     ("samples", "six", "no whole number"), ("bands", "-4", "no whole number"), ("header offset", "none", "no whole number"),
-    ("header offset", "5000000000", "up to 2147483647"), ("byte order", "2", "which is none"),
-    ("interleave", "bis", "which is none")])
+    ("header offset", "5000000000", "up to 2147483647"), ("byte order", "2", "which is invalid"),
+    ("interleave", "bis", "which is invalid")])
 def test_fields_that_are_none(tmp_path, key, value, word):
     result = run("gdal_hsi_info", write(tmp_path, small(), {key: value}))
     assert result.code == 1 and (word in first_error(result) or key in ("samples", "bands")), result.err

@@ -143,14 +143,14 @@ def test_a_negative_entry_is_unknown(tmp_path, key):
     name = "wavelengths_nm" if key == "wavelength" else "fwhm_nm"
     assert [v is None for v in facts(path)[name]] == [False, True, False, False]
     told = warnings(path)
-    assert f"the list '{key}' has '-" in told and "for band 2, which is no number above 0: unknown there" in told
+    assert f"the list '{key}' has '-" in told and "for band 2, which is not a number above 0: unknown there" in told
 
 
 def test_a_negative_width_among_the_items_of_a_band_is_unknown(tmp_path):
     path = write(tmp_path, small())
     tif = in_items(tmp_path / "t.tif", path, NM, [9, -9, 8, -7], "Nanometers")
     assert facts(tif)["fwhm_nm"] == [9, None, 8, None]
-    assert "band 2 has the width -9 (and 1 more such value), which is no number above 0: unknown there" in warnings(tif)
+    assert "band 2 has the width -9 (and 1 more such value), which is not a number above 0: unknown there" in warnings(tif)
     succeed(run("gdal_hsi_spp", "-q", tif, tmp_path / "o.tif"))
     assert warnings(tmp_path / "o.tif") == "" and facts(tmp_path / "o.tif")["fwhm_nm"] == [9, None, 8, None]
 
@@ -252,7 +252,7 @@ def test_ignored_values(tmp_path, value, nodata):
     data = small()
     path = write(tmp_path, data, {"data ignore value": value})
     assert facts(path)["nodata"] == nodata
-    assert ("is no number" in warnings(path)) == (nodata is None)
+    assert ("is not a number" in warnings(path)) == (nodata is None)
     if isinstance(nodata, (int, float)) and nodata != 0:
         data[:, 2, 3] = nodata
         path = write(tmp_path, data, {"data ignore value": value})

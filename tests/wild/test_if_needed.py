@@ -181,11 +181,11 @@ def test_what_cannot_be_known(tmp_path, scene):
     result = run("gdal_hsi_accuracy", "-if-needed", scene, scene)
     assert result.code == 2 and "-if-needed requires an output" in first_error(result)
     result = run("gdal_hsi_pca", "-if-needed", "-of", "ENVI", scene, "/vsistdout/")
-    assert result.code == 2 and "is no file" in first_error(result)
+    assert result.code == 2 and "is not a file" in first_error(result)
     assert "-append cannot be used with -if-needed" in first_error(run("gdal_hsi_statistics", "-if-needed", "-append", scene, "-o", tmp_path / "s.stat"))
     (tmp_path / "o.img.made").write_text("notes of mine\n")
     result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")
-    assert result.code == 1 and "no record of -if-needed" in first_error(result)
+    assert result.code == 1 and "not a record of -if-needed" in first_error(result)
     assert (tmp_path / "o.img.made").read_text() == "notes of mine\n"
 
 
@@ -309,7 +309,7 @@ def test_what_comes_through_a_pipe_is_never_known(tmp_path, scene):
 def test_a_fifo_is_no_record(tmp_path, scene):
     os.mkfifo(tmp_path / "o.img.made")
     result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")
-    assert result.code == 1 and "no record of -if-needed" in first_error(result)
+    assert result.code == 1 and "not a record of -if-needed" in first_error(result)
 
 
 def test_headers_and_data_that_come_first_for_gdal(tmp_path, scene):

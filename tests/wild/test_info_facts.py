@@ -149,7 +149,7 @@ def test_counts_of_libraries(tmp_path):
 
 REFUSED = {
     "lib.csv": ("wavelength_nm,oak\n400,0.1\n500,0.2,7\n", "line 3 has 3 columns instead of 2"),
-    "lib.txt": ("wavelength_nm oak\n400 0.1\n500 much\n600 0.2\n", "holds something that is no number ('much')"),
+    "lib.txt": ("wavelength_nm oak\n400 0.1\n500 much\n600 0.2\n", "holds something that is not a number ('much')"),
     "long.csv": ("id,wavelength_nm,value\na,400,0.1\na,500,0.2\nb,400,0.3\nb,500,0.4\n", "is in long format"),
     "x.jdx": ("##TITLE=x\n##XYDATA=(X++(Y..Y))\n4000 1 2\n", "is a JCAMP-DX file"),
     "grid.txt": ("450.000\t0.1\n460.000\t0.2\n460.500\t0.3 0.4\n", "columns instead of"),

@@ -142,4 +142,4 @@ def test_every_tool_that_burns_polygons(tmp_path):
         elif tool != "regularize":
             assert f"{count}" in facts, tool
     result = run("gdal_hsi_regularize", "-inside-only", tmp_path / "p.tif", tmp_path / "q2.tif")
-    assert result.code == 2 and "-inside-only tells how labels are read, and there are none" in first_error(result)
+    assert result.code == 2 and "-inside-only applies to labels, and none are given" in first_error(result)

@@ -117,15 +117,15 @@ def test_names_and_gaps_in_tables(tmp_path):
 
 BAD = {
     "no names": ("p.csv", "500015,5399985,1\n500045,5399985,2\n", "is a table, and its columns have no names"),
-    "other names": ("p.csv", "a,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
-    "other names in a text": ("p.txt", "a b class\n1 2 3\n", "none of its columns tells where the points lie"),
-    "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
-    "no number": ("p.csv", "x,y,class\n1,2,3\n1,here,3\n", "'here' in column y is no coordinate"),
-    "no angle": ("p.csv", "lon,lat,class\n500015,5399985,3\n", "are no longitude and latitude in degrees"),
+    "other names": ("p.csv", "a,b,class\n1,2,3\n", "none of its columns gives the positions of the points"),
+    "other names in a text": ("p.txt", "a b class\n1 2 3\n", "none of its columns gives the positions of the points"),
+    "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "none of its columns gives the positions of the points"),
+    "no number": ("p.csv", "x,y,class\n1,2,3\n1,here,3\n", "'here' in column y is not a coordinate"),
+    "no angle": ("p.csv", "lon,lat,class\n500015,5399985,3\n", "are not longitude and latitude in degrees"),
     "lines of different lengths": ("p.csv", "x,y,class\n1,2,3\n1,2\n", "line 3 has 2 columns"),
     "nothing but names": ("p.csv", "x,y,class\n", "holds no table"),
     "several columns of classes": ("p.csv", "x,y,a,b\n1,2,3,4\n", "which field holds the classes?"),
-    "a fraction": ("p.csv", "x,y,class\n500015,5399985,1.5\n", "1.5 is no class number"),
+    "a fraction": ("p.csv", "x,y,class\n500015,5399985,1.5\n", "1.5 is not a class number"),
 }
 
 
@@ -137,7 +137,7 @@ def test_tables_that_cannot_be_read_say_why(tmp_path, case):
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_sample", "-like", tmp_path / "like.tif", tmp_path / name, tmp_path / "a.tif", tmp_path / "b.tif")
     assert result.code == 1 and words in result.err, result.err
-    if "table" in words or "columns tells" in words:
+    if "table" in words or "columns gives" in words:
         assert "Name the columns of coordinates x and y" in result.err or case == "nothing but names"
 
 

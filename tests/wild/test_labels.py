@@ -58,9 +58,9 @@ def test_numbers_as_classes(tmp_path, kind, values, want):
 
 
 @pytest.mark.parametrize("kind, value, words", [
-    (ogr.OFTInteger, 65536, "65536 is no class number (1 to 65535; 0: no label)"), (ogr.OFTReal, 1.5, "1.5 is no class number"),
-    (ogr.OFTString, "65536", "65536 is no class number"), (ogr.OFTInteger64, 1 << 60, "is no class number"),
-    (ogr.OFTReal, 1e300, "is no class number")])
+    (ogr.OFTInteger, 65536, "65536 is not a class number (1 to 65535; 0: no label)"), (ogr.OFTReal, 1.5, "1.5 is not a class number"),
+    (ogr.OFTString, "65536", "65536 is not a class number"), (ogr.OFTInteger64, 1 << 60, "is not a class number"),
+    (ogr.OFTReal, 1e300, "is not a class number")])
 def test_numbers_that_are_no_classes(tmp_path, kind, value, words):
     result = sampled(tmp_path, features(tmp_path, [value], [("class", kind)]))
     assert result.code == 1 and words in first_error(result) and not (tmp_path / "train.tif").exists()

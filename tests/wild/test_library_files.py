@@ -133,7 +133,7 @@ def test_latin_names(scene, tmp_path):
 def test_a_header_without_data_and_one_of_a_scene(scene, tmp_path):
     write_library(tmp_path / "l.sli").unlink()
     result = run("gdal_hsi_detect", "-target", tmp_path / "l.hdr", scene, tmp_path / "o.tif")
-    assert result.code == 1 and "its data (l.sli) do not lie beside it" in first_error(result)
+    assert result.code == 1 and "its data (l.sli) are not next to it" in first_error(result)
     result = run("gdal_hsi_detect", "-target", scene[:-3] + "hdr", scene, tmp_path / "o.tif")
     assert result.code == 1 and "does not describe a spectral library" in first_error(result)
 

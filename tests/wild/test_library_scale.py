@@ -213,7 +213,7 @@ def test_deviations_in_other_units_are_told(tmp_path, sigma, told):
     write_scene(tmp_path / "sigma.tif", CUBE if sigma == "scene" else np.full(CUBE.shape, sigma), driver="GTiff", dtype="f4")
     said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-uncertainty", tmp_path / "sigma.tif").err
     assert ("are they standard deviations" in said) == told, said
-    assert "all draws are alike" not in said
+    assert "all draws are equal" not in said
 
 
 def test_deviations_of_other_bands_are_refused(tmp_path):
@@ -229,10 +229,10 @@ def test_deviations_of_other_bands_are_refused(tmp_path):
 
 def test_draws_that_are_all_alike_are_told(tmp_path):
     said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-deviation", tmp_path / "d.tif").err
-    assert "all draws are alike" in said
+    assert "all draws are equal" in said
     (tmp_path / "classes.csv").write_text("name,class\na,one\nb,one\nc,two\n")
     said = compared(tmp_path, "gdal_hsi_unmix", "fcls", SPECTRA, CUBE, "-draws", 3, "-classes", tmp_path / "classes.csv").err
-    assert "all draws are alike" not in said
+    assert "all draws are equal" not in said
 
 
 @pytest.mark.parametrize("shared, told", [(2, True), (3, False), (16, False)])

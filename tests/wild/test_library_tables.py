@@ -417,7 +417,7 @@ def test_negative_numbers_of_the_size_of_a_fill_are_numbers(tmp_path):
 @pytest.mark.quick
 @pytest.mark.parametrize("text, message", [
     ("name,class,quality\nmeadow,1,good\nsoil,2,bad\n", "a table with a line a spectrum needs wavelengths for the names"),
-    ("wavelength,a\n400,0.1\n500,much\n", "the column a holds something that is no number ('much')"),
+    ("wavelength,a\n400,0.1\n500,much\n", "the column a holds something that is not a number ('much')"),
     ("wavelength,a\n400,0.1\n500,0.2,0.3\n", "line 3 has 3 columns instead of 2"),
     ("# nothing but a comment\n", "holds no table"),
     ("wavelength,fwhm\n400,10\n500,10\n", "holds no spectrum"),

@@ -90,7 +90,7 @@ def test_a_model_of_gigabytes_of_zeros(tool, place):
 def test_a_model_from_a_device_without_an_end(tool, place):
     with assert_untouched(place):
         code, err, megabytes, _ = peak(place, *with_model(tool, "/dev/zero"))
-    assert code == 1 and "ERROR: '/dev/zero' is no text" in err, err
+    assert code == 1 and "ERROR: '/dev/zero' is not a text" in err, err
     assert megabytes < 250
 
 
@@ -121,7 +121,7 @@ def test_a_scene_from_a_pipe_is_refused(place):
         assert code == 1 and "'pipe' is a pipe or a device" in err, err
 
 
-OPTION_FILES = {"/dev/zero": "is no text", "/dev/urandom": "is no text"}
+OPTION_FILES = {"/dev/zero": "is not a text", "/dev/urandom": "is not a text"}
 
 
 @pytest.mark.parametrize("path, says", OPTION_FILES.items())

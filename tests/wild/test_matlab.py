@@ -216,14 +216,14 @@ def test_what_is_no_array_of_real_numbers(tmp_path):
         "waves": data + 1j, "thin": scipy.sparse.csc_matrix(np.eye(6)), "word": "text", "cells": np.array(["a", 1], dtype=object),
         "several": np.array([(1, 2), (3, 4)], dtype=[("x", "f8"), ("y", "f8")]), "none": np.zeros((0, 3)),
         "four": np.ones((2, 3, 2, 2))})
-    for name, words in {"waves": "complex double) is no array of real numbers", "thin": "sparse) is no array of real",
-                        "word": "char) is no array of real", "cells": "cell) is no array", "several": "struct) is no array",
+    for name, words in {"waves": "complex double) is not an array of real numbers", "thin": "sparse) is not an array of real",
+                        "word": "char) is not an array of real", "cells": "cell) is not an array", "several": "struct) is not an array",
                         "none": "is empty", "four": "more than three subscripts", "other": "has no variable 'other'"}.items():
         result = run("gdal_hsi_info", f"{tmp_path}/a.mat:{name}")
         assert result.code == 1 and words in first_error(result), result.err
     save73(tmp_path / "b.mat", {"waves": data + 1j})
     result = run("gdal_hsi_info", f"{tmp_path}/b.mat:waves")
-    assert result.code == 1 and "complex double) is no array of real numbers" in first_error(result)
+    assert result.code == 1 and "complex double) is not an array of real numbers" in first_error(result)
     assert "waves (5x7x11 complex double)" in run("gdal_hsi_info", tmp_path / "b.mat").err
 
 
@@ -338,7 +338,7 @@ def test_which_array_holds_the_labels(tmp_path):
     assert result.code == 1 and "has 24x30 pixels" in first_error(result).replace(" x ", "x")
     scipy.io.savemat(mat, {"gt": labels + 0.5})
     result = run("gdal_hsi_spectra", "-overwrite", scene, mat, tmp_path / "found.csv")
-    assert result.code == 1 and "is no class number" in first_error(result)
+    assert result.code == 1 and "is not a class number" in first_error(result)
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -377,7 +377,7 @@ def test_libraries_with_wavelengths_and_names_in_rows(tmp_path):
     assert result.code == 1 and "may be the spectra: P (4x2 double), Q (4x3 double)" in first_error(result)
     scipy.io.savemat(tmp_path / "cube.mat", {"cube": np.ones((3, 4, 5))})
     result = run("gdal_hsi_unmix", "-overwrite", tmp_path / "scene.img", f"{tmp_path}/cube.mat:cube", tmp_path / "found.tif")
-    assert result.code == 1 and "is no array (band, spectrum)" in first_error(result)
+    assert result.code == 1 and "is not an array (band, spectrum)" in first_error(result)
 
 
 def test_options_of_gdal_are_not_for_it(tmp_path, out):

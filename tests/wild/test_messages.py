@@ -244,7 +244,7 @@ def test_a_library_that_is_cut_short(tmp_path, tool):
     path.write_bytes(path.read_bytes()[:50])
     with assert_untouched(tmp_path):
         result = run(*tool, path, *([tmp_path / "x.tif"] if tool[0] == "gdal_hsi_pca" else []))
-    assert result.code == 1 and f"'{path}': is cut short: 50 bytes of the 80 that its header tells of" in first_error(result)
+    assert result.code == 1 and f"'{path}': is cut short: 50 bytes of the 80 that its header states" in first_error(result)
 
 
 def test_band_numbers_of_libraries(tmp_path):

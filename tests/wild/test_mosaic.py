@@ -161,7 +161,7 @@ def test_a_line_has_noise_of_its_own(tmp_path):
     (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic cannot be used with -band"), (["line.img", "other.img"], 1, "have no partner"),
     (["-map", "big.tif", "-memory", "16MB", "line.img", "distant.img"], 1, "more than a quarter of -memory"),
     (["-map", "big.tif", "-memory", "16MB", "-with", "line2.img", "line.img", "distant.img"], 1, "(25x20 without distant.img)"),
-    (["line.img", "degrees.img"], 1, "degrees.img lies more than 2^30 pixels from line.img")])
+    (["line.img", "degrees.img"], 1, "degrees.img is more than 2^30 pixels from line.img")])
 def test_what_is_refused(tmp_path, words, code, message):
     data = np.round(cube(20, 20, BANDS, seed=1, scale=1000.0))
     for name, gt, epsg, nm in (("line", (0, 20, 0, 0, 0, -20), 32616, WAVELENGTHS), ("line2", (100, 20, 0, 0, 0, -20), 32616, WAVELENGTHS),

@@ -155,7 +155,7 @@ def test_enmap_l1b_is_one_scene_of_both_detectors(tmp_path, out):
 def test_enmap_l1b_that_lacks_a_part(tmp_path):
     images = files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], drop=("ENMAP01-SPECTRAL_IMAGE_SWIR.TIF",))
     for name in (images[0], tmp_path / "ENMAP01-METADATA.XML"):
-        assert "SWIR is not beside it" in first_error(run("gdal_hsi_info", name))
+        assert "SWIR is missing" in first_error(run("gdal_hsi_info", name))
     files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], listed=[500, 600, 700])
     assert "images have 3 and 4" in first_error(run("gdal_hsi_info", images[0]))
     files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7, :5])
@@ -397,7 +397,7 @@ def test_texts_that_are_no_numbers_are_told(tmp_path, out):
     path = files.neon(tmp_path, VALUES)
     with h5py.File(path, "a") as h:
         h["/SERC/Reflectance/Reflectance_Data"].attrs["Data_Ignore_Value"] = "none"
-    assert "Data_Ignore_Value is 'none', which is no number" in report_of(path, out)[1]
+    assert "Data_Ignore_Value is 'none', which is not a number" in report_of(path, out)[1]
 
 
 # --- what lies beside a product

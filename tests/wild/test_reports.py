@@ -91,6 +91,6 @@ def test_what_is_no_report_stays(tmp_path, scene, tool, append):
         report.write_text(text)
         with assert_untouched(tmp_path):
             result = run(*call(tool, scene, tmp_path, 1), "-q", "-report", report, *append)
-        assert result.code == 1 and "(-report) is there and is no report of these tools" in first_error(result)
+        assert result.code == 1 and "(-report) exists and is not a report of these tools" in first_error(result)
         # Not every tool has that option, and those that have it mean their outputs.
         assert "-overwrite" not in result.err

@@ -389,13 +389,13 @@ struct BlockCoder::Impl {
         switch (coding.codec) {
         case BlockCoding::Codec::deflate:
             deflate.reset(libdeflate_alloc_compressor(coding.level));
-            if (!deflate) throw Error("there is no memory for compressing");
+            if (!deflate) throw Error("not enough memory for compressing");
             bound = libdeflate_zlib_compress_bound(deflate.get(), bytes);
             bound = std::max(bound, Runs::bound(bytes));
             break;
         case BlockCoding::Codec::zstd:
             zstd.reset(ZSTD_createCCtx());
-            if (!zstd) throw Error("there is no memory for compressing");
+            if (!zstd) throw Error("not enough memory for compressing");
             bound = ZSTD_compressBound(bytes);
             break;
         case BlockCoding::Codec::lzw:
@@ -609,7 +609,7 @@ struct BlockDecoder::Impl {
         else if (coding.codec == BlockCoding::Codec::lzw)
             lzw = std::make_unique<Lzw>();
         if (!deflate && !zstd && !lzw && coding.codec != BlockCoding::Codec::none)
-            throw Error("there is no memory for decoding");
+            throw Error("not enough memory for decoding");
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
         if (coding.lerc) {

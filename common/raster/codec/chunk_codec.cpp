@@ -151,7 +151,7 @@ struct ChunkDecoder::Impl {
             if (filter == Filter::deflate) deflate.reset(libdeflate_alloc_decompressor());
             if (filter == Filter::zstd) zstd.reset(ZSTD_createDCtx());
             if ((filter == Filter::deflate && !deflate) || (filter == Filter::zstd && !zstd))
-                throw Error("there is no memory for decoding");
+                throw Error("not enough memory for decoding");
         }
     }
 

@@ -183,7 +183,7 @@ class AtomicFile::PrivateFolder {
                                                                                 static_cast<int>(getpid()),
                                                                                 seed, count.fetch_add(1)));
             if (VSIMkdirRecursive(made_folder().c_str(), 0700) != 0)
-                throw Error("cannot write '" + destination + "': no folder can be made beside it");
+                throw Error("cannot write '" + destination + "': no folder can be made next to it");
             return;
         }
         remove_abandoned(folder, private_prefix(destination));

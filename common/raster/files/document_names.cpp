@@ -99,7 +99,8 @@ class NameCheck {
 
     void check_name(const std::string& name) const {
         if (name.empty()) return;
-        if (name.size() > PATH_MAX) fail("is damaged: it names a file with too long a name", "Make it anew.");
+        if (name.size() > PATH_MAX)
+            fail("is damaged: it names a file with too long a name", "Make it again.");
         if (is_local(name)) {
             const PathKind kind = kind_of_path(name);
             if (kind == PathKind::pipe) refuse_pipe(name);
@@ -107,7 +108,7 @@ class NameCheck {
         }
         if (name.find('<') != std::string::npos || name.find_first_not_of(" \t\r\n{[") != 0)
             fail("is damaged: it has a text where the name of a file belongs",
-                 "Make it anew with the tool that has made it.");
+                 "Make it again with the tool that has made it.");
         if (names_server(name)) return check_server(name);
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
         if (plain || name.rfind("/vsimem/", 0) == 0) return; // it is gone, which opening says
@@ -139,7 +140,7 @@ class NameCheck {
     /// machine. Throws Error where one is a pipe or a device.
     bool has_file(const std::string& name) const {
         const auto parts = parts_of_name(name);
-        if (!parts) fail("is damaged: it names a file with too many parts", "Make it anew.");
+        if (!parts) fail("is damaged: it names a file with too many parts", "Make it again.");
         for (const NamedPart& part : *parts)
             if (part.kind == PathKind::pipe) refuse_pipe(part.path);
         return std::any_of(parts->begin(), parts->end(),
@@ -190,14 +191,14 @@ class NameCheck {
         if (!m_seen.insert(path).second) return false;
         if (m_way.size() >= static_cast<size_t>(most_texts))
             fail("is computed from more than " + std::to_string(most_texts) + " scenes, one from the other",
-                 "Make the scene anew.");
+                 "Make the scene again.");
         m_way.push_back(path);
         return true;
     }
 
     void follow_document(const std::string& path) {
         for (const std::string& before : m_way)
-            if (same_file(before, path)) fail("is computed from itself", "Make the scene anew.");
+            if (same_file(before, path)) fail("is computed from itself", "Make the scene again.");
         if (!enter(path)) return;
         const std::string place = follow_links(path);
         check(parse_scene_document(read_file(path, largest_file::model), folder_of(place), path));
@@ -210,7 +211,7 @@ class NameCheck {
     }
 
     void follow_nodes(const CPLXMLNode* node, const std::string& folder, int depth) {
-        if (depth > deepest_element) fail("leads to a text with too many levels", "Make it anew.");
+        if (depth > deepest_element) fail("leads to a text with too many levels", "Make it again.");
         for (; node != nullptr; node = node->psNext) {
             if (node->eType == CXT_Element && tells_no_files(node->pszValue)) continue;
             if (node->eType == CXT_Text) follow_text(node->pszValue, folder);
@@ -248,7 +249,7 @@ class NameCheck {
 
     void check_described(const CPLXMLNode* node, const std::string& path, const char* domain, int depth) {
         for (; node != nullptr; node = node->psNext) {
-            if (depth > deepest_element) fail("leads to a text with too many levels", "Make it anew.");
+            if (depth > deepest_element) fail("leads to a text with too many levels", "Make it again.");
             const auto is = [&](const char* name) { return EQUAL(node->pszValue, name); };
             if (node->eType == CXT_Text) check_srs(node->pszValue);
             if (is("SRS")) check_srs_name(CPLGetXMLValue(node, "", ""));
@@ -265,7 +266,7 @@ class NameCheck {
         if (EQUAL(key.c_str(), "OVERVIEW_FILE")) {
             if (path.empty())
                 fail("names overviews in another file, which no scene that is computed has",
-                     "Make it anew with the tool that has made it.");
+                     "Make it again with the tool that has made it.");
             follow_overview(value, path);
         }
         if (EQUAL(domain, "GEOLOCATION") &&
@@ -324,7 +325,7 @@ class NameCheck {
     void check_srs_file(const std::string& file) const {
         if (file.find_first_of("/\\~") != std::string::npos)
             fail("has a coordinate reference system that names the file '" + file + "'",
-                 "Make it anew with the tool that has made it.");
+                 "Make it again with the tool that has made it.");
     }
 
     static constexpr int deepest_element = 256;

@@ -464,7 +464,7 @@ void check_side_is_free(const std::string& side, const std::string& path) {
                     advice);
     const Dataset own = header ? Dataset() : open(side);
     if (!own || (own->GetRasterCount() > 0 && !holds_its_pixels(own, side))) return;
-    throw Error("'" + side + "' holds data of its own (" + own->GetDriver()->GetDescription() + "), and '" +
+    throw Error("'" + side + "' is a separate dataset (" + own->GetDriver()->GetDescription() + "), and '" +
                     path + "' would write a file of that name",
                 advice);
 }

@@ -176,7 +176,7 @@ void check_is_file(const std::string& path) {
             owner = driver->GetDescription();
     }
     if (owner.empty()) return;
-    throw UsageError("'" + path + "' is no file: names that begin with " + prefix +
+    throw UsageError("'" + path + "' is not a file: names that begin with " + prefix +
                          ": are databases, services or parts of files",
                      "Write a file, then load it with ogr2ogr or gdal_translate; ./" + path +
                          " would be a file of this name.");

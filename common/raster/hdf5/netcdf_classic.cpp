@@ -136,7 +136,7 @@ void check_netcdf_length(const std::string& path) {
     }
     if (streamed) // the library takes another number of records, or does not come back
         throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",
-                    "Write it anew with its number of records.");
+                    "Write it again with its number of records.");
     if (size < needed)
         throw Error("'" + path + "' has " + std::to_string(size) +
                         " bytes, and its netCDF header describes " + std::to_string(needed) +

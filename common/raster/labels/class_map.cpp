@@ -42,7 +42,7 @@ double nodata_beside_zero(const std::string& asked, const std::string& type, int
     if (largest >= nodata)
         throw UsageError((asked.empty() ? "" : "-ot " + asked + ": ") + std::string("class ") +
                              std::to_string(largest) +
-                             " beside class 0 leaves no number for pixels without a class",
+                             " with class 0 leaves no number for pixels without a class",
                          "Give their number with -dstnodata, or another type with -ot.");
     return nodata;
 }

@@ -46,10 +46,10 @@ bool is_called(const std::string& word, const std::string& name) {
 uint16_t class_of(double v, uint16_t none, const std::string& path) {
     if (!(v >= 0)) return none; // NaN too
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
-        throw Error("'" + path + "': " + number(v) + " is no class number (" +
+        throw Error("'" + path + "': " + number(v) + " is not a class number (" +
                         (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
                     "Is this a raster of class labels? gdal_calc.py can turn other codes into class numbers, "
-                    "and gdal_edit.py -a_nodata tells which number is none.");
+                    "and gdal_edit.py -a_nodata sets the number that means none.");
     return static_cast<uint16_t>(v);
 }
 
@@ -166,7 +166,7 @@ std::vector<uint16_t> LabelSource::share_classes() const {
 }
 
 void LabelSource::shares(int64_t /*line*/, int64_t /*count*/, uint16_t /*value*/, float* /*out*/) {
-    throw Error("'" + m_path + "' has no polygons, so there are no shares of pixels",
+    throw Error("'" + m_path + "' has no polygons, so pixels have no fractional cover",
                 "Give features as labels.");
 }
 
@@ -175,8 +175,8 @@ Error no_labels(const LabelSource& source) {
     const std::string what = name + ": no labelled pixel" + (owner == name ? "" : " inside " + owner);
     if (const int64_t n = source.too_small(); n > 0)
         return Error(what + ": " + counted(n, "polygon is", "polygons are") + " too small or narrow",
-                     "-all-touched labels every pixel that a polygon touches, and a smaller -min-cover those "
-                     "of which it covers less.");
+                     "-all-touched labels every pixel that a polygon touches, and a smaller -min-cover also "
+                     "pixels that it covers less.");
     if (source.left_any_out())
         return Error(what + ": all that there are have classes that -leave-out names",
                      "Leave fewer classes out.");

@@ -147,7 +147,8 @@ bool is_point_table(const LabelOptions& options) {
         names += (names.empty() ? "" : ", ") + name;
     throw Error(
         "'" + path + "' is a table, and " +
-            (head.empty() ? "its columns have no names" : "none of its columns tells where the points lie"),
+            (head.empty() ? "its columns have no names"
+                          : "none of its columns gives the positions of the points"),
         "Name the columns of coordinates x and y (in the scene's SRS), lon and lat, or sample and line "
         "(pixels, from 0) in the first line, and that of the classes class." +
             (head.empty() ? "" : " Here they are: " + names + "."));
@@ -172,7 +173,7 @@ double coordinate(const std::string& path, const TextTable& table, size_t row, i
     const double v = cell_number(cell);
     if (!std::isfinite(v))
         throw Error("'" + path + "': '" + cell + "' in column " + table.head[static_cast<size_t>(column)] +
-                        " is no coordinate",
+                        " is not a coordinate",
                     "Coordinates are numbers: degrees with decimals, metres, pixels.");
     return v;
 }
@@ -189,11 +190,10 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
         if (!at.degrees) continue;
         const Position& p = all.back();
         if (std::fabs(p.x) > 360 || std::fabs(p.y) > 90)
-            throw Error(
-                "'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
-                    table.head[static_cast<size_t>(x)] + " and " + table.head[static_cast<size_t>(y)] +
-                    " are no longitude and latitude in degrees",
-                "Are the columns changed about? Coordinates in the scene's SRS are in columns x and y.");
+            throw Error("'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
+                            table.head[static_cast<size_t>(x)] + " and " +
+                            table.head[static_cast<size_t>(y)] + " are not longitude and latitude in degrees",
+                        "Are the columns swapped? Coordinates in the scene's SRS are in columns x and y.");
     }
     return all;
 }
@@ -291,7 +291,7 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     bool degrees = static_cast<bool>(at.degrees);
     if (!degrees && !positions.empty() && must_be_degrees(positions, grid)) {
         degrees = true;
-        notes.push_back("'" + options.path + "': no point lies on " + grid->owner +
+        notes.push_back("'" + options.path + "': no point is on " + grid->owner +
                         " as it is, and all may be degrees: taken for longitudes and latitudes on WGS 84");
     }
     const GdalErrors errors;

@@ -234,8 +234,8 @@ class VectorLabels final : public LabelSource {
         m_path = options.path;
         m_notes = std::move(notes);
         if (!grid)
-            throw Error("'" + m_path + "' is a vector file and has no pixels of its own",
-                        "Name the raster whose pixels are meant (-like).");
+            throw Error("'" + m_path + "' is a vector file and has no pixels",
+                        "Give the raster of the pixels with -like.");
         m_grid = *grid;
         OGRLayer& layer = choose_layer(*dataset, options);
         if (layer.GetLayerDefn()->GetGeomFieldCount() > 1)

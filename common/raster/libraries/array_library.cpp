@@ -88,7 +88,7 @@ int axis_of_bands(const Product& product, size_t scene_bands, const std::string&
     const auto bands = static_cast<int64_t>(scene_bands);
     if (bands > 0 && (product.lines == bands) != (product.samples == bands))
         return product.lines == bands ? 0 : 1;
-    refuse_library(path, "does not tell which axis of " + product.parts.front().array + " has the bands");
+    refuse_library(path, "does not state which axis of " + product.parts.front().array + " has the bands");
 }
 
 /// The last part of the array's name; with its groups where others have the same name.

@@ -32,7 +32,7 @@ size_t header_number(const EnviHeader& header, const char* key, size_t otherwise
     if (!text) return otherwise;
     const double value = library_number(*text);
     if (!(value >= 0 && value <= 1e9))
-        refuse_library(path, std::string("the header's '") + key + "' is no number");
+        refuse_library(path, std::string("the header's '") + key + "' is not a number");
     return static_cast<size_t>(value);
 }
 
@@ -146,17 +146,17 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
         refuse_library(path, "its header does not describe a spectral library");
     if (files.data.empty())
         refuse_library(path, "is a header, and its data (" + name_of(without_extension(path)) +
-                                 ".sli) do not lie beside it");
+                                 ".sli) are not next to it");
     const size_t order = header_number(header, "byte order", 0, path);
     if (order > 1)
-        refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is none");
+        refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is invalid");
     const Storage storage = storage_of(header_number(header, "data type", 0, path), path);
     const size_t offset = header_number(header, "header offset", 0, path);
     const std::string data = library_text(path);
     if (data.size() < offset + bands * count * storage.width)
         refuse_library(path, "is cut short: " + counted(data.size(), "byte") + " of the " +
                                  std::to_string(offset + bands * count * storage.width) +
-                                 " that its header tells of");
+                                 " that its header states");
 
     SpectralLibrary library;
     std::vector<std::string> names;

@@ -165,7 +165,7 @@ SpectralLibrary read_feature_spectra(const std::string& path, const std::string*
     const DatasetHandle dataset(
         GDALDataset::FromHandle(GDALOpenEx(text ? file.name().c_str() : path.c_str(),
                                            GDAL_OF_VECTOR | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    if (!dataset) refuse_library(path, "is no vector layer that GDAL opens: " + errors.text());
+    if (!dataset) refuse_library(path, "is not a vector layer that GDAL opens: " + errors.text());
     SpectralLibrary library;
     bool packed = false;
     for (int l = 0; l < dataset->GetLayerCount(); ++l)

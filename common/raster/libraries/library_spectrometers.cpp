@@ -140,7 +140,7 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     const double first = static_cast<double>(number_at<float>(bytes, asd_first_at));
     const double step = static_cast<double>(number_at<float>(bytes, asd_step_at));
     if (format > 2 || channels == 0 || !(first > 0) || !(step > 0) || !std::isfinite(first + step))
-        refuse_library(path, "its ASD header tells no wavelengths or no type of numbers");
+        refuse_library(path, "its ASD header states no wavelengths or no type of numbers");
     const size_t end = asd_header + channels * (format == 2 ? 8 : 4);
     if (bytes.size() < end)
         refuse_library(path, "is shorter than its ASD header says (" + counted(bytes.size(), "byte") + ")");
@@ -265,7 +265,7 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
     }
     size_t taken = rows.front().size() - 1;
     if (target) taken = *target;
-    if (taken == places.column) refuse_library(path, "has no column beside the wavelengths");
+    if (taken == places.column) refuse_library(path, "has no column in addition to the wavelengths");
     SpectralLibrary library = one_spectrum(name, rows, places, as_it_is, taken);
     if (target && reference) {
         for (size_t k = 0; k < rows.size(); ++k)

@@ -54,7 +54,7 @@ struct Columns {
 /// For a table that is the metadata of a library, or is transposed without wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
-                       " holds something that is no number ('" + *t.text_in(c) + "')";
+                       " holds something that is not a number ('" + *t.text_in(c) + "')";
     if (const std::string sli = CPLResetExtension(t.path.c_str(), "sli"); sli != t.path && is_there(sli))
         what += "; the spectra are in " + sli;
     else if (c == 0)
@@ -313,7 +313,7 @@ void refuse_long_format(const Columns& t) {
     throw Error("'" + t.path + "': is in long format: each row holds one value of one spectrum, and its " +
                     counted(bands, "wavelength or band", "wavelengths or bands") + " repeat in " +
                     counted(rows, "row"),
-                "Give each spectrum a column of its own, as pandas does: table.pivot(index='" + axis +
+                "Give each spectrum a separate column, as pandas does: table.pivot(index='" + axis +
                     "', columns='" + names + "', values='" + value + "').to_csv('wide.csv').");
 }
 

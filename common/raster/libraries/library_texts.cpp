@@ -31,7 +31,7 @@ Record usgs_record(const std::string& path, const std::string& text) {
     record.title.erase(0, record.title.find_first_not_of(' '));
     for (int i = 1; i < lines.Count(); ++i) {
         const double v = library_number(CPLString(lines[i]).Trim());
-        if (!std::isfinite(v)) refuse_library(path, "line " + std::to_string(i + 1) + " is no number");
+        if (!std::isfinite(v)) refuse_library(path, "line " + std::to_string(i + 1) + " is not a number");
         record.values.push_back(v);
     }
     if (record.values.empty()) refuse_library(path, "holds no values");
@@ -179,7 +179,7 @@ SpectralLibrary read_ecostress_text(const std::string& path, const std::string& 
     if (const auto told = header.find("number of x values");
         told != header.end() && library_number(told->second) != static_cast<double>(pairs.size()))
         refuse_library(path,
-                       "has " + counted(pairs.size(), "value") + ", and its header tells of " + told->second);
+                       "has " + counted(pairs.size(), "value") + ", and its header states " + told->second);
     SpectralLibrary library;
     const double unit = lower(header["y units"]).find("percent") != std::string::npos ? 0.01 : 1;
     const bool falling = pairs.back().first < pairs.front().first;

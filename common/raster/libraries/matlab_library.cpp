@@ -73,12 +73,12 @@ bool is_matlab(const std::string& path) { return matlab_name(path).has_value(); 
 SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands) {
     const auto found = matlab_name(name);
     const auto file = found ? MatlabFile::open(found->path) : nullptr;
-    if (!file) refuse_library(name, "is no file of MATLAB's");
+    if (!file) refuse_library(name, "is not a MATLAB file");
     const auto wanted_bands = static_cast<int64_t>(scene_bands);
     const MatlabVariable& spectra = find_spectra(*file, found->variable, wanted_bands);
     if (spectra.rank() != 2)
-        throw Error("'" + file->path() + "': " + spectra.text() + " is no array (band, spectrum)",
-                    "A scene is no library: gdal_hsi_endmembers and gdal_hsi_spectra make one of it.");
+        throw Error("'" + file->path() + "': " + spectra.text() + " is not an array (band, spectrum)",
+                    "For a scene, make a library with gdal_hsi_endmembers or gdal_hsi_spectra.");
     const size_t axis = band_axis(*file, spectra, wanted_bands);
     const int64_t bands = spectra.dims[axis], count = spectra.dims[1 - axis];
     const auto values = file->numbers(spectra);

@@ -69,7 +69,7 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
     if (is_pipe_or_device(path) && is_of_several_files(extension)) refuse_pipe(path);
     if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
         const auto files = envi_pair(path);
-        if (!files) refuse_library(path, "there is no header " + header_of(path));
+        if (!files) refuse_library(path, "has no header " + header_of(path));
         return read_envi_library(*files);
     }
     // The header of crops.sli does not describe a crops.geojson next to it.
@@ -81,7 +81,7 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
     if (is_asd_file(bytes)) return read_asd_file(path, bytes);
     if (bytes.rfind("SQLite format 3", 0) == 0) return read_feature_spectra(path);
     const std::string text = utf8_text(bytes);
-    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    if (text.find('\0') != std::string::npos) refuse_library(path, "is not a spectral library");
     if (is_envi_plot(text)) return read_envi_plot(path, text);
     if (is_old_usgs_text(text)) return read_old_usgs_text(path, text);
     if (is_csv(path)) return read_library_table(path, text, bands_alone);

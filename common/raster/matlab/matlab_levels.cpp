@@ -214,7 +214,7 @@ class StoredFile : public MatlabFile {
     void read(const MatlabVariable& variable, const Take& take) const override {
         const StoredType* const stored = stored_type(variable.place.stored);
         if (stored == nullptr || variable.type == GDT_Unknown)
-            throw Error("'" + path() + "': " + variable.text() + " is no array of real numbers");
+            throw Error("'" + path() + "': " + variable.text() + " is not an array of real numbers");
         guarded(variable.name, [&] {
             const File file = open_file();
             const auto bytes = open_place(*file, variable.place);
@@ -317,7 +317,7 @@ class Level5 final : public StoredFile {
             for (int64_t i = 0; i < variable.count() && bytes->at() < end; ++i) {
                 const Tag tag = next_tag(*bytes, end);
                 const uint64_t cell_end = bytes->at() + tag.bytes;
-                if (tag.type != mi_matrix) throw Damage{"a cell is no array"};
+                if (tag.type != mi_matrix) throw Damage{"a cell is not an array"};
                 const Head head = tag.bytes > 0 ? read_head(*bytes, cell_end) : Head{};
                 std::string text;
                 if (head.kind == mx_char)
@@ -374,7 +374,7 @@ class Level5 final : public StoredFile {
     std::vector<char> content(Bytes& bytes, uint64_t end, Types types, uint64_t most) const {
         const Tag tag = next_tag(bytes, end);
         if (std::find(types.begin(), types.end(), tag.type) == types.end() || tag.bytes > most)
-            throw Damage{"a variable's description is no such thing"};
+            throw Damage{"a variable's description is invalid"};
         std::vector<char> data(static_cast<size_t>(tag.bytes));
         bytes.read(data.data(), data.size());
         bytes.skip(tag.padded - tag.bytes);
@@ -395,7 +395,7 @@ class Level5 final : public StoredFile {
     Head read_head(Bytes& bytes, uint64_t end) const {
         constexpr uint64_t most_dims = 4 * 64;
         const auto flags = words(bytes, end, 8);
-        if (flags.size() != 2) throw Damage{"a variable's description is no such thing"};
+        if (flags.size() != 2) throw Damage{"a variable's description is invalid"};
         Head head;
         head.kind = static_cast<int>(flags[0] & 0xff);
         head.complex = (flags[0] & 0x0800) != 0;
@@ -418,7 +418,7 @@ class Level5 final : public StoredFile {
         const uint32_t type = word(in);
         const uint64_t bytes = word(in), begin = at + 8;
         if (type != mi_matrix && type != mi_compressed)
-            throw Damage{"there is no variable at byte " + std::to_string(at)};
+            throw Damage{"no variable begins at byte " + std::to_string(at)};
         if (begin + bytes > end)
             throw Damage{"it ends early: a variable goes on to byte " + std::to_string(begin + bytes) +
                          ", and the file to " + std::to_string(end)};
@@ -495,7 +495,7 @@ class Level5 final : public StoredFile {
         for (size_t at = 0; at + length[0] <= names.size(); at += length[0]) {
             const std::string field(names.data() + at, strnlen(names.data() + at, length[0]));
             const Tag tag = next_tag(bytes, end);
-            if (tag.type != mi_matrix) throw Damage{"a field of '" + name + "' is no array"};
+            if (tag.type != mi_matrix) throw Damage{"a field of '" + name + "' is not an array"};
             const uint64_t field_end = bytes.at() + tag.bytes;
             read_matrix(bytes, field_end, name + "." + field, depth + 1, place);
             bytes.skip(field_end - bytes.at());
@@ -522,7 +522,7 @@ class Level5 final : public StoredFile {
         } else if (tag.type == mi_int8 || tag.type == mi_uint8) {
             all.assign(raw.begin(), raw.end());
         } else {
-            throw Damage{"a text has a type that is none"};
+            throw Damage{"a text has an invalid type"};
         }
         return all;
     }
@@ -574,7 +574,7 @@ class Level4 final : public StoredFile {
         const uint32_t precision = head[0] / 10 % 10, text = head[0] % 10;
         if (head[0] > 9999 || precision > 5 || text > 2 || head[3] > 1 || head[4] == 0 ||
             head[4] > longest_name || head[1] > INT32_MAX || head[2] > INT32_MAX)
-            throw Damage{"there is no variable at byte " + std::to_string(at)};
+            throw Damage{"no variable begins at byte " + std::to_string(at)};
         std::string name(head[4], '\0');
         bytes.read(name.data(), name.size());
         MatlabVariable one;

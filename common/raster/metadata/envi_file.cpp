@@ -344,7 +344,7 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
     if (const std::string other = only_file_of_size(stem, wanted); wanted > 0 && !other.empty())
         found = other;
     if (found.empty())
-        throw Error("'" + path + "' is an ENVI header, and there is no data file beside it",
+        throw Error("'" + path + "' is an ENVI header without a data file",
                     "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
     return EnviFile{found, path};
 }

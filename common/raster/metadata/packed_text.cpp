@@ -31,7 +31,7 @@ std::string pack_text(const std::string& text) {
 }
 
 std::string unpack_text(const std::string& packed, const std::string& name, size_t limit) {
-    const auto refuse = [&](const char* why) { throw Error(name + " is no packed text: " + why); };
+    const auto refuse = [&](const char* why) { throw Error(name + " is not a packed text: " + why); };
     if (packed.size() > INT_MAX) refuse("it is too long");
     std::string bytes = packed;
     const int size = CPLBase64DecodeInPlace(reinterpret_cast<GByte*>(bytes.data()));

@@ -551,7 +551,7 @@ std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std
 std::string no_widths(int band, const std::string& width, size_t count) {
     return "band " + std::to_string(band) + " has the width " + width +
            (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
-           ", which is no number above 0: unknown there";
+           ", which is not a number above 0: unknown there";
 }
 
 std::string micrometres(const std::string& text, double nanometres, const std::string& units) {

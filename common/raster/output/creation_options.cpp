@@ -294,11 +294,10 @@ void check_cog_option(const GivenOption& option, const CPLStringList& list) {
     const bool overviews =
         STARTS_WITH(option.name.c_str(), "OVERVIEW_") || option.name == "MAX_Z_ERROR_OVERVIEW";
     if (overviews && EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "NONE"))
-        refuse_without_effect(option, "with OVERVIEWS=NONE there are no overviews",
-                              "leave OVERVIEWS=NONE out");
+        refuse_without_effect(option, "OVERVIEWS=NONE makes no overviews", "leave OVERVIEWS=NONE out");
     const bool tiling = !EQUAL(list.FetchNameValueDef("TILING_SCHEME", "CUSTOM"), "CUSTOM");
     if (is_any(option.name, "ZOOM_LEVEL ZOOM_LEVEL_STRATEGY ALIGNED_LEVELS") && !tiling)
-        refuse_without_effect(option, "there is no tiling scheme", "say which with -co TILING_SCHEME");
+        refuse_without_effect(option, "the output has no tiling scheme", "say which with -co TILING_SCHEME");
     if (is_any(option.name, "RES EXTENT WARP_RESAMPLING ADD_ALPHA") && !tiling &&
         list.FetchNameValue("TARGET_SRS") == nullptr)
         refuse_without_effect(option, "the raster keeps its grid",

@@ -399,7 +399,7 @@ void check_lerc_of_nan(const Target& target, const OutputOptions& options, const
     throw UsageError("'" + options.path +
                          "': this GDAL cannot read NaN again from LERC with the bands of a pixel together",
                      "Use " + apart + ", another codec (-co COMPRESS=ZSTD)" +
-                         (spec.keep_nan ? "." : ", or a number where there is no value (-dstnodata)."));
+                         (spec.keep_nan ? "." : ", or a nodata value that is a number (-dstnodata)."));
 }
 
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,

@@ -149,7 +149,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     const bool computed = is_computed(options);
     if (is(target.driver, "VRT") != is_virtual)
         throw UsageError(std::string(computed ? "-of HSI: '" : "-of VRT: '") + options.path +
-                             "' needs pixels of its own, which " + (computed ? "an .hsi" : "a VRT") +
+                             "' needs stored pixels, which " + (computed ? "an .hsi" : "a VRT") +
                              " does not hold",
                          "Name another format with -of.");
     target.type = output_type(options, spec);
@@ -174,7 +174,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     }
     if (options.nodata && !fitting(*options.nodata, sample_type(target.type)))
         throw UsageError("-dstnodata " + std::string(CPLSPrintf("%.17g", *options.nodata)) +
-                         " is no value of the type " + GDALGetDataTypeName(target.type));
+                         " is not a value of the type " + GDALGetDataTypeName(target.type));
     {
         const GdalErrors errors;
         if (!GDALValidateCreationOptions(target.driver, target.options.List()))
@@ -251,7 +251,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     if (is_local(path)) {
         struct stat info {};
         if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
-            throw Error("cannot write '" + path + "': there is no folder '" + folder + "'");
+            throw Error("cannot write '" + path + "': the folder '" + folder + "' does not exist");
         if (::access(folder.c_str(), W_OK | X_OK) != 0)
             throw Error("cannot write '" + path + "': no permission to write in the folder '" + folder + "'");
     }
@@ -262,7 +262,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     const bool there = exists(path, info);
     if (there) {
         if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
-            throw Error("'" + path + "' exists and is no regular file");
+            throw Error("'" + path + "' exists and is not a regular file");
         if (VSI_ISDIR(info.st_mode) && !(is(driver, "Zarr") && is_zarr_alone(end)))
             throw Error("'" + path + "' is a folder" +
                         (is(driver, "Zarr") ? ", and no Zarr file alone is in it" : ""));

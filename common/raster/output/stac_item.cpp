@@ -610,8 +610,8 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
         time = StacTime{"1970-01-01T00:00:00Z", utc_text(std::time(nullptr)) + "Z"};
         if (options.run)
             options.run->warn(
-                "'" + options.stac.path + "' (-stac): nothing tells when '" + options.path +
-                "' was acquired, so the item says: at any time until now. -stac-datetime tells it");
+                "'" + options.stac.path + "' (-stac): no metadata state when '" + options.path +
+                "' was acquired, so the item says: at any time until now. Use -stac-datetime to state it");
     }
     const bool one = time->start == time->end;
     properties["datetime"] = one ? OrderedJson(time->start) : OrderedJson();
@@ -647,12 +647,12 @@ OrderedJson extensions_of(const OrderedJson& asset) {
 void check_stac_item(const OutputOptions& options) {
     const StacOptions& stac = options.stac;
     if (options.path == standard_output || is_no_file(options.path))
-        throw UsageError("-stac tells of a file, and dst is none", "Name a file for dst.");
+        throw UsageError("-stac describes a file, and dst is not a file", "Name a file for dst.");
     if (options.role != "dst")
-        throw UsageError("-stac tells of one raster, and this run makes several (" + options.role + ")",
+        throw UsageError("-stac describes one raster, and this run makes several (" + options.role + ")",
                          "Leave out -stac.");
     if (!stac.datetime.empty() && !parse_times(stac.datetime))
-        throw UsageError("-stac-datetime: '" + stac.datetime + "' is no time",
+        throw UsageError("-stac-datetime: '" + stac.datetime + "' is not a time",
                          "2022-08-28T05:19:16Z is one, 2022-08-28 a day, START/END all between two of them.");
     check_text_output({"-stac", stac.path, options.overwrite, options.run});
 }

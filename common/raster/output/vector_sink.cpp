@@ -123,7 +123,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     const auto check = [&](bool good, const std::string& what) {
         if (!good || errors.any())
             throw Error(options.path + ": " + what + ": " +
-                            errors.text("GDAL tells no reason; most often the disk is full"),
+                            errors.text("GDAL gives no reason; usually the disk is full"),
                         "Look whether there is space left, or choose another driver or path.");
     };
     OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
@@ -219,7 +219,8 @@ void check_vector_output(const VectorOptions& options) {
     if (VSIStatL(options.path.c_str(), &status) == 0) {
         if (VSI_ISDIR(status.st_mode))
             throw Error("'" + options.path + "' is a folder", "Give a file's name.");
-        if (!VSI_ISREG(status.st_mode)) throw Error("'" + options.path + "' exists and is no regular file");
+        if (!VSI_ISREG(status.st_mode))
+            throw Error("'" + options.path + "' exists and is not a regular file");
     }
     std::vector<std::string> names{end};
     names.insert(names.end(), sides.begin(), sides.end());
@@ -235,7 +236,8 @@ void check_vector_output(const VectorOptions& options) {
     if (!is_local(options.path)) return;
     const std::string folder = folder_of(end);
     if (VSIStatL(folder.c_str(), &status) != 0 || !VSI_ISDIR(status.st_mode))
-        throw Error("'" + options.path + "': there is no folder '" + folder + "'", "Make the folder first.");
+        throw Error("'" + options.path + "': the folder '" + folder + "' does not exist",
+                    "Make the folder first.");
     if (access(folder.c_str(), W_OK) != 0)
         throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written",
                     "Choose another place.");

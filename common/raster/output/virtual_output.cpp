@@ -141,8 +141,7 @@ void check_virtual(const OutputOptions& options, const OutputSpec& spec, const R
     if (is_computed(options)) return;
     if (like.facts().access == Access::computed)
         throw UsageError("-of VRT: '" + like.path() +
-                             "' is a scene that computes, of which a VRT would compute "
-                             "every band anew for each of its own",
+                             "' is a virtual scene, which a VRT would compute again for every band",
                          "Name the destination .hsi.");
     check_virtual_source(like);
     if (like.facts().scaled)
@@ -165,7 +164,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
 void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                    const stream::Link& link) {
     check_virtual(options, spec, like);
-    if (!is_computed(options)) throw Error("internal: a VRT is no scene that computes");
+    if (!is_computed(options)) throw Error("internal: a VRT is not a virtual scene");
     // In memory each rank has its own.
     if (!parallel::group().root() && !options.document) return;
     PendingOutput::of_virtual(options, spec, like)->make_computed(like, link);

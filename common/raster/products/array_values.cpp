@@ -211,7 +211,7 @@ class Values {
                 values = {*packed};
             else
                 note(std::string(name) + " is '" + told.no_numbers +
-                     "', which is no number, and is left out");
+                     "', which is not a number, and is ignored");
         }
         for (double& value : values)
             value = in_sign(value);

@@ -30,7 +30,7 @@ class MatlabArrays final : public MatlabFile {
 
     void read(const MatlabVariable& variable, const Take& take) const override {
         if (variable.type == GDT_Unknown)
-            throw Error("'" + path() + "': " + variable.text() + " is no array of real numbers");
+            throw Error("'" + path() + "': " + variable.text() + " is not an array of real numbers");
         if (variable.count() > 0) read_as(variable, variable.type, take);
     }
 

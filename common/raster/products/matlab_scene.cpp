@@ -492,7 +492,7 @@ const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::st
     if (one->count() == 0 && !one->dims.empty())
         throw Error("'" + file.path() + "': " + one->text() + " is empty");
     if (one->type == GDT_Unknown)
-        throw Error("'" + file.path() + "': " + one->text() + " is no array of real numbers",
+        throw Error("'" + file.path() + "': " + one->text() + " is not an array of real numbers",
                     one->kind == "sparse" ? "Save it with full() in MATLAB."
                     : one->kind.rfind("complex", 0) == 0
                         ? "Save its abs() or real() in MATLAB."

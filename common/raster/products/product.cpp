@@ -324,7 +324,7 @@ SceneMetadata scene_of(const Product& product) {
 void complete_scene(const Product& product, SceneMetadata& scene) {
     if (scene.bands.size() != product.bands.size())
         throw Error("'" + product.path + "' (" + product.name + ") has " +
-                        counted(scene.bands.size(), "band") + ", and the product tells of " +
+                        counted(scene.bands.size(), "band") + ", and the product states " +
                         std::to_string(product.bands.size()),
                     "Keep the files of one product together.");
     double largest = 0;

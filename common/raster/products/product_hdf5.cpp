@@ -173,11 +173,13 @@ void check_product(Product& product) {
             ++scales;
         }
     if (wavelengths > 0)
-        note("no wavelength can be told of " + counted(wavelengths, "band") +
-             ": what the file has there is none");
+        note(counted(wavelengths, "band has an invalid wavelength", "bands have invalid wavelengths") +
+             " in the file");
     if (widths > 0)
-        note("no FWHM can be told of " + counted(widths, "band") + ": what the file has there is none");
-    if (scales > 0) note("the scale of " + counted(scales, "band") + " is none, and is left out");
+        note(counted(widths, "band has an invalid FWHM", "bands have an invalid FWHM") + " in the file");
+    if (scales > 0)
+        note(counted(scales, "band has an invalid scale", "bands have an invalid scale") +
+             ", which is ignored");
     if (least == most && product.bands.size() - wavelengths > 1) {
         for (ProductBand& band : product.bands)
             band.wavelength = band.fwhm = "";

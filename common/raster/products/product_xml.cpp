@@ -112,7 +112,7 @@ DatasetHandle open_tiff(const std::string& path) {
     const char* const drivers[] = {"GTiff", nullptr};
     DatasetHandle dataset(GDALDataset::FromHandle(
         GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
-    if (!dataset) throw Error("cannot open '" + path + "': " + errors.text("it is no GeoTIFF"));
+    if (!dataset) throw Error("cannot open '" + path + "': " + errors.text("it is not a GeoTIFF"));
     return dataset;
 }
 
@@ -167,7 +167,7 @@ void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::
     for (size_t d = 0; d < 2; ++d)
         if (images[d].empty())
             throw Error("'" + product.path + "' (" + product.name +
-                            ") tells of two images, and that of the " + detectors[d] + " is not beside it",
+                            ") has two images, and the image of the " + detectors[d] + " is missing",
                         advice);
     const std::array datasets = {open_tiff(images[0]), open_tiff(images[1])};
     if (datasets[0]->GetRasterXSize() != datasets[1]->GetRasterXSize() ||
@@ -250,7 +250,7 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
         return product;
     }
     if (product.path.empty())
-        throw Error("'" + xml + "' tells of a product of " + product.name + " whose image is not beside it",
+        throw Error("'" + xml + "' describes a product of " + product.name + " whose image is missing",
                     "Keep the files of a product in one folder, under the names that they came with.");
     product.files = {product.path, xml};
     check_product(product);

@@ -47,7 +47,7 @@ int nearest_band(const BandChoice& choice, const std::vector<BandAt>& known, con
         step = std::max(step, known[best + 1].wavelength_nm - known[best].wavelength_nm);
     if (std::abs(known[best].wavelength_nm - wanted) > step)
         throw Error(choice.option + " " + choice.text + ": no band of " + scene +
-                        " is near; the nearest lies at " + nm_text(known[best].wavelength_nm),
+                        " is near; the nearest is at " + nm_text(known[best].wavelength_nm),
                     reach_of(known));
     return known[best].number;
 }
@@ -74,7 +74,7 @@ std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vec
         }
         if (known.empty())
             throw Error(choice.option + " " + choice.text + ": " + scene + " has no wavelengths",
-                        "Name bands by number: -b 1-30; gdal_hsi_info tells what a file has.");
+                        "Name bands by number: -b 1-30; gdal_hsi_info lists a file's bands.");
         if (choice.nearest) {
             add(nearest_band(choice, known, scene));
             continue;

@@ -35,7 +35,7 @@ class ChainOpening {
             throw Error(again ? "'" + name + "' is computed from itself"
                               : "'" + name + "' is computed from more than " + std::to_string(deepest) +
                                     " scenes, one from the other",
-                        "Make the scene anew.");
+                        "Make the scene again.");
         names.push_back(name);
     }
     ~ChainOpening() { being_opened().pop_back(); }
@@ -88,10 +88,10 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     if (source.scaled) scene = scene->scaled();
     const std::string values = values_text_of(SourceAccess::state(*scene));
     if (!source.scene && !source.values.empty() && source.values != values)
-        throw Error("what is no value in '" + source.path +
+        throw Error("the nodata of '" + source.path +
                         "' was changed since the scene was made (bands and nodata were " + source.values +
                         ", are " + values + ")",
-                    "Make the scene anew: what was found of the old one need not hold.");
+                    "Make the scene again: results from the old source may not apply.");
     return scene;
 }
 
@@ -205,7 +205,7 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
             throw Error("its source has " + counted(source.files.size(), "file") + " instead of " +
                         std::to_string(*source.file_count));
         if (document.link.operation == grid_operation) {
-            if (document.source.table.empty()) throw Error("there is no 'table'");
+            if (document.source.table.empty()) throw Error("'table' is missing");
             made->cube = orthorectified(behind, behind, LookupTable::open(document.source.table));
         } else {
             made->cube = made->computed = std::make_shared<stream::ComputedSource>(
@@ -229,14 +229,14 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
     if (!dataset)
         throw Error("'" + name + "' is damaged: 'raster' does not describe one (" +
                         errors.text("nothing opens") + ")",
-                    "Make it anew with the tool that has made it.");
+                    "Make it again with the tool that has made it.");
     if (dataset->GetRasterXSize() != cube.samples || dataset->GetRasterYSize() != cube.lines ||
         dataset->GetRasterCount() != cube.bands)
         throw Error("'" + name + "' is damaged: it describes " +
                         size_text(dataset->GetRasterXSize(), dataset->GetRasterYSize()) + " pixels of " +
                         std::to_string(dataset->GetRasterCount()) + " bands and computes " +
                         size_text(cube.samples, cube.lines) + " of " + std::to_string(cube.bands),
-                    "Make it anew with the tool that has made it.");
+                    "Make it again with the tool that has made it.");
     return dataset;
 }
 

@@ -92,19 +92,19 @@ std::string change(const std::string& was, const std::string& is) {
 void check_regular(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
-        throw Error("-follow: '" + path + "' is no regular file",
+        throw Error("-follow: '" + path + "' is not a regular file",
                     "Have its lines written into a file, and follow that.");
 }
 
 EnviFile pair_of(const std::string& path) {
     if (!is_local(path))
-        throw UsageError("-follow: '" + path + "' is no file on a local file system",
+        throw UsageError("-follow: '" + path + "' is not a file on a local file system",
                          "Follow the file where it is written.");
     check_regular(path);
     if (const auto named = envi_file_of_header(path)) return *named;
     const std::string header = envi_header_beside(path);
     if (header.empty())
-        throw Error("-follow: '" + path + "' has no ENVI header beside it",
+        throw Error("-follow: '" + path + "' has no ENVI header",
                     "A scene that grows is a raw ENVI file, BIL or BIP. Its header, which must be there when "
                     "the run begins, may leave out 'lines'.");
     return {path, header};
@@ -114,7 +114,7 @@ void check_layout(const EnviFile& file, const EnviHeader& header) {
     const std::string name = "-follow: the ENVI header of '" + file.data + "'";
     for (const char* key : {"samples", "bands", "data type"})
         if (header.find(key) == nullptr)
-            throw Error(name + " does not tell '" + key + "'", "'lines' alone may be missing.");
+            throw Error(name + " does not state '" + key + "'", "'lines' alone may be missing.");
     const std::string interleave = word(header, "interleave");
     if (!equal_names(interleave, "bil") && !equal_names(interleave, "bip") && word(header, "bands") != "1")
         throw Error(
@@ -122,7 +122,7 @@ void check_layout(const EnviFile& file, const EnviHeader& header) {
                 ": bands that follow one another do not grow by lines",
             "Write the scene as BIL or BIP, or leave -follow out when it is complete.");
     if (const std::string packed = word(header, "file compression"); !packed.empty() && packed != "0")
-        throw Error(name + " has file compression = " + packed + ", whose lines cannot be told apart",
+        throw Error(name + " has file compression = " + packed + ", which hides where lines begin",
                     "Write the scene uncompressed.");
 }
 
@@ -138,7 +138,7 @@ GrowingFile::GrowingFile(const std::string& path, double patience, const CancelF
     one.set("lines", "1");
     m_line_bytes = static_cast<int64_t>(envi_bytes_told(one)) - m_offset;
     if (m_line_bytes <= 0)
-        throw Error("-follow: the ENVI header of '" + m_file.data + "' does not tell how long a line is",
+        throw Error("-follow: the ENVI header of '" + m_file.data + "' does not state the length of a line",
                     "Check its samples, bands and data type.");
     const auto bands = envi_number(word(m_header, "bands"));
     m_row_bytes = bands && *bands >= 1 ? m_line_bytes / static_cast<int64_t>(*bands) : m_line_bytes;
@@ -204,8 +204,7 @@ bool GrowingFile::read_header() {
     }
     if (header_state() != m_header_state) return false;
     if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
-        m_header_fault =
-            "'" + m_file.header + "' is no ENVI header any more, which it was when the run began";
+        m_header_fault = "'" + m_file.header + "' is not an ENVI header any more";
         return true;
     }
     m_header_fault.clear();
@@ -316,7 +315,7 @@ std::string GrowingFile::rest() const {
         const int64_t beyond = data - *m_promised * m_line_bytes;
         if (beyond < m_row_bytes) return {}; // as with a file that is complete
         return "'" + m_file.data + "' goes on for " + counted(beyond, "byte") + " behind the " +
-               counted(*m_promised, "line") + " that its header tells of";
+               counted(*m_promised, "line") + " that its header states";
     }
     if (part == 0) return {};
     return "'" + m_file.data + "' ended within line " + std::to_string(whole) +

@@ -126,9 +126,9 @@ class RasterLookup final : public LookupReader {
 void take_raster(Table& table) {
     const DatasetHandle dataset = open_raster(table.path);
     const auto refuse = [&](const std::string& what) {
-        throw Error("'" + table.path + "' is no lookup table: " + what,
+        throw Error("'" + table.path + "' is not a lookup table: " + what,
                     "A table is part of a product (EMIT), or a raster of two bands of integers: sample and "
-                    "line of the scene, from 1, and 0 where there is no pixel.");
+                    "line of the scene, from 1, and 0 for none.");
     };
     if (dataset->GetRasterCount() != 2) refuse("it has " + counted(dataset->GetRasterCount(), "band"));
     for (int k = 1; k <= 2; ++k) {

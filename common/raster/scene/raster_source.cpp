@@ -88,7 +88,7 @@ void take_bad_bands(SourceState& s) {
     for (const auto& row : table.rows) {
         const double number = cell_number(row[band]), value = cell_number(row[good]);
         if (number != std::floor(number) || (value != 0 && value != 1))
-            refuse("'" + row[band] + "', '" + row[good] + "' are no band and 1 or 0");
+            refuse("'" + row[band] + "', '" + row[good] + "' are not a band and 1 or 0");
         if (!(number >= 1 && number <= s.scene.file_bands))
             refuse("band " + row[band] + " is not in " + s.name() + ", which has " +
                    counted(s.scene.file_bands, "band"));
@@ -550,7 +550,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
     check_fits_axes(options.path);
     if (const std::string header = unreadable_header(options.path); !header.empty())
         throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
-    throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
+    throw Error("cannot open '" + options.path + "': " + errors.text("it is not a raster that GDAL knows"));
 }
 
 DatasetHandle DatasetPool::take() {
@@ -779,7 +779,7 @@ std::shared_ptr<RasterSource> FileSource::in_samples() const {
     for (const BandMetadata& b : m->scene.bands)
         if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
             throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
-                            " beside others, and no type holds the values of all",
+                            " and of other types, and no type holds the values of all",
                         "Choose bands of one type with -b.");
     return SourceAccess::divided(*this, all_bits(sample_type(m->type)), m->type);
 }

@@ -295,10 +295,10 @@ void check_raw_end(const SourceState& source) {
                         raw.sample_bytes;
     if (info.st_size - end >= source.file.samples * raw.sample_bytes)
         throw Error(
-            source.name() + " has " + counted(info.st_size, "byte") + ", and its header tells of " +
+            source.name() + " has " + counted(info.st_size, "byte") + ", and its header states " +
                 std::to_string(end),
-            "The header may be cut short or belong to another file. When the rest is no part of the scene, "
-            "gdal_translate -of VRT makes a source of what the header tells.");
+            "The header may be cut short or belong to another file. When the rest is not part of the scene, "
+            "gdal_translate -of VRT makes a source of the described part.");
 }
 
 } // namespace hsi::raster

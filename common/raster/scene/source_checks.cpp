@@ -44,13 +44,13 @@ void leave_out_word_for_nodata(SourceState& s) {
     if (end != text->c_str() && *end == '\0') return;
     for (BandMetadata& b : s.scene.bands)
         b.nodata.reset();
-    s.notes.push_back(s.name() + ": data ignore value = " + *text + " is no number, and is left out");
+    s.notes.push_back(s.name() + ": data ignore value = " + *text + " is not a number, and is ignored");
 }
 
 /// GDAL reads as much as it can from the beginning of a text, and counts in 32 bits.
 void check_whole_number(const std::string& text, const std::string& what) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits) throw Error(what + ", which is no whole number", "Write digits alone.");
+    if (!digits) throw Error(what + ", which is not a whole number", "Write digits alone.");
     constexpr size_t longest = 10; // of digits
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (text.size() > longest || std::stoll(text) > most)
@@ -121,9 +121,9 @@ void note_two_scales(SourceState& s) {
         return b.offset.value_or(0) == 0 && std::fabs(told - 1) < 1e-6;
     });
     if (!s.scales.own || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
-    s.notes.push_back(s.name() + ": its bands have gains or offsets of their own, and its header tells '" +
+    s.notes.push_back(s.name() + ": its bands have gains or offsets, and its header also states '" +
                       (other ? "data reflectance gain values" : "reflectance scale factor") +
-                      "' beside them: the bands' own alone count, for all bands");
+                      "': only those of the bands count, for all bands");
 }
 
 } // namespace
@@ -147,16 +147,16 @@ void check_envi_header(SourceState& s) {
     if (const std::string* word = header.find("interleave");
         several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
         !equal_names(*word, "bip"))
-        throw Error(name + " has interleave = " + *word + ", which is none", "Write bsq, bil or bip.");
-    if (!missing.empty()) throw Error(name + " does not tell " + missing, advice);
+        throw Error(name + " has interleave = " + *word + ", which is invalid", "Write bsq, bil or bip.");
+    if (!missing.empty()) throw Error(name + " does not state " + missing, advice);
     for (const char* key : {"samples", "lines", "bands", "data type", "header offset"})
         if (const std::string* text = header.find(key))
             check_whole_number(*text, name + " has " + key + " = " + *text);
     if (const std::string* order = header.find("byte order"); wide && order == nullptr)
         s.notes.push_back(name +
-                          " does not tell 'byte order': taken for 0, the least significant byte first");
+                          " does not state 'byte order': taken for 0, the least significant byte first");
     else if (wide && *order != "0" && *order != "1")
-        throw Error(name + " has byte order = " + *order + ", which is none",
+        throw Error(name + " has byte order = " + *order + ", which is invalid",
                     "Write 0 where the least significant byte comes first, or 1.");
     leave_out_word_for_nodata(s);
     for (const std::string& note : envi_map_info(header).notes)
@@ -231,7 +231,7 @@ void check_band_lists(SourceState& s) {
     };
     for (const char* key : {"wavelength", "fwhm", "bbl"})
         if (const auto [what, count] = unknown(key); count > 0)
-            s.notes.push_back(s.name() + ": " + what + ", which is no number" +
+            s.notes.push_back(s.name() + ": " + what + ", which is not a number" +
                               (key == std::string("bbl") ? ": " : " above 0: ") +
                               (key == std::string("bbl") ? "the band is taken for good" : "unknown there"));
     note_widths(s);
@@ -241,7 +241,7 @@ void check_band_lists(SourceState& s) {
         auto what = unknown(gains).first;
         if (what.empty()) what = unknown(offsets).first;
         if (what.empty()) continue;
-        s.notes.push_back(s.name() + ": " + what + ", which is no scale: gains and offsets are left out");
+        s.notes.push_back(s.name() + ": " + what + ", which is not a scale: gains and offsets are ignored");
         s.scene.envi.erase(gains);
         s.scene.envi.erase(offsets);
         if (s.scene.driver != "ENVI" || gains != std::string("data gain values")) continue;

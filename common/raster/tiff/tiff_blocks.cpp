@@ -43,7 +43,7 @@ class TiffFile {
 
     bool swapped() const { return m_swapped; }
     bool big() const { return m_big; }
-    Error unknown() const { return Error("'" + m_path + "' is no TIFF as GDAL makes it"); }
+    Error unknown() const { return Error("'" + m_path + "' is not a TIFF as GDAL makes it"); }
 
     int64_t end() const {
         const off_t at = ::lseek(m_file.get(), 0, SEEK_END);
