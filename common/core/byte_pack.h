@@ -33,7 +33,7 @@ class BytePacker {
         static_assert(std::is_trivially_copyable_v<T>);
         return put(values.data(), values.size());
     }
-    /// As a vector of them.
+    /// Packs it as a vector of values.
     template <class T>
     BytePacker& put(const T* values, size_t count) {
         static_assert(std::is_trivially_copyable_v<T>);

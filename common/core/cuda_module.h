@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where to compute, as the user asked for it; finding a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
-// run time, so that a program that does not use a GPU neither loads nor needs CUDA. No CUDA header here.
+// The user's choice of the device, and the search for a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
+// run time, so that a program that does not use a GPU neither loads nor needs CUDA. It includes no CUDA
+// header.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,9 @@ struct CudaDevice {
 /// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
 const std::vector<CudaDevice>& cuda_devices();
 
-/// Before any thread of a process of ours, and before the driver starts: asks it for two queues of work a
-/// device instead of eight, unless the user has said how many (CUDA_DEVICE_MAX_CONNECTIONS). Lanes wait for
-/// files; each queue takes 20 ms to make and to end.
+/// Call this before any thread of a process of ours, and before the driver starts: it requests two queues of
+/// work per device instead of eight, unless the user has set a count (CUDA_DEVICE_MAX_CONNECTIONS). Lanes
+/// wait for files; each queue takes 20 ms to make and to end.
 void ask_for_few_cuda_queues();
 
 /// GPUs that the system shows without its driver's help; 0: unknown, or they are cut into instances.

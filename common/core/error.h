@@ -26,7 +26,7 @@ class UsageError : public Error {
     using Error::Error;
 };
 
-/// SIGINT, SIGTERM or a progress callback asked for the end (exit code 1).
+/// SIGINT, SIGTERM or a progress callback has requested the end (exit code 1).
 class Cancelled : public Error {
   public:
     Cancelled() : Error("interrupted", "No output was written.") {}

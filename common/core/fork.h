@@ -26,7 +26,7 @@ class ForkMutex {
     ForkMutex* m_next = nullptr;
 };
 
-/// Calls begin() in the child of each fork, with all that ForkMutex guards at rest.
+/// Calls begin() in the child of each fork, while all data behind ForkMutex are at rest.
 class InForkedChild {
   public:
     explicit InForkedChild(void (*begin)()) noexcept;

@@ -20,9 +20,9 @@ class HostAllocator {
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
-/// Gives memory that malloc's users free back to the system at once. Left alone, the C library learns from
+/// Gives memory that malloc's users free back to the system at once. Otherwise the C library learns from
 /// large buffers that come and go (decoded blocks) to keep tens of megabytes for each thread, which no plan
-/// knows of. Call it before threads are started.
+/// includes. Call it before threads are started.
 void keep_heap_small() noexcept;
 
 /// After keep_heap_small(): each thread keeps the memory of two buffers of this size from one use to the

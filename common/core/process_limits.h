@@ -37,7 +37,7 @@ bool has_addresses_for(uint64_t bytes);
 inline constexpr uint64_t blas_buffer_bytes = uint64_t{130} << 20;
 
 /// From now on usable_ram() is a part of `memory` processes, and usable_processors() of `processors`, which
-/// share this machine in one job. Said once, before either is asked.
+/// share this machine in one job. Call it once, before either is used.
 void share_machine(int memory, int processors);
 
 } // namespace hsi

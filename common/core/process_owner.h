@@ -12,8 +12,8 @@ inline std::atomic<bool> g_process_is_ours{true};
 
 /// True until share_process().
 inline bool process_is_ours() noexcept { return g_process_is_ours.load(); }
-/// This code runs in a program that is not ours: said once, by the library that the program has loaded,
-/// before any work.
+/// Declares that this code runs in a program that is not ours: called once, by the library that the program
+/// has loaded, before any work.
 inline void share_process() noexcept { g_process_is_ours.store(false); }
 
 } // namespace hsi

@@ -22,7 +22,7 @@ enum class SampleType : int32_t {
     uint64 = 12,
     int64 = 13,
     int8 = 14,
-    float16 = 15, ///< no type of ours: drivers make float32 of it
+    float16 = 15, ///< not used by us: drivers convert it to float32
 };
 
 /// Calls f with a value of the C++ type; returns false, without a call, for other types than the ten from
@@ -84,7 +84,7 @@ inline bool exact_in_float(SampleType type) {
 
 /// GDAL's name, "Byte" or "Float32"; null for types that are not convertible().
 const char* name_of(SampleType type);
-/// The type of that name; unknown where no convertible() type has it.
+/// The type with that name; unknown if no convertible() type has it.
 SampleType sample_type_of(const std::string& name);
 
 /// Stores `count` packed samples of one convertible() type as another one, as GDALCopyWords() does: integers

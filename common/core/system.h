@@ -13,7 +13,7 @@
 
 namespace hsi::system {
 
-/// Everything here goes the portable way. Asked once; the same for the whole process.
+/// True if all functions here use the portable way. Decided once, for the whole process.
 bool portable() noexcept;
 
 // Memory

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Files that are read whole: models, libraries, lists of options. Each kind has a size that no real one comes
-// near, beyond which it is refused: a wrong name (a scene, a device, a pipe without an end) is not read until
-// memory is full.
+// Files that are read whole: models, libraries, lists of options. Each kind has a limit far above the size of
+// real files, beyond which it is refused: a wrong name (a scene, a device, a pipe without an end) is not read
+// until memory is full.
 #pragma once
 
 #include <cstddef>

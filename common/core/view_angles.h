@@ -14,7 +14,7 @@ enum Angle { solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, 
 inline constexpr std::array<const char*, angle_count> angle_names{
     "solar_zenith", "solar_azimuth", "sensor_zenith", "sensor_azimuth", "slope", "aspect"};
 
-/// Where the angle of a pixel comes from: value * factor + plus; -9999 and NaN are unknown.
+/// The source of a pixel's angle: value * factor + plus; -9999 and NaN are unknown.
 struct AngleInput {
     int band = -1;                    ///< of the planes of angles, from 0 on; -1: `value`
     std::optional<double> value = {}; ///< of all pixels

@@ -45,7 +45,7 @@ class ExactSums {
     void add(size_t first, const double* x, size_t count);
     void add(const ExactSums& other); ///< merges sums of the same number
     double value(size_t i) const;     ///< equal to ExactSum's for the same terms
-    /// The value of sum i with further terms, which may cancel it.
+    /// The value of sum i plus these terms, which may cancel it.
     double value_with(size_t i, std::initializer_list<double> terms) const;
     /// The most memory that `count` sums take when every term is a multiple of 2^lowest and, like every sum,
     /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).

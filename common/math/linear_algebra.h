@@ -45,8 +45,8 @@ std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 /// L^-1, lower, of a symmetric positive definite matrix L L' (Cholesky). Throws Error as invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
 
-/// The n x n lower L with L'L = W'W, W the `count` rows of n numbers: zero but for its last `count` rows,
-/// whose last entries are not negative. By reflections.
+/// The n x n lower L with L'L = W'W, with W the `count` rows of n numbers: zero except for its last `count`
+/// rows, whose last entries are not negative. It uses reflections.
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 
 /// The inverse of any n x n matrix, by elimination. Throws Error when it is singular (to rounding).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which instruction set the CPU kernels run in. They are compiled for several, and Highway takes the best one
-// that the processor has, unless another was asked for (HSI_SIMD).
+// The instruction set of the CPU kernels. They are compiled for several, and Highway takes the best one that
+// the processor has, unless another was requested (HSI_SIMD).
 #pragma once
 
 #include <string>

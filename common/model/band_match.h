@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which bands of a scene a model wants: one rule for all models.
+// The bands of a scene that a model needs: one rule for all models.
 #pragma once
 
 #include "model/classes.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classifiers as readable JSON documents: numbers that come back to the last bit, classes one a line, and
-// complaints about damaged files that name the place.
+// Classifiers as readable JSON documents: numbers are restored to the last bit, classes have one line each,
+// and errors about damaged files name the place.
 #pragma once
 
 #include "core/json.h"

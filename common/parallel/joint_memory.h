@@ -33,8 +33,8 @@ class JointMemory final : public HostAllocator {
 
     /// The next unit of the round, from 0.
     int64_t take();
-    /// Ends a round when all processes have come here, each by one thread. \throws Cancelled when the run is
-    /// to end, because another rank has failed or by a signal.
+    /// Ends a round when one thread of each process has called it. \throws Cancelled when the run is to end,
+    /// because another rank has failed or by a signal.
     void meet();
 
   private:

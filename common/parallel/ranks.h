@@ -91,9 +91,9 @@ class Ranks final : public Group {
     /// the root the faults with their ranks. Never throws; waits no longer than it takes the others to
     /// notice, and after a signal (CancelFlag::interrupted()) for half a second, since the starter will kill.
     Ending conclude(Ending mine) noexcept;
-    /// After conclude(), when nothing is left to clean up or to say: leaves the job, together with the others
-    /// when conclude() has found all of them, else alone. A rank that leaves alone ends its process here,
-    /// with this exit code: it must not wait for one that is stuck.
+    /// Call it after conclude(), when nothing is left to clean up or to print: leaves the job, together with
+    /// the others if conclude() has found all of them, else alone. A rank that leaves alone ends its process
+    /// here, with this exit code: it must not wait for one that is stuck.
     void finish(int code);
 
   private:
@@ -126,7 +126,7 @@ class Ranks final : public Group {
     Board* m_board = nullptr;
     void make_board();
 
-    /// On the root: questions (rank and bytes) for the pass after the one whose server received them. A rank
+    /// On the root: requests (rank and bytes) for the pass after the one whose server received them. A rank
     /// that has left a pass may be in the next one before the root is.
     std::vector<std::pair<int, std::string>> m_early_questions;
 
@@ -158,8 +158,8 @@ class Job {
     Ranks* m_before;
 };
 
-/// The ranks that are sure to be several: Error for a process that was started as one of them and cannot
-/// join; null for a process that was started by itself. `cancel` as for Ranks.
+/// The ranks, if there are certainly several: Error for a process that was started as one of them and cannot
+/// join; null for a single process. `cancel` as for Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
 /// Positions 0 .. count - 1 of a pass, shared among the ranks: a free rank takes the next one. The counter is
@@ -203,8 +203,8 @@ class SharedTiles {
     std::atomic<int64_t> m_waited_ns{0};
     mutable std::mutex m_mutex; ///< guards what follows
     int64_t m_next = 0;
-    std::map<int64_t, int> m_owners; ///< of positions whose owner nobody has asked for yet
-    std::thread m_server;            ///< where the counter is asked by messages
+    std::map<int64_t, int> m_owners; ///< of positions whose owner was not asked for yet
+    std::thread m_server;            ///< if the counter is asked by messages
 };
 
 } // namespace hsi::parallel

@@ -27,8 +27,8 @@ void on_threads(
     Members wanted = Members::all);
 
 /// Calls work(unit, member) for every unit of 0 .. units - 1, each once, in rising order as members become
-/// free. After an exception no further unit begins; it is thrown again when all members have ended. So is
-/// Cancelled, when `cancel` (may be null) was requested before the last unit began.
+/// free. After an exception no further unit begins; it is thrown again when all members have ended. Cancelled
+/// is thrown likewise, when `cancel` (may be null) was requested before the last unit began.
 void for_each(int64_t units, int members, const CancelFlag* cancel,
               const std::function<void(int64_t unit, int member)>& work);
 

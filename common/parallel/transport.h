@@ -38,11 +38,11 @@ class Transport {
     /// Starts to send at most most_bytes. done() may stay false until the other rank has taken the message.
     virtual std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) = 0;
     static constexpr size_t most_bytes = size_t{8} << 20;
-    /// The next message with this tag that has come, if there is one. `wait` is called again and again while
-    /// its bytes arrive, and may throw to give up.
+    /// The next message with this tag, if one has come. `wait` is called repeatedly while its bytes arrive,
+    /// and may throw to give up.
     virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;
-    /// All ranks together, at the end of a job: no message will be sent any more. `code` is the exit code of
-    /// this rank's process, should it have to end here because the others do not come.
+    /// All ranks call it together, at the end of a job: no further message will be sent. `code` is the exit
+    /// code of this rank's process, if it has to end here because the others do not come.
     virtual void finish(int code) = 0;
     /// Ends this rank alone, when others may be stuck or gone: no rank waits. If ranks are processes, this
     /// process ends here, with the exit code and with the output printed so far; everything must have been

@@ -55,7 +55,7 @@ class WorkAhead {
         return m_taken.buffer.data();
     }
 
-    /// Forgets all that was added and not taken.
+    /// Forgets all items that were added and not taken.
     void clear() {
         std::unique_lock lock(m_mutex);
         m_waiting.clear();

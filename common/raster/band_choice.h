@@ -17,7 +17,7 @@ struct BandChoice {
     std::string option = "-b"; ///< where, for messages
 };
 
-/// A band as far as choosing it goes.
+/// The facts about a band that a choice needs.
 struct BandAt {
     int number = 0;           ///< 1-based
     double wavelength_nm = 0; ///< NaN: unknown

@@ -13,7 +13,7 @@ namespace hsi::raster {
 /// since. By one thread, while others wait for it.
 void register_drivers();
 
-/// True when the driver's metadata says that it has the capability (GDAL_DCAP_...).
+/// True when the driver declares the capability (GDAL_DCAP_...).
 bool has_capability(GDALDriver* driver, const char* capability);
 
 /// "tif" of "a/b.c.tif"; empty if the file's name has no extension (a leading dot does not begin one).
@@ -31,7 +31,7 @@ GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies,
 /// The first driver that qualifies and claims the extension, in GDAL's order; null when none does.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
-/// False for drivers whose datasets live in a database or behind a service.
+/// False for drivers whose datasets are in a database or a service.
 bool keeps_files(GDALDriver* driver);
 
 /// True for drivers whose datasets may lie in a file of HDF5.

@@ -37,7 +37,7 @@ class GdalErrors {
     bool side_file_lost() const { return m_side_file_lost; }
     /// The failures on one line; `fallback` without a failure.
     std::string text(const std::string& fallback = "no reason given") const;
-    /// The warnings likewise.
+    /// The warnings, in the same form.
     std::string warnings() const;
     void clear();
 

@@ -82,7 +82,8 @@ struct LabelOptions {
     /// also the default if neither features nor grid are georeferenced.
     bool pixel_coordinates = false;
     ZeroMeans zero = ZeroMeans::what_is_plain;
-    /// Read as numbers of any kind, for LabelSource::values(): `field` holds numbers, 0 is one of them.
+    /// Read as numbers of any kind, for LabelSource::values(): `field` holds numbers, and 0 is a valid
+    /// number.
     bool values = false;
     std::string group_field; ///< with `values`, for features: the field of groups; empty: none
     bool mask = false;       ///< read as a mask: 1 where the raster is not 0 or inside of a feature, no field
@@ -119,8 +120,8 @@ class LabelSource {
     /// when a value is not a class (a fraction, above max_class) or the file cannot be read. Use it on one
     /// thread at a time.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// When all lines are read: throws UsageError, naming the classes that there are, where one that was to
-    /// be left out is neither among them nor in the file's legend.
+    /// Call it when all lines are read: throws UsageError, listing the existing classes, if a class that was
+    /// to be left out is neither among them nor in the file's legend.
     void check_left_out() const;
     /// Those texts, without throwing: in other files there may be such a class.
     std::vector<std::string> not_left_out() const;
@@ -130,7 +131,7 @@ class LabelSource {
     /// is 65535, which is then not a class.
     uint16_t none() const { return m_none; }
     bool zero_is_class() const { return m_none != 0; }
-    /// Whether the file says nothing of its 0, which is then no label.
+    /// Whether the file does not state the meaning of 0, which then means "no label".
     bool zero_is_open() const { return m_zero_is_open; }
     /// "raster", "raster, resampled", "vector, 120 features, reprojected": for reports.
     const std::string& description() const { return m_description; }

@@ -46,7 +46,7 @@ GDALDriver* choose_driver(const OutputOptions& options);
 /// whose pixels are in other rasters.
 Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool is_virtual);
 
-/// True when the driver says that it takes the type.
+/// True when the driver declares that it supports the type.
 bool lists_type(GDALDriver* driver, GDALDataType type);
 /// Raw files, and GeoTIFFs that only leave their layout to the user: nothing in them depends on a value.
 /// Others must be tried (format_trial.h).

@@ -21,7 +21,7 @@ class OutputSet {
     }
     bool empty() const { return m_planned.empty(); }
     size_t size() const { return m_planned.size(); }
-    /// check_output() for all that is planned. Throws Error or UsageError for the first that is refused.
+    /// check_output() for all planned outputs. Throws Error or UsageError for the first that is refused.
     void check() const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec);
@@ -41,7 +41,7 @@ class OutputSet {
             made.push_back(create_sink(options, spec, like));
         m_made = std::move(made);
     }
-    /// GDAL block cache that tile writing wants, all together; 0 before create().
+    /// GDAL block cache for writing tiles, for all outputs together; 0 before create().
     uint64_t cache_bytes() const {
         uint64_t bytes = 0;
         for (const auto& sink : m_made)
@@ -64,8 +64,8 @@ class OutputSet {
         for (const auto& sink : m_made)
             sink->grow(lines);
     }
-    /// commit() of each in turn. Throws Error: outputs before the one that failed are then in place, it and
-    /// those after it as they were before.
+    /// commit() of each in turn. Throws Error: earlier outputs are then in place; the failed one and those
+    /// after it are as before.
     void commit() {
         for (const auto& sink : m_made)
             sink->commit();

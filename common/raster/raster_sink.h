@@ -39,8 +39,8 @@ struct OutputOptions {
     std::string type;                          ///< -ot; empty: OutputSpec::type
     std::optional<double> nodata;              ///< -dstnodata
     bool overwrite = false;
-    /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
-    /// are gone. 0: a quarter of the machine's.
+    /// Bytes that the sink may hold for unfinished blocks; commit() may take four times as much, when the
+    /// lanes have ended. 0: a quarter of the machine's.
     uint64_t memory = 0;
     int threads = 1;          ///< that may compress at once, unless -co NUM_THREADS says otherwise
     std::string history;      ///< the command line, for the metadata item HSI_HISTORY
@@ -84,7 +84,7 @@ struct OutputSpec {
     std::vector<std::string> categories;         ///< class names of band 1
     std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
 
-    std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
+    std::optional<double> nodata; ///< the nodata tag unless -dstnodata is given
     /// Tiles hold the bits of samples of this type instead of values (RasterSource::in_samples()), so that
     /// copies are exact: two or three bands for each of the output. Empty: values.
     std::string sample_type;
@@ -158,7 +158,7 @@ class RasterSink : public stream::SharedSink, public stream::BandTaker {
     virtual void grow(int64_t lines) = 0;
 
     virtual bool raw_access() const = 0;      ///< pwrite instead of RasterIO
-    virtual uint64_t cache_bytes() const = 0; ///< GDAL block cache that tile writing wants
+    virtual uint64_t cache_bytes() const = 0; ///< GDAL block cache for writing tiles
     virtual std::string driver() const = 0;
     /// The replacement for NaN: -dstnodata, the source's value, or a chosen one for an output with holes (NaN
     /// for floats, the lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0,

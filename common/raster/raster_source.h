@@ -44,8 +44,8 @@ struct OpenOptions {
     /// Not null: this scene; messages call it `path`.
     std::shared_ptr<const SceneDocument> document = {};
     std::string named_by = {}; ///< the document that names `path`, which is then vetted; empty: the user
-    /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written; its end is where
-    /// nothing has come for so many seconds.
+    /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written; it ends when nothing
+    /// has come for so many seconds.
     std::optional<double> follow = {};
     const CancelFlag* cancel = nullptr; ///< ends waits for its lines; must outlive the source
 };
@@ -94,7 +94,7 @@ class Chain {
 struct CoarseBand {
     int band = 0;      ///< of the file, 1-based
     double level = 0;  ///< the level of the values, about
-    double spread = 0; ///< their standard deviation, by the middle half of them
+    double spread = 0; ///< their standard deviation, from the middle half of them
     double step = 0;   ///< of single precision there
 };
 
@@ -110,25 +110,25 @@ class RasterSource : public stream::CubeSource {
     /// Not null: the scene is followed (OpenOptions::follow). Whatever its shape() is, it is read at all
     /// lines that are there.
     virtual Growth* growth() const { return nullptr; }
-    /// With growth(): the same scene at so many lines, which are there: all of it from now on.
+    /// With growth(): the same scene with so many lines, which exist.
     virtual std::shared_ptr<RasterSource> grown_to(int64_t /*lines*/) const { return nullptr; }
     /// Not null: the scene computes.
     virtual const Chain* chain() const { return nullptr; }
 
     /// Waits for a server end with Cancelled when the flag is set, which must outlive the source.
     virtual void end_with(const CancelFlag* /*cancel*/) const {}
-    /// \throws Error when a server has another file now than when this was opened, or a file behind a scene
-    /// that computes was changed since.
+    /// \throws Error when a server has another file now than when this was opened, or a file behind a virtual
+    /// scene was changed since.
     virtual void check_unchanged() const {}
-    /// Before several passes on this device: an array in host memory is copied there once, when it is first
-    /// asked for, also for sources made from this one, where memory allows. Files go tile by tile.
+    /// For several passes on this device: an array in host memory is copied there once, when it is first
+    /// used, also for sources made from this one, if memory allows. Files go tile by tile.
     virtual void keep_on(const CudaDevice& /*device*/, int /*threads*/) const {}
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     virtual bool held_by_system() const { return true; }
     /// Bytes of a block of all bands together; 0: each band has its own.
     virtual uint64_t shared_block_bytes() const { return 0; }
-    /// GDAL block cache that tile reading wants (small when raw).
+    /// GDAL block cache for reading tiles (small when raw).
     virtual uint64_t cache_bytes() const { return 0; }
     /// Returns how many of `most` bytes, in addition to that cache, this source takes from now on, to keep
     /// decoded blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks

@@ -11,10 +11,10 @@ namespace hsi::raster {
 /// format must not open them, since a pipe can be read only once, and opening one waits for the other end.
 bool is_regular_file(const std::string& path);
 
-/// Whether there is anything with that name.
+/// Whether the name exists.
 bool is_there(const std::string& path);
 
-/// Whether there is something with that name that is neither a regular file nor a folder.
+/// Whether the name exists and is neither a regular file nor a folder.
 bool is_pipe_or_device(const std::string& path);
 
 /// The header next to `path` that would describe its samples, if it exists and cannot be read for lack of
@@ -25,12 +25,13 @@ std::string unreadable_header(const std::string& path);
 std::string file_of_subdataset(const std::string& name);
 /// The array of such a name (//cube); empty without one.
 std::string array_of_subdataset(const std::string& name);
-/// Whether such an array is the one of this full name: drivers write "_" for blanks, and any slashes before.
+/// Whether such an array is the one with this full name: drivers write "_" for blanks, and any slashes
+/// before.
 bool names_array(const std::string& name, const std::string& full_name);
 
-/// Whether the path leads into a file of HDF5, netCDF-4's among them: by the form of the name
-/// (HDF5:"a.h5"://cube), or because one begins at its first byte or, behind bytes of another program's, at
-/// 512, 1024, 2048 ...
+/// Whether the path leads into an HDF5 file, including netCDF-4: by the form of the name
+/// (HDF5:"a.h5"://cube), or because one begins at its first byte or, after bytes of another program, at 512,
+/// 1024, 2048 ...
 bool leads_to_hdf5(const std::string& path);
 
 /// False if a path certainly does not lead to a MATLAB file (matlab/matlab_file.h): its name does not end in
@@ -38,7 +39,7 @@ bool leads_to_hdf5(const std::string& path);
 /// name with a variable after a colon.
 bool may_lead_to_matlab(const std::string& path);
 
-/// The first bytes of a regular file, as many as there are of those asked for; empty for anything else.
+/// The first bytes of a regular file, up to the requested count; empty for other files.
 std::string beginning_of_file(const std::string& path, size_t bytes);
 
 } // namespace hsi::raster

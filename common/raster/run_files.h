@@ -23,8 +23,8 @@ class RunFiles {
     RunFiles& operator=(const RunFiles&) = delete;
     virtual ~RunFiles() = default; ///< what is pending is removed
 
-    /// The run reads `path`, the value of `role` ("src", "-original"), with `files`, all that reading it
-    /// touches (files_read_with()). Throws UsageError when one of them is to be written.
+    /// The run reads `path`, the value of `role` ("src", "-original"), with `files`, which reading it touches
+    /// (files_read_with()). Throws UsageError when one of them is to be written.
     virtual void reads(const std::string& /*role*/, const std::string& /*path*/,
                        const std::vector<std::string>& /*files*/) {}
     /// The run writes `path`, the value of `role`, and perhaps the side files `sides`. A repeated call for
@@ -81,8 +81,8 @@ class RunFiles {
     Tell m_warn, m_note;
 };
 
-/// The text with the final name of everything that it names in a private folder: messages of GDAL and of the
-/// system name the file that is being made.
+/// The text with the final names of files in a private folder: messages of GDAL and of the system name the
+/// unfinished file.
 std::string with_final_names(std::string text);
 
 /// The register of a run: of files, or of arrays.

@@ -66,7 +66,7 @@ enum class SamplePart : uint8_t {
     value,     ///< the nearest float
     remainder, ///< the rest of the number after the float, to the nearest float
     rest,      ///< the rest after both: the sum of the three is the number (stream/value_parts.h)
-    low_bits,  ///< bits 0 to 21 of the sample as it is stored, as a whole number
+    low_bits,  ///< bits 0 to 21 of the stored sample, as a whole number
     middle_bits,
     high_bits, ///< from 44 on
 };
@@ -104,7 +104,7 @@ class StoreRule {
 
     SampleType type() const { return m_type; }
     size_t sample_bytes() const { return m_bytes; }
-    /// True when tiles hold the samples themselves, but for nodata: finish() is all that is to be done.
+    /// True when tiles hold the samples themselves, except for nodata: then finish() is enough.
     bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
     /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN for missing

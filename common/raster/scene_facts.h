@@ -13,7 +13,7 @@ namespace hsi::raster {
 
 /// The meaning of the bands' stored values: number * scale + offset, in `unit`.
 struct BandValues {
-    std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
+    std::vector<double> scale, offset; ///< by band; empty if the file states none, or only 1 and 0
     std::string unit;                  ///< empty: unknown, or not the same for all bands
     /// True when stored values and scaled values differ by one factor for all bands, or not at all: then
     /// their angles, mixtures and whitened scores are equal.
@@ -32,7 +32,7 @@ const char* access_name(Access access); ///< "raw", "chunks", "computed" or "gda
 /// The bands of its file that a scene has, with facts about each; lists have one entry per band of the scene.
 struct BandFacts {
     std::vector<int> numbers; ///< in the file, 1-based
-    int in_file = 0;          ///< all that there are
+    int in_file = 0;          ///< all bands
     std::vector<int> bad;     ///< of the file, left out because the bad-band list marks them
     std::vector<int> marked;  ///< `bad`, and bands of the scene that the list marks (-bbl ignore, -b)
     /// The numbers by which models, libraries and other scenes know the bands without wavelengths: in the
@@ -47,7 +47,7 @@ struct BandFacts {
     std::optional<double> nodata; ///< of the first band, or -srcnodata
 };
 
-/// A spatial reference system. Its texts are made when they are asked for.
+/// A spatial reference system. Its texts are made when they are first used.
 class SpatialReference {
   public:
     virtual ~SpatialReference() = default;

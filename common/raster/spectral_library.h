@@ -21,7 +21,7 @@ struct SpectralLibrary {
     std::vector<std::vector<double>> spectra; ///< of one length; NaN: missing value
     std::vector<std::string> classes;   ///< one a spectrum where the file has a field "class", empty: unknown
     std::vector<double> wavelengths_nm; ///< one a band; NaN where unknown; empty when no band has one
-    std::vector<double> fwhm_nm;        ///< likewise
+    std::vector<double> fwhm_nm;        ///< also by band
     /// The bands' numbers in the scene of the spectra, from 1 on and each once; empty: unknown.
     std::vector<int> band_numbers;
     /// False for numbers of a table that are 1, 2, 3 ...: they may be line numbers.
@@ -58,8 +58,8 @@ BandList read_band_list(const std::string& path);
 
 /// A table about the spectra of a library: a line a spectrum, which a column calls by its name.
 struct SpectrumTable {
-    std::vector<std::vector<std::string>> rows; ///< the cells asked for, in that order; empty: no value
-    std::vector<std::string> further;           ///< columns that were not asked for
+    std::vector<std::vector<std::string>> rows; ///< the requested cells, in that order; empty: missing
+    std::vector<std::string> further;           ///< columns that were not requested
 };
 /// Reads the columns `needed`, then `optional`, in any case and order. A cell that marks a missing value (NA,
 /// nan, - ...) is empty; in a column of `optional`, nan is a computed value and stays. \throws Error naming
@@ -92,7 +92,7 @@ std::set<size_t> deviations_in(const std::vector<std::string>& names);
 /// True when every one of `wanted` means single spectra: no pattern is among them.
 bool are_exact(const std::vector<std::string>& wanted);
 
-/// The spectra at these indices, in their order, and all that belongs to the bands.
+/// The spectra at these indices, in their order, with all facts about the bands.
 SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
 
 /// The library's spectra at other wavelengths (nm), by linear interpolation between neighbouring bands. NaN

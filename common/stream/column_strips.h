@@ -46,8 +46,8 @@ struct ColumnStrips {
     size_t group_values() const {
         return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
     }
-    /// Puts the pixels of groups [group, end), a batch() at most, side by side: in group_values() numbers
-    /// each, bands x (lines x samples). in: the tile's window, which has all of them.
+    /// Puts the pixels of groups [group, end), at most a batch(), next to each other: in group_values()
+    /// numbers each, bands x (lines x samples). in: the tile's window, which has all of them.
     void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end, float* packed) const;
 };
 

@@ -45,7 +45,7 @@ struct LinkWork {
 /// Results that several sources of one link, opened one after the other, pass on.
 struct LinkStore {
     std::shared_ptr<KeptLines> lines; ///< null: nothing yet
-    bool decided = false;             ///< whether anything is kept
+    bool decided = false;             ///< whether any values are kept
 };
 
 /// hsi_cuda_links_replace of module links: replaces values in the memory of a device.

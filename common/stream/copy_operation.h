@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles from a source to a sink as they are, but for invalid pixels, which become NaN in every band.
+// Copies tiles from a source to a sink, but makes invalid pixels NaN in every band.
 #pragma once
 
 #include "core/valid_pixel.h"

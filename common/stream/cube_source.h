@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where cubes come from and go to, as the tile pipeline sees it. No GDAL here: tests feed the pipeline from
-// memory.
+// The sources and sinks of cubes, as the tile pipeline sees them. They do not use GDAL: tests feed the
+// pipeline from memory.
 #pragma once
 
 #include "core/cube_view.h"
@@ -81,7 +81,7 @@ class CubeSource {
     virtual uint64_t reader_bytes() const { return 0; }
     /// Further host bytes of a reader, for windows of up to this size: the input of a computed scene.
     virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Bytes in the file behind one pixel of all bands: for the report's "bytes read".
+    /// Bytes in the file for one pixel of all bands: for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };
 

@@ -37,7 +37,7 @@ constexpr int64_t run_octets = run_pixels / kinds;
 // the root of 2, so that their factors are exact: their products count twice.
 constexpr double cosine_1 = 0.49039264020161522456, cosine_3 = 0.41573480615127261853,
                  cosine_5 = 0.27778511650980111237, cosine_7 = 0.09754516100806413392; ///< of i pi/16, by 2
-constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< likewise
+constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< as above
 constexpr double share_1 = 0.15224093497742648774, share_2 = 0.58578643762690495119,
                  share_3 = 1.23463313526982045654, share_5 = 2.76536686473017954346,
                  share_6 = 3.41421356237309504880, share_7 = 3.84775906502257351226; ///< l_k; l_4 is 2

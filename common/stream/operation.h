@@ -62,7 +62,7 @@ class Operation {
     virtual int puts_on() const { return -1; }
     /// Memory of that device, for callers that take outputs there; null: none.
     virtual std::shared_ptr<HostAllocator> device_allocator() const { return nullptr; }
-    /// Where the lanes' tile buffers come from: pinned memory for a GPU.
+    /// The allocator of the lanes' tile buffers: pinned memory for a GPU.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
     /// Thread-safe: lanes start at the same time.
     virtual std::unique_ptr<Worker> start(int lane, const TileLimits& limits) = 0;

@@ -43,7 +43,7 @@ struct PassCosts {
     uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
     double seconds = 0;                                              ///< wall clock
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
-    /// Processor time of compression, undone and made, of all threads: lanes, while they read and write, and
+    /// Processor time of decompression and compression, of all threads: lanes, while they read and write, and
     /// those that work ahead of them.
     double decode_seconds = 0, encode_seconds = 0;
     /// Those of another part, which came before or after this one.

@@ -21,11 +21,10 @@ class PlaneStore {
   public:
     /// In memory from `allocator`.
     explicit PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator = paged_allocator());
-    /// In a file in `folder` that is removed as soon as it is open: nothing stays behind, however the process
-    /// ends. \throws Error when it cannot be made.
+    /// In a file in `folder` that is removed as soon as it is open, so that it does not stay after the
+    /// process. \throws Error when it cannot be made.
     PlaneStore(const CubeShape& shape, const std::string& folder);
-    /// In memory, by all ranks together: one for all of them where they can have memory in common, else each
-    /// its own.
+    /// In memory, by all ranks together: one store for all of them if they can share memory, else one each.
     static std::unique_ptr<PlaneStore> in_memory_of(parallel::Group& ranks, const CubeShape& shape);
     ~PlaneStore();
     PlaneStore(const PlaneStore&) = delete;

@@ -41,11 +41,11 @@ struct SceneStatistics {
     std::vector<double> mean;    ///< by band, over the valid pixels; NaN without any
     std::vector<int64_t> finite; ///< by band: pixels with a finite value
 
-    // Unless means alone were asked for.
+    // Set unless only means were requested.
     std::vector<double> covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN without any
     std::vector<int> constant;      ///< bands (0-based) with one value in all valid pixels
 
-    // Where differences were asked for.
+    // Set if differences were requested.
     int64_t pairs = 0; ///< pixels (line, sample) and (line, sample + 1) that are both valid
     std::vector<double>
         differences; ///< bands x bands: the mean of d d', d their difference; NaN without a pair

@@ -44,8 +44,8 @@ inline size_t at_lower(int a, int b) {
     return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
 }
 
-/// The rows of a matrix on and below its diagonal: row a, of a + 1 entries or more, is at a * pitch, or,
-/// packed (pitch 0), right behind row a - 1.
+/// The rows of a matrix on and below its diagonal: row a, of at least a + 1 entries, is at a * pitch, or,
+/// packed (pitch 0), right after row a - 1.
 struct LowerRows {
     const double* data;
     ptrdiff_t pitch;

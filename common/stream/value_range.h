@@ -60,13 +60,13 @@ class RangeWatch final : public CubeSource {
     }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
-    /// Looks at the pixels of the grid by itself, line by line: for a scene that is read in another way.
+    /// Examines the pixels of the grid without a pass, line by line: for a scene that is read in another way.
     void look() const;
 
     /// All ranks call it together, after the pass, even if they have not shared it: merges their findings.
     void exchange(parallel::Group& ranks) const;
 
-    // Complete when all readers are gone.
+    // Complete when all readers have ended.
     int64_t valid() const { return m_valid; }             ///< valid pixels of the grid
     int64_t far_outside() const { return m_far_outside; } ///< of these
     /// Extremes of the valid pixels of the grid, by band; empty without valid pixels.

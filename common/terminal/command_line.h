@@ -44,10 +44,10 @@ struct CommandLine {
 };
 
 /// Reads options as GDAL's users write them: one dash or two, "=value" or the next words. Values (as many as
-/// KnownOption says) are taken untouched, so -9999, "-" and names that begin with a dash are safe there; all
-/// that follows "--" are arguments, and a number is never an option. rest: so is all that follows the first
-/// argument. Throws UsageError for an option that the
-/// tool does not have, and for one whose values are missing.
+/// KnownOption states) are taken untouched, so -9999, "-" and names that begin with a dash are safe there;
+/// everything after "--" is an argument, and a number is never an option. rest: everything after the first
+/// argument is, too. Throws UsageError for an option that the tool does not have, and for one whose values
+/// are missing.
 CommandLine parse_words(const std::vector<std::string>& words, const std::vector<KnownOption>& known,
                         bool rest = false);
 

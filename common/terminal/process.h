@@ -70,9 +70,9 @@ class GdalMessages {
 };
 
 /// OpenBLAS starts a thread for every processor but one, and each looks for work for some 27 ms before it
-/// sleeps: processor time that short runs want, and that ranks of one host take from one another. Ends them,
-/// by the function that OpenBLAS itself calls before a fork; the first product that is to be divided starts
-/// them again. With another BLAS nothing happens. For a process that is ours, before it has threads.
+/// sleeps: short runs need this processor time, and so do other ranks of the host. Ends these threads, by the
+/// function that OpenBLAS itself calls before a fork; the first product that is to be divided starts them
+/// again. With another BLAS nothing happens. It is for a process that is ours, before it has threads.
 void end_idle_blas_threads() noexcept;
 
 /// Each thread of OpenBLAS takes a buffer when it starts, and tries for ever if the address space is used up

@@ -90,7 +90,7 @@ struct Argument {
     Argument& also(std::string alias);             ///< a further spelling
     Argument& speaks(Vocabulary of);               ///< vocabulary
     Argument& or_option(std::string option);       ///< option_name
-    Argument& or_list(); ///< lists; the word comes with empty ones in the others' place
+    Argument& or_list(); ///< lists; the word is then passed with empty ones in the others' place
 
     /// Positional, and the last: it takes all words from the first that is not an option, even those that
     /// look like options.

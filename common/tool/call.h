@@ -18,7 +18,7 @@ struct Given {
     int count = 0;                  ///< how many times
 };
 
-/// Made by a front end, used once. Calls know nothing of one another: several may run in one process.
+/// Made by a front end, used once. Calls are independent of each other: several may run in one process.
 class Call {
   public:
     explicit Call(const Definition& definition) : m_declaration(definition) {}

@@ -19,7 +19,7 @@ CodingCost coding_cost(const std::string& compression);
 /// The rough amount of work of a run: enough to estimate where it ends sooner.
 struct Work {
     double cpu_reads = 0,
-           device_reads = 0;   ///< bytes of floats read in all passes, where the one computes or the other
+           device_reads = 0;   ///< bytes of floats read in all passes, on the core or the device
     double writes = 0;         ///< bytes, in addition to reading and computing
     double writes_after = 0;   ///< bytes, once all else is done
     double core_seconds = 0;   ///< of computing, by one core
@@ -28,7 +28,7 @@ struct Work {
     double cpu_decoding = 0, device_decoding = 0, encoding = 0; ///< seconds of a core, of choose_devices()
     /// So many units of work.
     void add(const Cost& cost, double units) { add(cost, units, units); }
-    /// Where a core and a device have different numbers of them.
+    /// For different counts on a core and on a device.
     void add(const Cost& cost, double on_core, double on_device) {
         core_seconds += cost.core * on_core;
         device_seconds += cost.device * on_device;

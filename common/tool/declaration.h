@@ -56,7 +56,7 @@ class Declaration {
 
     const Definition& m_definition;
     std::deque<Argument> m_arguments; ///< references to them stay valid
-    std::vector<Assign> m_assign;     ///< for each of them: gives words to its variable. \throws UsageError
+    std::vector<Assign> m_assign;     ///< for each argument: gives words to its variable. \throws UsageError
     std::vector<std::pair<std::string, std::string>> m_exclusions;
     std::vector<std::function<void(const Call&)>> m_checks;
     std::function<void(Run&)> m_body;
@@ -81,9 +81,9 @@ class Builder {
         return *made;
     }
     Argument& flag(const std::string& name, bool& variable, const std::string& summary);
-    /// An option with a value: a number, a text, so many of them (std::array) or any number (std::vector;
-    /// given several times, and numbers also as a list with commas; of std::array: so many each time). The
-    /// variable's value is the default.
+    /// An option with a value: a number, a text, a fixed count of them (std::array) or any count
+    /// (std::vector; given several times, and numbers also as a list with commas; for std::array, that many
+    /// each time). The variable's value is the default.
     template <class T>
     Argument& option(const std::string& name, T& variable, const std::string& summary);
     /// An option whose value is one of a few names, in any case.
@@ -110,8 +110,8 @@ class Builder {
     /// -mask, -mask-exclude and -mask-flags: the pixels that count in `what` ("statistics", "the search");
     /// with `outputs`, for a tool that writes rasters of all pixels, also -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
-    /// -follow: src is still being written. After add_source() or add_sources(), and for a body that works
-    /// with follow() (tool/follow.h).
+    /// -follow: src is still being written. Call it after add_source() or add_sources(), for a body that
+    /// works with follow() (tool/follow.h).
     void add_follow();
     /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");

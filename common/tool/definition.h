@@ -40,7 +40,7 @@ struct Definition {
     const char* notes; ///< further lines of the help; may be empty
     void (*declare)(Builder& args);
     bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
-    bool on_arrays = true;    ///< false: it is about files, and libhsi has it not (plugins/arrays)
+    bool on_arrays = true;    ///< false: it is about files, and libhsi does not have it (plugins/arrays)
     bool steps = false;       ///< its words are steps of other tools, which help and completion are of
 
     std::string executable() const { return std::string("gdal_hsi_") + name; }

@@ -29,7 +29,7 @@ Outcome current_failure(bool cancelled);
 
 /// Checks the arguments (given to `call` already), runs the tool's checks and its body, gives all outputs and
 /// the report their names together. `command` is the command line for the record, `read` are further files
-/// that it was read from. Never throws.
+/// that contained parts of it. Never throws.
 Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read = {});
 
@@ -60,8 +60,8 @@ class JoinedJob {
     bool alone() const { return !m_ranks; }
     /// The outcome of the job and the rank that it belongs to; call finish() next.
     Outcome conclude(const Outcome& mine);
-    /// Leaves the job when all is cleaned up and said; without the others it ends the process, with this code
-    /// (parallel::Ranks::finish()).
+    /// Leaves the job when everything is cleaned up and printed; without the others it ends the process, with
+    /// this code (parallel::Ranks::finish()).
     void finish(int code);
 
   private:

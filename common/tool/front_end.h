@@ -29,7 +29,7 @@ class FrontEnd {
     virtual void note(const std::string& text) = 0;
     /// A warning for the user. It may come from any thread.
     virtual void warn(const std::string& text) = 0;
-    /// A result that the user asked for.
+    /// A result that the user requested.
     virtual void print(const std::string& text) = 0;
     /// \throws Error when something that was printed did not get there.
     virtual void check_printed() = 0;

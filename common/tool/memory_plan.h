@@ -38,7 +38,7 @@ class MemoryPlan {
     MemoryPlan(uint64_t memory, int threads) : m_memory(memory), m_threads(threads) {}
     /// GDAL's block cache gets so much more, as far as it may.
     void reserve_cache(uint64_t bytes) { m_cache_wanted += bytes; }
-    /// A source has bands that share a block of so many bytes.
+    /// A source has bands that share a block of this size.
     void expect_shared_block(uint64_t bytes) { m_shared_block = std::max(m_shared_block, bytes); }
     /// Reserves memory to the end of the run: decoded chunks that readers share.
     void hold(uint64_t bytes) { m_held += bytes; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The plan that -dry-run prints. A dry run goes down the tool's body like any other and ends at the pass that
-// fills dst, or where the tool says so (end_of_plan()). Between passes it has assumed results in place of
+// fills dst, or where the tool ends it (end_of_plan()). Between passes it has assumed results in place of
 // real ones: they have the right sizes and go into no report and no message.
 #pragma once
 

@@ -50,7 +50,7 @@ struct CommonOptions {
     int ranks = 0;              ///< -ranks, with -dry-run; 0: those that there are
     int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
     std::string report;                       ///< -report FILE.json
-    bool report_append = false;               ///< the record comes behind those that are there
+    bool report_append = false;               ///< the record is added after the existing ones
     bool dry_run = false;
     bool if_needed = false; ///< -if-needed: nothing is done when the outputs are up to date
     bool quiet = false;
@@ -59,7 +59,7 @@ struct CommonOptions {
 /// The precision in which a tool computes with the values of a scene.
 enum class Precision {
     single, ///< a warning names bands whose values single precision hardly distinguishes
-    full,   ///< every value as it is
+    full,   ///< every value unchanged
 };
 
 /// The interface for the body of a tool.
@@ -102,7 +102,7 @@ class Run {
     uint64_t buffer_memory() const;
     /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
     /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
-    /// extension says the format; the type is the output's own.
+    /// extension states the format; the type is the output's own.
     raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
     /// An output that is text ("-csv"), for raster/text_output.h: one of this run's files.
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
@@ -116,8 +116,8 @@ class Run {
     /// changed since: the result would fit neither state, and printed output cannot be taken back.
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
-    void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
-    /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
+    void print(const std::string& text); ///< a requested result: stdout, also with -q
+    /// From now on only print() goes to stdout, as with -q: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
     Json& report(); ///< the tool's own entries

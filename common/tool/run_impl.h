@@ -66,7 +66,7 @@ struct Run::Impl {
     /// `source` replaces the scene that was followed, for the report and for the messages of watch_source()
     /// at the end.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
-    void set_cache();           ///< GDAL's block cache as `memory` has it
+    void set_cache();           ///< GDAL's block cache, by `memory`
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
     /// Warns of bands whose values are too close together for single precision.
@@ -83,7 +83,7 @@ struct Run::Impl {
 
   private:
     raster::TextOutput report_output() const;
-    bool report_is_other_file() const; ///< one that no run of ours has written is in its place
+    bool report_is_other_file() const; ///< another file, which no run of ours has written, is in its place
     Error no_report() const;
     /// All of `outputs` and the report get their names. cancel: null where it was requested before.
     void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,

@@ -91,7 +91,7 @@ class Scene {
                 return result;
             }
             cube.reset();
-            m_cube.reset(); // a copy in memory goes before the next one comes
+            m_cube.reset(); // a copy in memory is removed before the next one comes
             if (!leave_out_bands(m_run, {banded()}, result.empty_bands()))
                 throw no_valid_pixel(*m_raster, m_run.mask() != nullptr);
         }
@@ -101,8 +101,8 @@ class Scene {
     auto scan(const std::string& name, double share, Make make) {
         return scan(std::move(make), [&](bool again) { return m_run.pass(name, again ? 0.0 : share); });
     }
-    /// The scan is all, since no other pass comes or dst is computed when it is read: nothing is kept in
-    /// memory for a second one.
+    /// The scan is the only pass, or dst is computed when it is read: nothing is kept in memory for a second
+    /// pass.
     void read_once() { m_read_once = true; }
     /// The treatment of invalid pixels, for report_invalid(); null: it is reported later.
     void set_fate(const char* fate) { m_fate = fate; }

@@ -16,7 +16,7 @@ namespace hsi::tool {
 /// complex types are not integer types.
 bool is_integer_type(const std::string& name);
 
-/// A number in full: digits, nan, inf with a sign; nothing when the text is anything else.
+/// A text that is entirely a number: digits, nan, inf with a sign; nullopt for other texts.
 std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);
 /// The value of an option as a whole number from `least` to `greatest`. \throws UsageError: the text is not
@@ -47,7 +47,7 @@ std::string list_text(const std::vector<int>& numbers);
 /// Returns "92 to 99, 120" for rising numbers.
 std::string ranges_text(const std::vector<int>& numbers);
 
-/// One line of it: line ends become blanks.
+/// The text as one line: line ends become blanks.
 std::string one_line(std::string text);
 
 } // namespace hsi::tool

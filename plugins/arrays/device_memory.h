@@ -51,15 +51,16 @@ class PinnedMemory {
     int m_device = -1; ///< -1: not pinned
 };
 
-/// Elements of a shape and type packed in host memory, axes in the order that `like`, of a device, has them.
+/// Elements of a shape and type packed in host memory, with axes in the order of `like`, an array on a
+/// device.
 struct HostArray {
     HostArray() = default;
     explicit HostArray(const hsi_array& like);
-    hsi_array array = HSI_ARRAY; ///< as `like`, but for data, strides and device
+    hsi_array array = HSI_ARRAY; ///< as `like`, except for data, strides and device
     PinnedMemory memory;
 };
 
-/// An array of a device in host memory, copied when it is first asked for. Thread-safe. The array must
+/// A copy in host memory of an array on a device, made when it is first used. Thread-safe. The array must
 /// outlive it.
 class HostCopy {
   public:

@@ -64,7 +64,7 @@ class Exchange {
     std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
     /// The CUDA device of arrays on one, and of the results then; -1: all are in host memory.
     int device() const { return m_device; }
-    /// The role that says so.
+    /// The role of an array on a device.
     const std::string& role_on_device() const { return m_on_device; }
     /// The text of a role; null when an array was given.
     const char* text(const std::string& role) const;

@@ -67,7 +67,7 @@ struct SearchCost {
 
 struct Detection {
     std::vector<Target> targets; ///< in order of detection
-    std::string warning;         ///< why there are fewer than asked for; empty otherwise
+    std::string warning;         ///< why there are fewer than requested; empty otherwise
     int64_t valid_pixels = 0, invalid_pixels = 0;
     SearchCost cost;
     std::vector<stream::PassReport> passes;
@@ -122,8 +122,8 @@ struct ClassifyOptions {
     Scores scores = Scores::none;
 };
 
-/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels come out as
-/// NaN. Throws Error when abundances are wanted of linearly dependent targets.
+/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels are NaN in
+/// the output. Throws Error for abundances of linearly dependent targets.
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
@@ -156,8 +156,8 @@ class Backend {
     /// and the same scores to the last bit. \throws Error when it does not fit.
     virtual Detection detect(const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;
-    /// As atdca::make_classification(). On a device the same map and abundances; angles but for the last
-    /// digits of acos. Not to outlive the backend.
+    /// As atdca::make_classification(). On a device the map and abundances are the same; angles except for
+    /// the last digits of acos. It must not outlive the backend.
     virtual std::unique_ptr<stream::Operation>
     make_classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.

@@ -62,7 +62,7 @@ class Basis {
 /// Bounds of |screened - decisive score|, for any order of summation and any fusing, when both work in
 /// double: a dot product of n terms errs by at most n u |a||b| (1 + small), u = 2^-53; twice that for two of
 /// them. OSP with k targets: 2 n u ||x||^2 for the norm and 4 n u |q_k.x| ||x|| for each square, sum_k
-/// |q_k.x| <= sqrt(k) ||x||, plus a rounding of ||x||^2 for each subtraction. Taken generously.
+/// |q_k.x| <= sqrt(k) ||x||, plus a rounding of ||x||^2 for each subtraction. The bounds are generous.
 double osp_error(int bands, int targets, double squared_norm);
 /// GS: |p.x|
 double gs_error(int bands, double p_squared, double squared_norm);

@@ -34,7 +34,7 @@ struct Sequence {
     std::vector<std::vector<double>> p; ///< the paper's p at each step (GS only)
     std::vector<double> p_squared;
     bool p_vanishes =
-        false; ///< GS: after the steps p is zero but for rounding; the search ends without a scan
+        false; ///< GS: after the steps p is zero except for rounding; the search ends without a scan
     /// The last target of index i has q_i = basis.q(i).
     double smallest_score() const;
 };
@@ -45,7 +45,7 @@ class CandidatePool {
     int bands() const { return m_bands; }
     int64_t size() const { return static_cast<int64_t>(m_position.size()); }
     static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
-    /// Room for so many, so that adding moves nothing.
+    /// Reserves room for so many, so that adding moves nothing.
     void reserve(int64_t candidates);
     /// spectrum: a value a band, of a valid pixel that is not in the pool yet.
     void add(const Position& position, const float* spectrum);
@@ -53,15 +53,15 @@ class CandidatePool {
         Position position;
         const float* spectrum = nullptr; ///< as above
     };
-    /// The same of `count` pixels, by all of a team; of(i) is called for each once, by any of them.
+    /// The same for `count` pixels, on all threads of a team; of(i) is called once for each, on any thread.
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;
     /// Finds the common choice of several pools at a step; each passes its own choice.
     using Share = std::function<void(Step& step)>;
     /// The whole search on the pool: steps until `options.targets` or the end, decided by basis.h's scores.
-    /// first_score: ||x||^2 of the first target. By all of a team, which decides nothing. share: null for a
-    /// pool that has all candidates.
+    /// first_score: ||x||^2 of the first target. It runs on all threads of a team, which does not change
+    /// decisions. share: null for a pool that has all candidates.
     Sequence guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
                    double first_score, Team& team, const Share& share = {}) const;
 

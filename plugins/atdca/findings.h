@@ -21,13 +21,13 @@ struct Region {
     bool is_pooled(uint32_t i) const;
 };
 
-/// Pixels on their way into the pool, with their spectra. Their regions know of them already.
+/// Pixels on their way into the pool, with their spectra. Their regions have counted them already.
 struct Found {
     std::vector<Position> position;
     std::vector<int64_t> region;
     std::vector<uint32_t> pixel; ///< within the region
     std::vector<float> spectra;  ///< band after band
-    /// group_data: of the pixel's group, which has it in this lane.
+    /// group_data: the pixel's group, which has it in this lane.
     void add(const Position& at, int64_t id, uint32_t pixel_of_region, const float* group_data, int64_t lane,
              int bands);
 };

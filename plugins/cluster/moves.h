@@ -25,7 +25,7 @@ inline size_t stride_of(int bands, Distance distance) {
 /// The moves between clusters in one assignment.
 struct Moves {
     Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
-    math::ExactSums sums; ///< that come, less those that go
+    math::ExactSums sums; ///< of coming pixels, less those of leaving ones
     std::vector<int64_t> pixels;
     math::ExactSums inertia{1};
     int64_t moved = 0;
@@ -53,7 +53,7 @@ struct Bounds {
         }
         most = *std::max_element(moved.begin(), moved.end());
     }
-    /// Whether the labels of a group surely stay; then it has come nearer to another one.
+    /// Reduces the gap of a group; true if its labels certainly stay.
     bool stays(size_t group, const uint16_t* labels, int count) {
         double own = 0;
         for (int i = 0; i < count; ++i)

@@ -23,7 +23,7 @@ struct Candidate {
     bool operator<(const Candidate& o) const { return word != o.word ? word < o.word : number < o.number; }
 };
 
-/// The least candidates, sample_size of them at most, in no order until sort().
+/// The least candidates, at most sample_size of them, unordered until sort().
 class Sample {
   public:
     /// with_spectra: their values are kept, too.
@@ -80,7 +80,7 @@ class SampleScan final : public stream::Operation {
     Sample m_sample;
 };
 
-/// Centres among `pixels` spectra, [pixel][band], in the order in which they come.
+/// Chooses centres among `pixels` spectra, [pixel][band], in the order of the choice.
 Centres choose_centres(const std::vector<float>& spectra, int bands, const Options& options, int count);
 
 } // namespace hsi::cluster

@@ -53,7 +53,7 @@ class Screen {
     const Centres& centres() const { return m_centres; }
     const float* singles() const { return m_singles.data(); }
     float half_square(int k) const { return m_half_squares[static_cast<size_t>(k)]; }
-    /// How far behind, of a pixel with this |x|^2.
+    /// The margin of that, for a pixel with this |x|^2.
     double margin(float squared) const;
     static uint64_t bytes(int bands, int count) {
         return static_cast<uint64_t>(count) * (static_cast<uint64_t>(bands) + 1) * sizeof(float);
@@ -84,7 +84,7 @@ class Look {
         expand();
         return m_values.data();
     }
-    /// One pixel's values, and behind them |x| where angles count.
+    /// One pixel's values, followed by |x| if angles count.
     void get(int i, double* to);
     /// Squared distances of the pixels from the centres that find_nearest() found; for angles 2 - 2u'c, which
     /// only ranks pixels: near a centre the rest of it is rounding.
@@ -129,7 +129,7 @@ class Visitor {
                       uint16_t* labels) = 0;
 };
 
-/// Where the pixels come from.
+/// The source of the pixels.
 struct Scene {
     const stream::CubeSource& source;
     const MakePass& make_pass;

@@ -62,7 +62,7 @@ std::unique_ptr<Scan<Ranges>> make_range_scan(int bands, int parts = 1);
 
 struct Compared {
     PixelCounts counts;
-    std::vector<Summary> summaries; ///< one a spectral metric, in the order asked for
+    std::vector<Summary> summaries; ///< one per spectral metric, in the requested order
     std::vector<double> ssim;       ///< its mean over the compared pixels, by band; empty without ssim
 };
 /// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none. metrics: without sr. map: output 0
@@ -100,8 +100,8 @@ struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
 };
 
-/// Counts flat zones. Tiles are strips of whole lines, joined in order as they come; memory for the joint is
-/// a line of labels a band.
+/// Counts flat zones. Tiles are strips of whole lines, joined in order as they come; the memory for joining
+/// is one line of labels per band.
 std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
                                             const Thresholds& thresholds, int parts = 1);
 

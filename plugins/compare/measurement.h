@@ -37,8 +37,7 @@ class Measurement {
     void show(const stream::CubeSource& both, bool map, const Show& pass) const;
 
     /// The passes over both cubes. open_map, when there is one, is called before the last pass; its sink has
-    /// a band for each of local(). Where no pixel is valid in both, counts say so and the rest holds no
-    /// numbers.
+    /// a band for each of local(). If no pixel is valid in both, the counts show it and the rest is empty.
     Findings run(const stream::CubeSource& both, const std::function<stream::CubeSink*()>& open_map,
                  const Pass& pass) const;
 

@@ -2,7 +2,7 @@
 // EADP, the extended anisotropic diffusion profile.
 //
 // A. Accion, F. Arguello, D. B. Heras: Extended Anisotropic Diffusion Profiles in GPU for Hyperspectral
-// Imagery. For every component X the profile holds X and diffused copies of it, one a process time T
+// Imagery. For every component X the profile holds X and diffused copies of it, one per diffusion time T
 // (equations 1 to 10):
 //   L = Gaussian of X (radius ceil(3 sigma), mirrored at the border, renormalised over valid pixels)
 //   m = Scharr gradient magnitude of L, in the data's unit per pixel; k = a percentile of the non-zero m
@@ -173,7 +173,7 @@ class WrittenDiffusion : public stream::Operation {
   public:
     /// The planes of the writer; part of scratch_bytes().
     virtual int planes() const = 0;
-    /// Before the pass: where the profile goes.
+    /// Call it before the pass: sets the writer of the profile.
     virtual void write_to(stream::BandWriter& writer) = 0;
 };
 

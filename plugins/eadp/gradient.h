@@ -28,7 +28,7 @@ class KeptOutputWorker : public stream::Worker {
   protected:
     /// The copies of one component of a tile.
     virtual void copy(const Rect& core, int component, const CubeView<float>& to) = 0;
-    /// All of a tile are asked for: they must be there when this returns.
+    /// All rows of a tile were requested: they must be there when this returns.
     virtual void finish() {}
 
   private:

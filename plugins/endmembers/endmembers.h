@@ -43,7 +43,7 @@ struct Options {
     Method method = Method::nfindr;
     int count = 2;       ///< t
     uint64_t seed = 1;   ///< vca: of the random vectors
-    bool nested = false; ///< members in an order whose first ones are the set of so many, from two on
+    bool nested = false; ///< members in an order whose first n are the set of n, from two on
 };
 
 struct Endmember {

@@ -56,7 +56,7 @@ enum class Output {
 class Features : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Valid pixels that have no continuum in some range, since an end of it is not above 0.
+    /// Valid pixels without a continuum in some range, since an end of it is not above 0.
     int64_t without_continuum() const { return m_open; }
 
   protected:

@@ -9,10 +9,10 @@
 
 namespace hsi::plugin {
 
-/// Where GDAL_HSI_DEVICE wants a classification computed.
+/// The device that GDAL_HSI_DEVICE selects for a classification.
 enum class Place {
     cpu,
-    device, ///< a GPU was asked for
+    device, ///< a GPU was requested
     either, ///< auto, and a GPU may be there: on the CPU until a GPU's start pays
 };
 /// Throws Error for a device that cannot be had, as far as is known without starting it.

@@ -48,7 +48,7 @@ struct Function {
     std::shared_ptr<stream::Operation> operation;
     int bands = 0;          ///< sources that it reads
     size_t output = 0;      ///< of operation->output_bands()
-    int band = 0;           ///< of that output; -1: all of them (a pixel function then takes the smallest)
+    int band = 0;           ///< of that output; -1: all bands (a pixel function then takes the smallest)
     double factor = 1;      ///< of every value
     bool magnitude = false; ///< the absolute value
     bool classes = false;   ///< values are classes: pixels without a value are 0 by default
@@ -58,7 +58,7 @@ struct Function {
     size_t bytes = 0;                           ///< of kept data (models), roughly
 
     // The frame, the same for all functions.
-    int masks = 0;                             ///< further sources: 0 there means "no value"
+    int masks = 0;                             ///< further sources: 0 there marks missing pixels
     std::vector<std::optional<double>> nodata; ///< one a band
     double no_value = std::numeric_limits<double>::quiet_NaN();
     GDALDataType stored_type = GDT_Float32; ///< the band's: values are rounded and clamped to it

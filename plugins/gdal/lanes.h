@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions that are understood already, and the memory they work in. One for the process, for all threads; a
-// process that forks goes on in both halves.
+// Functions with parsed arguments, and their working memory. There is one cache for the process and all
+// threads; after a fork both processes go on with it.
 #pragma once
 
 #include "core/host_memory.h"
@@ -16,7 +16,7 @@ namespace hsi::plugin {
 struct Lane {
     std::shared_ptr<const Function> function;
     int64_t capacity = 0; ///< pixels
-    int64_t count = 0;    ///< pixels of the slice at hand; its bands are packed, as operations expect tiles
+    int64_t count = 0;    ///< pixels of the present slice; its bands are packed, as operations expect tiles
     HostBuffer<float> in; ///< [band][count]
     std::vector<HostBuffer<float>> out;
     std::unique_ptr<stream::Worker> worker;

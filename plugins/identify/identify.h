@@ -120,7 +120,7 @@ struct Plan {
     std::vector<int> used; ///< bands of the scene that features use, rising; spans count among these
     std::vector<Span> spans;
     std::vector<Fit> fits;
-    size_t slots = slots::first; ///< all that there are
+    size_t slots = slots::first; ///< the count of all slots
     std::vector<RuleInUse> rules;
     std::vector<GroupInUse> groups;                      ///< in the order in which they are decided
     std::vector<std::pair<size_t, std::string>> skipped; ///< rules of the file, and why

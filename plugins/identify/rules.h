@@ -33,7 +33,7 @@ using Windows = std::array<double, 4>;
 enum class Role {
     must,       ///< the rule needs it in the scene
     diagnostic, ///< as must, but left out where the scene does not cover it
-    optional,   ///< left out likewise; counts 0 where a pixel does not have it
+    optional,   ///< also left out; counts 0 if a pixel does not have it
 };
 
 struct Feature {
@@ -52,7 +52,7 @@ struct NotFeature {
 
 struct Rule {
     std::string name, spectrum;
-    std::vector<std::string> groups; ///< as RuleFile::groups has them; "*": every group
+    std::vector<std::string> groups; ///< as in RuleFile::groups; "*": every group
     std::optional<Colour> colour;
     std::vector<Feature> features; ///< one at least
     std::vector<NotFeature> nots;

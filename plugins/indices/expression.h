@@ -32,7 +32,7 @@ struct Operand {
     };
     Of of = Of::wavelength;
     double from = 0, to = 0; ///< nm, or a number of a band counted from 1
-    std::string text;        ///< as it is written
+    std::string text;        ///< as written
     bool is_range() const { return of > Of::band; }
 };
 

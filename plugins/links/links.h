@@ -56,7 +56,7 @@ stream::Link estimates(int inputs, const std::vector<regression::Applied>& model
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
 /// The map of one group (of plan.groups) by identify::make_identification(). rules: the text of its file.
 stream::Link identification(const std::string& rules, const identify::Plan& plan, size_t group);
-/// indices::make_indices(), for all that Bands says but `widths` and `numbers`.
+/// indices::make_indices(), with everything in Bands except `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
 /// destripe::make_correction()

@@ -34,7 +34,7 @@ inline constexpr Cost noise_and_signal{6e-11, 2.9e-13}; ///< a pixel and pair of
 struct Model : model::ModelBands {
     std::string source; ///< the scene it was made from
     model::Origin origin;
-    int64_t pixels = 0, pairs = 0;   ///< valid pixels behind it, and pairs of neighbours
+    int64_t pixels = 0, pairs = 0;   ///< its valid pixels, and pairs of neighbours
     bool regularised = false;        ///< 1e-6 of every band's noise variance was added to Cn's diagonal
     std::vector<double> eigenvalues; ///< l: n, falling
     std::vector<double> loadings;    ///< n x n, row k is v_k
@@ -72,9 +72,9 @@ Fit fit(const stream::SceneStatistics& moments, int threads = 1);
 /// law. In p directions out of n it is compressed (D. Voiculescu's free compression by p / n), and the
 /// arcsine law, the free sum of two coins, is then the law of H. Kesten (Symmetric random walks on groups,
 /// Trans. AMS 92, 1959) and B. McKay (The expected eigenvalue distribution of a large regular graph, Linear
-/// Algebra and its Applications 40, 1981), on 1 - s to 1 + s. Its lower end is the first component. That of
-/// two independent matrices (K. W. Wachter, Annals of Statistics 8(5), 1980) would be twice as far, for here
-/// both are of the same pixels.
+/// Algebra and its Applications 40, 1981), on 1 - s to 1 + s. Its lower end is the first component. The
+/// distribution of two independent matrices (K. W. Wachter, Annals of Statistics 8(5), 1980) would be twice
+/// as far: here both come from the same pixels.
 double chance_snr(int64_t pairs, int64_t bands);
 
 /// The same components for numbers that become the model's by `by`.

@@ -107,7 +107,7 @@ struct Bin {
 /// The edges of bins, rising, by counts of the cells. \throws nothing; at least one bin.
 std::vector<int> bin_edges(const Method& method, const Binning& binning, const std::vector<int64_t>& count);
 
-/// Bins with their coefficients. `used` is false where there are too few pixels, or kernels are constant or
+/// Bins with their coefficients. `used` is false if there are too few pixels, or if kernels are constant or
 /// depend on one another.
 std::vector<Bin> fit_bins(const Method& method, const Binning& binning, size_t bands,
                           const std::vector<const CellSums*>& scenes);
@@ -216,7 +216,7 @@ struct Model : model::ModelBands {
     /// All scenes of `other`, the file `name`. \throws Error when methods or bands differ, or a scene is
     /// there.
     void add(const Model& other, const std::string& name);
-    /// \throws Error when a scene of it is not there.
+    /// \throws Error when it does not have one of the scenes.
     void remove(const Model& other, const std::string& name);
     /// Bins and the solar zenith from the scenes. \throws Error when no bin can be used.
     void fit();

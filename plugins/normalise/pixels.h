@@ -45,7 +45,7 @@ class Pixels {
     Pixels(const SceneTask& task, const Method& method) : m_task(task), m_method(method) {}
     /// Reads line `y` of a window; `want_kernels`: kernels are computed, too.
     void look(const CubeView<float>& in, int64_t y, bool want_kernels);
-    /// Bytes for so many samples.
+    /// Bytes for this count of samples.
     static uint64_t bytes(int64_t samples) { return static_cast<uint64_t>(samples) * 96; }
 
     size_t count() const { return state.size(); }

@@ -37,7 +37,7 @@ struct FitOptions {
 struct Model : model::ModelBands {
     std::string source; ///< the scene it was made from
     model::Origin origin;
-    int64_t pixels = 0;        ///< valid pixels behind it
+    int64_t pixels = 0;        ///< its valid pixels
     std::vector<double> scale; ///< standard deviations that bands were divided by; empty: none
     bool whiten = false;
     std::vector<double> eigenvalues; ///< of all bands, falling: variances (divided by pixels - 1)
@@ -99,7 +99,7 @@ class BlockTransform {
     std::unique_ptr<State> m_state;
 };
 
-/// The operation of a transform: one output of transform.outputs bands; invalid pixels come out as NaN.
+/// The operation of a transform: one output of transform.outputs bands; invalid pixels are NaN in the output.
 std::unique_ptr<stream::Operation> make_transform(Transform transform);
 
 /// Where the CPU backend's SIMD code was dispatched to.

@@ -7,7 +7,7 @@
 
 namespace hsi::pca {
 
-/// Pixels of one call: their inputs (a few bands of them) and sums stay in the first-level cache.
+/// Pixels of one call: their inputs (a few bands at a time) and sums stay in the first-level cache.
 inline constexpr int64_t block_pixels = 128;
 /// Inputs added in one call.
 inline constexpr int group_inputs = 16;

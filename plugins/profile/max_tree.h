@@ -64,7 +64,7 @@ std::vector<int32_t> thin(const MaxTree& tree, const std::vector<double>& attrib
 /// fall towards the root is taken as its greatest value over the descendants.
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute);
 
-/// The levels that nodes come to when the `count` best maxima stay.
+/// The new levels of nodes when the `count` best maxima stay.
 std::vector<int32_t> keep_maxima(const MaxTree& tree, const std::vector<int32_t>& ranks, double count);
 
 // ---- Openings by reconstruction

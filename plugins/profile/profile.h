@@ -60,7 +60,7 @@ std::vector<double> default_thresholds(Kind kind, Attribute attribute, double pi
 /// "", "opening r=2", "thickening std=2.5", "maxima area n=729": the bands of a component in their order.
 std::vector<std::string> band_names(const Options& options);
 
-/// Bytes that one side of a component of so many pixels needs while it is worked on.
+/// Bytes for one side of a component of so many pixels while it is computed.
 uint64_t side_bytes(const Options& options, int64_t pixels);
 
 /// All bands of one component but the first, of one side. plane: lines x samples, NaN where invalid; whole:
@@ -70,12 +70,12 @@ void profile_side(const std::vector<float>& plane, int64_t lines, int64_t sample
                   const Options& options, const std::function<void(int k, std::vector<float>& band)>& emit);
 
 struct ProfileRun {
-    int workers = 1; ///< sides that are worked on at once
+    int workers = 1; ///< sides that are computed at once
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
 };
 
-/// Takes a band of the profile, whole, which is its to change; from several threads at once.
+/// Takes a whole band of the profile, and may change it; called from several threads at once.
 using TakeBand = std::function<void(int band, std::vector<float>& values)>;
 
 /// The profile of all planes of `components` (NaN: invalid), options.bands() bands of each. Each side is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The routines of BLAS and LAPACK that training takes, by their Fortran interface: every implementation has
-// it (netlib's reference, OpenBLAS, BLIS, MKL), the C interface only some. Matrices are column-major, strides
+// The routines of BLAS and LAPACK that training uses, by their Fortran interface: every implementation has it
+// (netlib's reference, OpenBLAS, BLIS, MKL), the C interface only some. Matrices are column-major, strides
 // are between columns, numbers are double, integers 32 bits wide. In place: results replace the last
 // argument.
 #pragma once

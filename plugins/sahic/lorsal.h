@@ -23,7 +23,7 @@ struct LorsalOptions {
     double lambda_c = 1e-3; ///< weight of |w|_1
     double beta = 1e-4;     ///< first penalty of the splitting; multiplied by `growth` after each iteration
     double growth = 1.05;
-    int iterations = 200; ///< exactly so many: early stopping is part of the method
+    int iterations = 200; ///< exactly this count: early stopping is part of the method
     double gap = 1e-4;    ///< of the optimum: (objective - lower bound) / objective
     int threads = 1;
     uint64_t memory = uint64_t{1} << 31; ///< bytes for the kernel matrix and its factors
@@ -42,7 +42,7 @@ struct LorsalResult {
     std::vector<double> history;
 };
 
-/// Host bytes that training holds at most with so many features: one a training pixel, and the constant.
+/// The most host bytes of training with so many features: one per training pixel, and the constant.
 inline uint64_t training_bytes(uint64_t features) {
     return 8 * features * features * 5; // kernel, R turned into its eigenvectors, and LAPACK's workspace
 }
@@ -62,7 +62,7 @@ LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double s
                   const std::vector<double>& weights);
 } // namespace detail
 
-/// The CPU backend, whose solvers work with so many threads.
+/// The CPU backend; its solvers use so many threads.
 std::unique_ptr<Backend> make_cpu_backend(int threads);
 
 } // namespace hsi::sahic

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Markov random field over a scene of any size: at once where memory holds it, else in tiles with a halo.
+// The Markov random field over a scene of any size: as a whole if memory holds it, else in tiles with a halo.
 #pragma once
 
 #include "core/host_memory.h"
@@ -46,12 +46,12 @@ struct FixedPixels {
     std::vector<uint16_t> value; ///< of the class, each
 };
 
-/// Where the result goes: class map, probabilities and confidence, in this order, as far as they are wanted.
+/// The outputs: class map, probabilities and confidence, in this order, as far as requested.
 struct MrfOutputs {
     std::vector<stream::CubeSink*> sinks;
     bool probabilities = false, confidence = false;
     bool map = true;
-    int probability_bands = 0; ///< only so many of them, the first ones; 0: of every class
+    int probability_bands = 0; ///< only the first ones; 0: of every class
 };
 
 struct MrfResult {

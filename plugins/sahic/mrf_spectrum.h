@@ -59,7 +59,7 @@ struct SpectrumPlan {
 struct SpectrumBlock {
     int64_t count = 0;
     float* const* line = nullptr;             ///< the place of a line's first value in its batch
-    float *above = nullptr, *below = nullptr; ///< row(): sums that come in, or that the block gives
+    float *above = nullptr, *below = nullptr; ///< row(): incoming sums, or sums of the block
 };
 
 /// Rows of all blocks of a plane, which are replaced by the entering values.

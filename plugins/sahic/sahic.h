@@ -79,12 +79,12 @@ struct MlrModel : model::ModelBands {
     double gamma() const { return 1.0 / (2.0 * delta * delta * spread); }
 };
 
-/// The model file: JSON, one line an anchor. Numbers come back to the last bit.
+/// The model file: JSON, one line an anchor. Numbers are restored to the last bit.
 std::string to_json(const MlrModel& model);
 /// Throws Error with the fault; any text is safe to read. `name` is for messages.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
-/// The same regression for numbers that become the model's by `by`. Probabilities equal those of the rescaled
+/// The same regression for values that become the model's by `by`. Probabilities equal those of the rescaled
 /// values, but for rounding. Throws Error, naming the model's `file`, when bands have different factors: the
 /// kernel has one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
@@ -108,7 +108,7 @@ struct SpectralOptions {
     std::vector<float> first_line, first_sample;
 };
 
-/// Pixels come out NaN where invalid (a weight of 1 there).
+/// Invalid pixels are NaN in the output (with a weight of 1).
 class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
@@ -231,7 +231,7 @@ class Backend {
     /// Host and device bytes of a solver.
     virtual uint64_t mrf_host_bytes(const MrfLimits& limits) const = 0;
     virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;
-    /// Where host buffers come from that the solver reads and writes.
+    /// The allocator of host buffers that the solver reads and writes.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
     /// Seconds that kernels took since the backend was made, copies left out: training, probabilities, MRF.
     virtual std::array<double, 3> kernel_seconds() const { return {}; }

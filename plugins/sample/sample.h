@@ -15,7 +15,7 @@ namespace hsi::sample {
 
 /// How many training pixels a class gives.
 struct Share {
-    int64_t count = -1;   ///< so many; -1: use fraction
+    int64_t count = -1;   ///< the count; -1: use fraction
     double fraction = 0;  ///< this share of the class, rounded to the nearest whole number, at least 1
     bool at_most = false; ///< fewer where the class has fewer
 };
@@ -70,8 +70,8 @@ class Patches {
 ///
 /// `patch`: of every pixel, as Patches numbers them; empty: pixels are drawn one by one. Else whole patches
 /// are drawn in random order until the class has as many training pixels as wanted, or more; the last one of
-/// a class that has several stays for the test. Those of a class of one patch are training pixels. With a
-/// minimum distance no patches are grown then.
+/// a class that has several stays for the test. All pixels of a class with one patch are training pixels.
+/// With a minimum distance, patches are not grown then.
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
             const std::vector<size_t>& patch = {});

@@ -57,7 +57,7 @@ class Whittaker {
     /// lambda > 0, order 1 to 3. Segments of at most `order` bands stay as they are.
     Whittaker(const std::vector<double>& wavelengths, std::vector<Segment> segments, double lambda,
               int order);
-    /// values: a row of `pixels` for each band, in place. Each pixel is computed by itself.
+    /// values: a row of `pixels` for each band, in place. Each pixel is computed separately.
     void smooth(double* values, size_t pixels) const;
 
   private:

@@ -111,7 +111,7 @@ Transform transform_of(Method method, const Word& word, const Number& number, co
     return t;
 }
 
-/// A transform of spectra with so many bands.
+/// A transform of spectra with this count of bands.
 class Transformer {
   public:
     /// Lists of the transform have an entry for each band.

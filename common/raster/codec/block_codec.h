@@ -78,8 +78,8 @@ class BlockDecoder {
     BlockDecoder(BlockDecoder&&) noexcept;
     ~BlockDecoder();
 
-    /// The lines of a block whose bytes in the file these are: `lines` or all of the form, to `samples`,
-    /// which has room for all, in this machine's byte order. \return false where the bytes make neither.
+    /// Decodes these bytes of a block into its lines: `lines` or all of the form, to `samples`, which has
+    /// room for all, in this machine's byte order. \return false if the bytes make neither.
     bool decode(std::span<const char> bytes, int64_t lines, char* samples);
 
   private:

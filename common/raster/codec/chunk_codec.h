@@ -17,7 +17,7 @@ struct ChunkCoding {
     enum class Filter : uint8_t {
         deflate,  ///< zlib's format
         shuffle,  ///< the first bytes of all samples, then the second ones ...
-        checksum, ///< Fletcher's, of 32 bits, behind the chunk
+        checksum, ///< Fletcher's, of 32 bits, after the chunk
         lzf,      ///< LibLZF 3.6, as h5py writes it
         zstd
     };

@@ -28,7 +28,7 @@ class LercCodec {
     /// Encodes the first `lines` lines of a block with separate bands; NaN is a missing value.
     /// \return the bytes of `to` that were filled. \throws Error.
     size_t encode(const char* samples, int64_t lines, std::span<char> to);
-    /// The other way, for the bands of a pixel together as well, where each may have its own NaN.
+    /// Decodes, also blocks with the bands of a pixel together, where each band may have its own NaN.
     /// \return the lines that were made, `lines` or all of the form; 0: these bytes make neither.
     int64_t decode(std::span<const char> bytes, int64_t lines, char* samples);
 

@@ -42,7 +42,7 @@ class AtomicFile {
     std::vector<std::string> made() const;
     /// The names that made() will have, and after publish() has.
     std::vector<std::string> targets() const;
-    /// Side files of the old destination: those without a successor go when the new one comes.
+    /// Side files of the old destination: those without a successor are removed when the new one comes.
     void set_stale(std::vector<std::string> stale) { m_stale = std::move(stale); }
     const std::vector<std::string>& stale() const { return m_stale; }
 

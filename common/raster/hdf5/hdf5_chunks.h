@@ -32,7 +32,7 @@ struct Hdf5Chunks {
                               ///< here, and of floats of 16, Float32 here (widen())
     bool swapped = false;     ///< they are not in this machine's byte order
     ChunkCoding coding;
-    std::vector<char> fill;         ///< a sample of chunks that were never written, as it is stored
+    std::vector<char> fill;         ///< a stored sample of chunks that were never written
     std::vector<ChunkPlace> places; ///< row-major
 
     int64_t count(size_t axis) const { return (size[axis] + chunk[axis] - 1) / chunk[axis]; }

@@ -23,7 +23,7 @@ using Bytes = std::vector<uint8_t>;
 // More than any file has, unless it was made to harm.
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
-/// Numbers of one block, one after the other: little-endian, of as many bytes as the file says.
+/// Reads the numbers of one block, one after the other: little-endian, with as many bytes as the file states.
 class Cursor {
   public:
     Cursor(const uint8_t* data, size_t size) : m_at(data), m_end(data + size) {}
@@ -114,7 +114,7 @@ constexpr uint64_t space_message = 1, link_info = 2, type_message = 3, old_fill_
                    link_message = 6, storage_message = 7, layout_message = 8, filter_message = 11,
                    continuation = 16, symbol_table = 17;
 
-/// An object's header: its messages, but for those that are kept elsewhere for several objects.
+/// An object's header: its messages, except those that several objects share.
 class Header {
   public:
     Header(File& file, uint64_t address);
@@ -160,7 +160,7 @@ class FractalHeap {
     uint64_t m_width = 0, m_start = 0, m_root = 0;
 };
 
-/// The records of a B-tree, version 2, one behind another in `records`, record_bytes() each.
+/// The records of a B-tree, version 2, one after another in `records`, record_bytes() each.
 class RecordTree {
   public:
     RecordTree(File& file, uint64_t address, size_t most = most_objects);

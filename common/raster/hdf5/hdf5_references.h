@@ -17,9 +17,9 @@ std::vector<std::string> hdf5_files_behind(const std::string& path);
 /// there is none. The library opens the target of a link as soon as it follows the link.
 std::string pipe_behind_hdf5(const std::string& path);
 
-/// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing,
-/// HDF5 gives fill values and says nothing. `objects`: full names of datasets, with "_" for blanks where GDAL
-/// has named them; empty: all of the file.
+/// Throws Error when values of a dataset are missing: if the source of a virtual dataset does not exist, HDF5
+/// silently returns fill values. `objects`: full names of datasets, with "_" for blanks if they come from
+/// GDAL; empty: the whole file.
 void check_hdf5_sources(const std::string& path, const std::vector<std::string>& objects);
 
 /// The same for a dataset that GDAL has opened through a driver that reads_hdf5().

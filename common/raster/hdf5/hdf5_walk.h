@@ -19,7 +19,7 @@ struct Hdf5Reference {
     };
     Kind kind = Kind::storage;
     std::string object; ///< the dataset or link, its full name: "/SITE/Reflectance/Reflectance_Data"
-    std::string file;   ///< as it is written there; of a mapping "." is the file itself, and "%b" a number
+    std::string file;   ///< as written there; in a mapping "." is the file itself, and "%b" a number
     std::string inner;  ///< the dataset or object in that file; empty for storage
 };
 

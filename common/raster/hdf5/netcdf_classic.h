@@ -7,8 +7,8 @@
 
 namespace hsi::raster {
 
-/// \throws Error if `path` is a classic netCDF file that is shorter than its header says, or that states
-/// no number of records. Returns for any other file.
+/// \throws Error if `path` is a classic netCDF file that is shorter than its header states, or that states no
+/// number of records. Returns for any other file.
 void check_netcdf_length(const std::string& path);
 
 } // namespace hsi::raster

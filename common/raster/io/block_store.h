@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Decoded blocks of a file, shared by all readers of a source: no block is decoded by two at once, nor again
-// while it is kept.
+// Decoded blocks of a file, shared by all readers of a source: no block is decoded twice at the same time, or
+// again while it is kept.
 #pragma once
 
 #include "core/host_memory.h"
@@ -45,7 +45,7 @@ struct BlockRange {
 
 /// A row of a file's blocks, over all samples of a scene and all of its bands.
 struct BlockRow {
-    uint64_t bytes = 0;   ///< of all of them, decoded
+    uint64_t bytes = 0;   ///< of the whole row, decoded
     uint64_t largest = 0; ///< of one
     uint64_t blocks = 0;
     int64_t lines = 0; ///< of the lowest
@@ -106,7 +106,7 @@ class BlockStore {
     /// decoding the block threw, on any thread.
     Lease take(const Block& block, bool keep, bool wait, BlockHands& hands, char* own);
 
-    /// It is there, or being decoded.
+    /// True if it is there, or is being decoded.
     bool holds(const Block& block);
 
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
@@ -124,7 +124,7 @@ class BlockStore {
     };
     /// A window that is announced as `key` will need these blocks: their bytes are fetched.
     void await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks);
-    /// The caller is about to take the block at `place`. Until its bytes are here, he decodes awaited blocks
+    /// The caller is about to take the block at `place`. Until its bytes are here, it decodes awaited blocks
     /// whose bytes have come, as many as there is memory for. Throws Cancelled.
     void wait_for(RemoteFile& file, const RemoteFile::Extent& place, BlockHands& hands);
     /// Whatever is wanted or awaited and not taken is not any more.

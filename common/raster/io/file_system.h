@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that GDAL reads under names of ours.
+// Files that GDAL reads under our own names.
 #pragma once
 
 #include <cpl_vsi.h>

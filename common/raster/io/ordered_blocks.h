@@ -15,8 +15,8 @@
 
 namespace hsi::raster {
 
-/// Blocks that come before their turn wait in memory. All members are called with the lock of the owner
-/// held, which is the same one each time.
+/// Blocks that come before their turn wait in memory. All members are called with the owner's lock held,
+/// always the same lock.
 class OrderedBlocks {
   public:
     struct Form {

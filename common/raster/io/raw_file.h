@@ -51,7 +51,7 @@ struct RawLayout {
     int64_t origin = 0, pixel_step = 0, line_step = 0, band_step = 0;
     int64_t sample_bytes = 0;
 
-    /// The samples of a band's line follow one another.
+    /// True if the samples of a band's line follow one another.
     bool packed_rows() const { return pixel_step == sample_bytes; }
     int64_t at(int64_t band, int64_t line, int64_t sample) const {
         return origin + band * band_step + line * line_step + sample * pixel_step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles straight into an uncompressed file, from any number of threads at once.
+// Writes tiles straight into an uncompressed file, from any number of threads at once.
 #pragma once
 
 #include "core/cube_view.h"
@@ -44,7 +44,7 @@ class RawWriter {
     void write(const Rect& core, const CubeView<float>& src);
     /// The same of one band; `src` has no other.
     void write_band(int band, const Rect& core, const CubeView<float>& src);
-    /// True where a band is a stretch of the file by itself.
+    /// True if each band is one stretch of the file.
     bool bands_apart() const {
         return m_bands > 1 && !m_pixel_interleaved && m_raw.band_step >= m_raw.line_step;
     }

@@ -20,7 +20,7 @@ class Losses {
     Losses();
     /// \throws Error if a part was lost, on any reader's request.
     void check() const;
-    /// The same after `read()`, which opens or reads, and instead of an error of its: they say why.
+    /// The same after `read()`, which opens or reads, and in place of its error: this one explains more.
     void check_after(const std::function<void()>& read) const;
 
   private:

@@ -25,7 +25,7 @@ struct Shape {
 /// an inside.
 enum class Cover {
     centres, ///< those whose centre a polygon covers
-    touched, ///< all that a polygon or a line touches
+    touched, ///< all pixels that a polygon or a line touches
     inside   ///< those that are entirely in one polygon: no side of it passes through them
 };
 

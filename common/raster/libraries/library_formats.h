@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The readers behind read_spectral_library(), one a format. Values that a file does not have are NaN; those
+// The readers behind read_spectral_library(), one per format. Values that a file does not have are NaN; those
 // that it marks itself (data ignore value, bbl) are not counted in SpectralLibrary::missing.
 #pragma once
 

@@ -37,7 +37,7 @@ bool says_statistic(const std::string& name, const Column& values = {});
 /// one for each.
 std::vector<bool> statistics_among(const std::vector<std::string>& names, const std::vector<Column>& values);
 
-/// Whether a unit says that values are hundred times a share: "%", "[%]", "percent".
+/// Whether a unit means per cent: "%", "[%]", "percent".
 bool is_percent(const std::string& unit);
 
 /// 1: rises from line to line, -1: falls, 0: neither.

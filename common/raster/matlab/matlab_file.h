@@ -75,7 +75,7 @@ class MatlabFile {
     const std::string m_path, m_version;
 };
 
-/// The readers behind open(): of a file that begins as one of theirs.
+/// The readers behind open(), each for files with its own beginning.
 std::shared_ptr<const MatlabFile> open_matlab_4(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_5(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_arrays(const std::string& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The text header of an ESRI raster (GDAL's driver EHdr): "KEY value" lines. The driver reads 50 of them, and
-// no gaps between rows or bands.
+// does not support gaps between rows or bands.
 #pragma once
 
 #include <gdal_priv.h>

@@ -23,8 +23,8 @@ std::vector<std::string> unit_notes(const SceneMetadata& scene);
 /// The count of values that the ENVI header or domain has in `key`, with braces or without; 0 without the
 /// key.
 size_t band_list_size(const SceneMetadata& scene, const std::string& key);
-/// Whether the ENVI header or domain has a list `key` of another length than the file has bands: nothing of
-/// it counts, neither in the tools nor in outputs.
+/// Whether the ENVI header or domain has a list `key` whose length differs from the file's count of bands: it
+/// is then ignored in tools and in outputs.
 bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);
 
 /// The name that a header gave a band: GDAL's ENVI driver appends the wavelength to it, or makes a name of

@@ -59,7 +59,7 @@ std::string doubtful_wavelengths(const std::vector<double>& wavelengths_nm,
 /// The words of a name in lower case; "cm-1" and the like are one word ("wavenumber"), digits are words, too.
 std::vector<std::string> words_of(const std::string& name);
 bool one_of(const std::string& word, std::initializer_list<const char*> list);
-/// Takes "cm-1" or a like spelling, which has a digit and signs in it, out of a text: true when there was
+/// Removes "cm-1" or a similar spelling, which has a digit and signs in it, from a text: true if there was
 /// one, at `place`.
 bool take_wavenumber_unit(std::string& text, size_t* place = nullptr);
 /// The unit that a word of words_of() is; null for other words.

@@ -20,7 +20,7 @@ namespace hsi::raster {
 /// Other formats get their tiles through RasterIO, all bands in one call.
 class BlockWriter {
   public:
-    /// `memory`: bytes that blocks in the making may take.
+    /// `memory`: bytes that unfinished blocks may take.
     BlockWriter(GDALDataset& dataset, StoreRule rule, uint64_t memory);
 
     void write(const Rect& core, const CubeView<float>& src); ///< throws Error with GDAL's reason
@@ -35,7 +35,7 @@ class BlockWriter {
     stream::BlockLayout layout() const;
 
   private:
-    /// A row of blocks in the making: block (x, band) at (x * bands + band) * block bytes.
+    /// A row of unfinished blocks: block (x, band) at (x * bands + band) * block bytes.
     struct BlockRow {
         std::vector<char> bytes;
         int64_t pixels = 0; ///< filled so far

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles into a compressed TIFF, from any number of threads at once.
+// Writes tiles into a compressed TIFF, from any number of threads at once.
 #pragma once
 
 #include "core/cancel.h"
@@ -37,7 +37,7 @@ class CompressedWriter {
         std::string scratch; ///< a name for the file without a name
         TiffShape shape;
         BlockCoding coding;
-        uint64_t memory = 0; ///< bytes for rows in the making and for the threads' blocks
+        uint64_t memory = 0; ///< bytes for unfinished rows and for the threads' blocks
         int threads = 1;     ///< that compress
         /// Tiles come from one thread at a time: further threads are started to compress.
         bool helped = false;
@@ -59,7 +59,7 @@ class CompressedWriter {
     uint64_t wanted_bytes() const;
 
   private:
-    /// A row of blocks in the making: block k at k * block bytes.
+    /// A row of unfinished blocks: block k at k * block bytes.
     struct Row {
         HostBuffer<char> bytes; ///< empty: they are in the scratch file
         int64_t pixels = 0;     ///< filled so far

@@ -21,17 +21,17 @@ bool is_any(const std::string& word, const char* words);
 CPLStringList creation_options(const OutputOptions& options);
 /// The codec of a GTiff or COG with these options, in the words of -co COMPRESS; "NONE" for other formats.
 std::string compression_of(GDALDriver* driver, const CPLStringList& list);
-/// Throws UsageError for options that GDAL would pass over without a word: a number out of range, one that
-/// another option leaves without effect, two that contradict each other.
+/// Throws UsageError for options that GDAL would silently ignore: a number out of range, one that another
+/// option leaves without effect, two that contradict each other.
 void check_creation_options(const Target& target, const OutputOptions& options,
                             const stream::CubeShape& shape);
 /// Adds the default options of a GTiff.
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type);
-/// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL
-/// does: its blocks have their places before they are written, so that anyone may write them in any order.
+/// True for an uncompressed GeoTIFF of whole bytes on a local disk without options that need GDAL: its blocks
+/// have their places before they are written, so that any thread may write them in any order.
 bool takes_blocks_in_place(const Target& target, const std::string& path);
-/// How the blocks of a compressed GeoTIFF of whole samples on a local disk are made, for which the user wants
-/// nothing that only GDAL does. Empty: GDAL writes the blocks.
+/// The coding of the blocks of a compressed GeoTIFF of whole samples on a local disk without options that
+/// need GDAL. Empty: GDAL writes the blocks.
 std::optional<BlockCoding> block_coding(const Target& target, const std::string& path);
 /// Threads that compress: of -co NUM_THREADS, else options.threads.
 int coding_threads(const Target& target, const OutputOptions& options);

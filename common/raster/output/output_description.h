@@ -25,7 +25,7 @@ SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type);
 
-/// Writes all of it into a new dataset, whose bands have `type`.
+/// Writes all facts into a new dataset, whose bands have `type`.
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset);
 

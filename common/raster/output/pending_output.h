@@ -49,7 +49,7 @@ struct PendingOutput {
     struct Shown {
         std::string path, header, scratch;     ///< the last one: where a header is made
         std::string before_lines, after_lines; ///< the header's text around their number
-        std::vector<std::string> files;        ///< all of it
+        std::vector<std::string> files;        ///< all of its files
         AtomicFile* made = nullptr;            ///< the run's, or `file`
         GrownLines lines;
 
@@ -85,7 +85,7 @@ struct PendingOutput {
         return static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) * rule.sample_bytes();
     }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
-    uint64_t memory() const; ///< that blocks in the making may take
+    uint64_t memory() const; ///< for unfinished blocks
     /// Makes the file with its metadata, and the writer of its pixels.
     void make();
     /// Nodata, metadata and legend of the dataset.
@@ -99,25 +99,25 @@ struct PendingOutput {
     void check_finished() const;
     /// Tells of values that were nodata by chance.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
-    /// Warns when the file, opened again, does not say which value means no data.
+    /// Warns when the file, opened again, has lost its nodata value.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns when the file, opened again, has lost its position.
     void warn_of_lost_place(const WrittenRaster& written) const;
     /// Warns when the file, opened again, lacks metadata.
     void warn_of_lost_metadata(const WrittenRaster& written) const;
-    /// A dataset without pixels that has all that describes the output.
+    /// A dataset without pixels that describes the output completely.
     DatasetHandle described() const;
     /// Metadata that the format cannot hold go into a side file, if its driver reads that.
     void keep_metadata(const std::string& path) const;
     /// Closes GDAL's dataset, and completes the file for its format. `errors`: of all of GDAL's work in it.
     void complete_file(const GdalErrors& errors);
-    /// Side files of an old file at the destination go when the new one comes.
+    /// Removes side files of an old file at the destination when the new one comes.
     void set_stale_files() const;
     /// An output that grows gets its name.
     void show();
-    /// The header of one that has it, at `path`: it says how many lines there are.
+    /// The header of an output that is shown, at `path`: it states the count of lines.
     void write_shown_header(const std::string& path) const;
-    /// commit() of one that has it.
+    /// commit() of an output that is shown.
     void conclude_shown(const StoreRule::Lost& lost);
     /// A complete and verified output goes to the run, which gives all its outputs their names together; an
     /// output without a run gets its name at once.

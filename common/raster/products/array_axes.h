@@ -21,7 +21,7 @@ inline constexpr std::initializer_list<const char*> wavelength_names = {
     "bandcenters", "bandcenter", "bandcentres", "bandcentre", "centers", "centres"};
 /// A list of such a name holds the wavelengths or wavenumbers of bands: "wl", "band_centers", "lambda_um".
 bool lists_wavelengths(const std::string& name);
-/// The same for names that say so in full.
+/// The same for names that contain the full word.
 bool says_wavelength_in_full(const std::string& name);
 
 /// These readers take the last axis of an array for columns, the one before for lines and the first for

@@ -47,7 +47,7 @@ std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
 Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis);
 /// The array `name` in the group of `array`, or in the nearest group above. Null if absent.
 Array array_near(const ArrayFile& file, const Array& array, const std::string& name);
-/// Its unit, as the format or an attribute has it.
+/// Its unit, from the format or an attribute.
 std::string unit_of(const Array& array);
 /// Numbers of a list with scale_factor and add_offset applied; empty without a list.
 Numbers unpacked_list(const ArrayFile& file, const Array& list);

@@ -59,8 +59,8 @@ struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
     std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's driver that reads them, or "MATLAB"
     std::string path;               ///< the file that holds the pixels
-    std::vector<std::string> files; ///< all that is read, `path` among them
-    std::vector<CubePart> parts;    ///< empty: GDAL reads `path` as it is
+    std::vector<std::string> files; ///< all files that are read, including `path`
+    std::vector<CubePart> parts;    ///< empty: GDAL reads `path` unchanged
     std::string stack;              ///< without parts: the text of a VRT that GDAL reads in place of `path`
     int64_t samples = 0, lines = 0; ///< with parts
     std::vector<ProductBand> bands; ///< in the order of the scene
@@ -113,7 +113,7 @@ DatasetHandle open_array_raster(std::shared_ptr<const Product> product);
 /// The files that a product at `path` is read from; empty if it is not a product, or is damaged.
 std::vector<std::string> product_files(const std::string& path);
 
-/// A scene of arrays: all of it.
+/// The metadata of a scene of arrays.
 SceneMetadata scene_of(const Product& product);
 /// Adds the metadata of an XML file to the scene of an image that GDAL has read.
 void complete_scene(const Product& product, SceneMetadata& scene);

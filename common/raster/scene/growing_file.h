@@ -74,7 +74,7 @@ class GrowingFile final : public Growth {
     void check_marks() const;
     EnviFile m_file;
     std::vector<Mark> m_marks;                            ///< in the order of lines
-    int64_t m_marked_each = 1;                            ///< of how many times that lines come one is marked
+    int64_t m_marked_each = 1;                            ///< one of so many lines is marked
     int64_t m_comings = 0;                                ///< such times
     HeaderState m_header_state;                           ///< at the last look
     bool m_header_is_read = true;                         ///< in that state

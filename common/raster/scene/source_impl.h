@@ -77,7 +77,7 @@ using Backing = std::variant<ThroughGdal, RawFile, TiffBlocks, ProductArrays, st
 
 /// The table and grid of orthorectified() scenes.
 struct OnGrid {
-    std::shared_ptr<const stream::CubeSource> pixels; ///< all come from there, past the file
+    std::shared_ptr<const stream::CubeSource> pixels; ///< the source of all pixels, in place of the file
     std::shared_ptr<const RasterSource> swath;
     std::string table; ///< the lookup table's path
 };
@@ -107,7 +107,7 @@ struct FromServer {
 /// Pixels that are missing for other reasons than nodata.
 struct Masking {
     MaskKind kind = MaskKind::none;
-    int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
+    int alpha = 0; ///< file band whose 0 masks pixels out, if GDAL does not use it as the mask
     std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
 };
 

@@ -15,7 +15,7 @@ struct TiffShape {
     int64_t bands = 0, lines = 0, samples = 0;
     int64_t block_lines = 0, block_samples = 0; ///< strips: block_samples is samples
     bool tiled = false;                         ///< a tile at the border is whole, the last strip is not
-    bool apart = false;                         ///< a block holds one band; else all of a pixel
+    bool apart = false;                         ///< a block holds one band; else all bands of a pixel
 
     int64_t planes() const { return apart ? bands : 1; }
     int64_t across() const { return (samples + block_samples - 1) / block_samples; }

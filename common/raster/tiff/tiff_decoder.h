@@ -16,9 +16,9 @@
 
 namespace hsi::raster {
 
-/// How a dataset's blocks are compressed; nothing where GDAL alone reads them: other codecs and formats,
-/// files that are neither local nor a server's, LERC in the other byte order, or samples of odd numbers of
-/// bits.
+/// The compression of a dataset's blocks; nullopt if GDAL alone can read them: other codecs and formats,
+/// files that are neither local nor on a known server, LERC in the other byte order, or samples of odd
+/// numbers of bits.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
 /// Blocks are numbered (band * down + row) * across + column, from 0; blocks of all bands together have band
