@@ -268,8 +268,8 @@ def test_bad_input(scene, tmp_path):
         for code, message, args in (
                 (2, "is not a radius", ("-kind", "emp", "-thresholds", "2.5", scene, y)),
                 (2, "is not a radius", ("-kind", "emp", "-thresholds", "0", scene, y)),
-                (2, "no number of extrema", ("-kind", "eep", "-thresholds", "9,0", scene, y)),
-                (2, "no number of extrema", ("-kind", "eep", "-thresholds", "1.5", scene, y)),
+                (2, "not a number of extrema", ("-kind", "eep", "-thresholds", "9,0", scene, y)),
+                (2, "not a number of extrema", ("-kind", "eep", "-thresholds", "1.5", scene, y)),
                 (2, "is not a threshold", ("-thresholds", "-1", scene, y)),
                 (2, "is not a threshold", ("-thresholds", "nan", scene, y)),
                 (2, "is not a number", ("-thresholds", "a", scene, y)),
