@@ -36,7 +36,7 @@ using tool::Content;
 
 struct Settings {
     cluster::Options options;
-    int count = 0; ///< of clusters; 0: as many as -start has spectra
+    int count = 0; ///< of clusters; 0: as many as the spectra of -start
     std::string start, centres;
     std::vector<std::string> start_spectra; ///< of -start; empty: all
     double library_scale = 1;
@@ -219,8 +219,8 @@ bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computin
     return true;
 }
 
-/// Iterations are as many as they usually are, unless fewer are allowed. The ranks of a job cluster on the
-/// CPU: each has its own part of the scene there.
+/// Assumes the usual count of iterations, unless fewer are allowed. The ranks of a job cluster on the CPU:
+/// each has its own part of the scene there.
 std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
                                       int clusters) {
     if (run.ranks().several()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_compare: how far two scenes of one size are apart. One pass over both for the spectral metrics and
-// ssim, up to three more before it for ranges, thresholds and flat zones when ssim or sr are asked for.
+// gdal_hsi_compare: compares two scenes of one size. One pass over both for the spectral metrics and ssim, up
+// to three more before it for ranges, thresholds and flat zones if ssim or sr are requested.
 #include "compare/measurement.h"
 #include "core/counted.h"
 #include "core/error.h"

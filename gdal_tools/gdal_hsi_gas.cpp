@@ -385,7 +385,7 @@ bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
     return true;
 }
 
-/// Plumes of an enhancement that is there.
+/// Finds plumes in an existing enhancement map.
 void run_none(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     check_plumes(run, s.plumes, *source);

@@ -35,7 +35,7 @@ namespace index_tool {
 
 using indices::Operand;
 
-/// An index that is asked for.
+/// A requested index.
 struct Asked {
     Asked(const indices::Index& one, bool may_lack)
         : index(one), expression(one.formula), optional(may_lack) {}

@@ -270,7 +270,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
             options.times.push_back(65.0 * c);
         const auto backend = eadp::make_cpu_backend();
         eadp::ProfileRun profile;
-        profile.sink_takes_bands = true; // a GeoTIFF, which an output is when nothing else is asked for
+        profile.sink_takes_bands = true; // a GeoTIFF, which is the default format of an output
         profile.memory = pass.memory;
         profile.pass = [&](const std::string&, double) { return stream::PassOptions(pass); };
         const auto plan = eadp::plan_profile(stream::CubeShape{shape.samples, shape.lines, components},
@@ -432,7 +432,7 @@ Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source
     return counts;
 }
 
-/// The figures of one band, as far as they were asked for.
+/// The requested figures of one band.
 std::string band_text(const Counts& counts, size_t b, bool each) {
     const int64_t values = counts.statistics.finite[b];
     std::string text;
@@ -604,7 +604,7 @@ std::string indented(std::string text) {
     return text;
 }
 
-/// How many values spectra lack, and in which bands all of them have one.
+/// The count of missing values in spectra, and the bands where all of them have one.
 void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     int64_t missing = 0;
     std::vector<int> empty;
@@ -623,7 +623,7 @@ void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     facts.add("empty_bands", "Empty bands:", empty, empty.empty() ? "none" : tool::list_text(empty));
 }
 
-/// not_a_scene: why the file is not a scene; empty where that goes without saying.
+/// not_a_scene: why the file is not a scene; empty if that is obvious.
 Facts describe(const std::string& path, const raster::SpectralLibrary& library, const Settings& s,
                const std::string& not_a_scene) {
     Facts facts;
@@ -679,8 +679,8 @@ std::string with_advice(const Error& error) {
     return error.what() + (error.advice().empty() ? std::string() : "\n" + error.advice());
 }
 
-/// Why src is not read as a library, or that it may be one among other things; for a file that is neither a
-/// scene nor a library for certain.
+/// The reason why src is not read as a library, or the note that it may be one; for a file that is neither a
+/// scene nor certainly a library.
 std::string as_library(const std::string& path, const Error& as_scene) {
     try {
         const auto library = raster::read_spectral_library(path);

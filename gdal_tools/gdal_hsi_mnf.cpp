@@ -58,7 +58,7 @@ void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     }
 }
 
-/// -nc, of the bands that are left; 7 without it, or as many as there are.
+/// -nc, for the remaining bands; by default 7, or as many as there are.
 int components_of(const Settings& s, int bands, int kept) {
     if (!s.components_given) return std::min(s.components, kept);
     if (s.components > kept)

@@ -146,8 +146,8 @@ std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<R
     return text;
 }
 
-/// Whether each band of the file is good. Bands that the user has left out stay as the file has them; other
-/// bands without a result are bad.
+/// Whether each band of the file is good. Bands that the user has left out stay as in the file; other bands
+/// without a result are bad.
 std::vector<char> good_bands(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     const auto& facts = opened.facts().bands;
     std::vector<char> good(static_cast<size_t>(facts.in_file), 1);

@@ -268,7 +268,7 @@ void report_pixels(tool::Run& run, const std::string& name, const PixelCounts& c
              " unknown angles, or a zenith or slope of 90 degrees or more, and become nodata");
 }
 
-/// Angles that are stored otherwise than their files say.
+/// Checks for angles that are stored in another way than their files state.
 void check_angles(tool::Run& run, const std::string& name, const normalise::FitScan& scan) {
     const auto& slopes = scan.slopes();
     int64_t all = 0, below = 0;

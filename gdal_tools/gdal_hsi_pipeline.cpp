@@ -128,9 +128,9 @@ using Steps = std::vector<Step>;
 /// A step whose words have been understood, and whose tool has found nothing wrong with them.
 struct Step {
     std::string title;                ///< "step 2 (spp)"
-    Words words;                      ///< behind the name
+    Words words;                      ///< after the name
     std::unique_ptr<tool::Call> call; ///< of read, of write, of a tool; null: of `branch` alone
-    bool beside = false;              ///< tee: the scene before it goes on behind it
+    bool beside = false;              ///< tee: the scene before it also goes to the next step
     Steps branch;                     ///< of tee [ ... ]
     std::vector<Nested> nested;       ///< in the order of its words
     bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
@@ -245,7 +245,7 @@ class Reading {
     Reading(const tool::Run& run, const Settings& settings, Scratch& scratch)
         : m_run(run), m_settings(settings), m_scratch(scratch) {}
 
-    /// Those of a pipeline; numbers count from `first`, behind `within` ("2.").
+    /// The steps of a pipeline; numbers count from `first`, after `within` ("2.").
     Steps steps(const std::vector<Words>& all, const std::string& within = "", size_t first = 1) {
         Steps made;
         for (const Words& words : all)
@@ -356,7 +356,7 @@ Step Reading::step(const Words& words, const std::string& number) {
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
     if (is_tool && !call.declaration().has_source())
         throw UsageError(step.title + ": " + name + " takes no scene from the step before it");
-    // Where they come from and go to is said by the steps around; of a tee it is said by its own words.
+    // The neighbouring steps give its source and destination; a tee gives them in its own words.
     if (is_tool) call.give("src", {no_place});
     if (is_tool && call.declaration().has_destination() && !step.beside) call.give("dst", {no_place});
     try {
@@ -425,8 +425,8 @@ int64_t count_tools(const Steps& steps) {
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// How many steps read the scene that reaches steps[from], each at least once: tees, and behind a step whose
-/// result is computed when it is read those that read that.
+/// The count of steps that read the scene which reaches steps[from], each at least once: tees, and after a
+/// step whose result is computed when it is read, the steps that read that.
 int64_t readers_of(const Steps& steps, size_t from) {
     int64_t count = 0;
     for (size_t i = from; i < steps.size(); ++i) {
@@ -478,7 +478,7 @@ class Pipeline {
     }
 
   private:
-    /// The scene as the step wants it.
+    /// The scene for the step.
     raster::OpenOptions source_of(const Step& step, const raster::OpenOptions& scene) const {
         if (!chooses_source(*step.call)) return scene;
         const bool chosen = !scene.bands.empty() || !scene.choices.empty() || !scene.excluded.empty() ||
@@ -512,7 +512,7 @@ class Pipeline {
     /// Makes the scene in brackets that replaces a file.
     void make(Nested& nested) { work(nested.steps, {}, nested.path); }
 
-    /// A file of the run's own. A rank may come to it when the first one has made it.
+    /// A temporary file of the run. A rank may open it when the first one has made it.
     static raster::OutputOptions temporary(const std::string& path, const char* format) {
         raster::OutputOptions to;
         to.path = path;
@@ -524,7 +524,7 @@ class Pipeline {
     /// It is there for all ranks.
     void share_file(const std::string& path) { m_run.ranks().broadcast("file " + path, ""); }
 
-    /// Bands, a window or the like that `read` has chosen: no name says them.
+    /// Copies bands, a window or the like that `read` has chosen, since no name can state them.
     void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
         if (!copy(step, scene, temporary(path, "ENVI"))) return end_plan(step);
         share_file(path);
@@ -572,7 +572,7 @@ class Pipeline {
         return result;
     }
 
-    /// tee write, and write behind read or a tee: the scene as it comes. \return false with -dry-run: its
+    /// tee write, and write after read or a tee: copies the scene unchanged. \return false with -dry-run: its
     /// plan is printed.
     bool copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
         const auto source = raster::open_raster(scene);

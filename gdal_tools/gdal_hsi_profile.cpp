@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_profile: morphological, attribute and extinction profiles. Covariance and projection on
-// components, or the bands themselves; then whole planes of components, a side of one of them a thread, whose
-// bands go into dst as they are made, or where dst wants all bands of a tile at once, tile by tile in the
+// components, or the bands themselves; then whole planes of components, one side of one of them per thread.
+// Their bands go into dst as they are made or, if dst needs all bands of a tile at once, tile by tile at the
 // end.
 #include "core/counted.h"
 #include "core/error.h"
@@ -212,7 +212,7 @@ class ProfileBands {
         });
     }
 
-    /// Where dst wants all bands of a tile at once.
+    /// For a dst that needs all bands of a tile at once.
     void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
         parallel::Group& ranks = m_run.ranks();
         const auto profile = m_plan.profile_held
@@ -273,8 +273,9 @@ class ProfileBands {
     const stream::CubeShape m_shape;
 };
 
-/// Makes the profile of `components` (profile::make_profile()) and writes it: each band when it is made where
-/// the plan says so and the sink takes bands, else tile by tile when all are there. The passes are reported.
+/// Makes the profile of `components` (profile::make_profile()) and writes it: each band when it is made, if
+/// the plan allows it and the sink takes bands, else tile by tile when all are there. The passes are
+/// reported.
 /// \throws Cancelled, and Error from reading and writing.
 void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> components, bool whole,
                    const profile::Options& options, const tools::ProfilePlan& plan,

@@ -39,7 +39,7 @@ struct Settings {
 // The bands that are asked for
 // ----------------------------------------------------------------------------------------------------------
 
-/// Those of the other spectrometer, and where they come from.
+/// The bands of the other spectrometer, and their origin.
 struct Target {
     std::string name; ///< "-like emit.nc"
     math::SpectralBands bands;

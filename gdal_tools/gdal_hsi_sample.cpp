@@ -51,7 +51,7 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     }
 }
 
-/// Test pixels that touch a training pixel; `tested`: all of them.
+/// The count of test pixels that touch a training pixel; `tested`: the count of all.
 int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& split, int64_t& tested) {
     const auto parted = [&](size_t i, size_t j) {
         const auto a = split.part[i], b = split.part[j];
@@ -218,7 +218,7 @@ void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& 
     }
 }
 
-/// Everything that is written, checked before any of it is made.
+/// All outputs, checked before any of them is made.
 class Outputs {
   public:
     Outputs(tool::Run& run, const Settings& s, const raster::LabelledPixels& all, raster::LabelSource& labels)

@@ -101,8 +101,8 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
                     "Name a file for it with -alpha.");
 }
 
-/// A virtual y'. As a VRT: each band is computed from the original band, alpha and the mean when it is read.
-/// As an .hsi: all of it from the scene and the mean.
+/// A virtual y'. In a VRT, each band is computed from the original band, alpha and the mean when it is read.
+/// In an .hsi, everything is computed from the scene and the mean.
 void write_virtual(tool::Run& run, const Settings& settings, const raster::RasterSource& source,
                    const std::vector<double>& mean, bool holes) {
     tool::write_virtual(
@@ -140,7 +140,7 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
     work.writes = options.cube ? bytes : 0;
     const double values = static_cast<double>(shape.pixels()) * shape.bands;
     work.add(spp::cost::value, values);
-    work.add(spp::cost::angle, values * (area - 1) / 2); // each value takes part in so many
+    work.add(spp::cost::angle, values * (area - 1) / 2); // each value takes part in this many
     work.add(spp::cost::window, bytes * area);
     return work;
 }

@@ -90,7 +90,7 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
 /// The state of the files before the first scene is read.
 struct Files {
     std::optional<Statistics> before; ///< the statistics that -append extends
-    std::optional<Statistics> added;  ///< -merge; the scenes come to it
+    std::optional<Statistics> added;  ///< -merge; the scenes are added to it
     std::vector<Statistics> removed;
     std::string first; ///< the file whose bands all of these have; empty without one
 
@@ -214,7 +214,7 @@ std::string mask_text(const tool::MaskOptions& mask) {
 
 using Scene = std::shared_ptr<raster::RasterSource>;
 
-/// One pass over a scene, which is added to `all`. Returns the scene, at all of its lines.
+/// One pass over a scene, which is added to `all`. Returns the scene with all of its lines.
 Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
                  double share, bool several, const model::ModelBands& left_out, Statistics& all) {
     run.watch_source(scene);

@@ -63,7 +63,7 @@ raster::OutputSpec abundance_spec(const stream::CubeShape& scene, const std::vec
     return abundances;
 }
 
-/// The error, where it is asked for.
+/// The error, if requested.
 raster::OutputSpec rmse_spec(const stream::CubeShape& scene, const char* method) {
     raster::OutputSpec rmse = abundance_spec(scene, {"RMSE"}, method);
     rmse.shape.bands = 1;

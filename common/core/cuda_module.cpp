@@ -43,7 +43,7 @@ std::vector<CudaDevice> probe() {
             attribute(&minor, capability_minor, device) == 0)
             found.push_back(CudaDevice{i, text, major * 10 + minor, bytes});
     }
-    return found; // the driver stays loaded: the CUDA runtime wants it next
+    return found; // the driver stays loaded, since the CUDA runtime needs it next
 }
 
 /// The context that the CUDA runtime also uses; it lives as long as the process.

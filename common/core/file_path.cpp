@@ -94,7 +94,7 @@ std::string follow_links(const std::string& path) {
 }
 
 std::vector<std::string> links_on_the_way(const std::string& path) {
-    constexpr int most = 40; // as the kernel has it
+    constexpr int most = 40; // as in the kernel
     std::vector<std::string> links;
     if (!is_local(path)) return links;
     std::string at = without_trailing_slashes(path); // each link is replaced by its target

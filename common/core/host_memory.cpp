@@ -23,8 +23,8 @@ namespace {
 
 bool g_small = false; // the process is ours, and its heap kept small
 
-/// Small blocks that wait for the next call of a library: pages that come and go take longer than small
-/// arrays are computed in. A block has as many bytes as the next power of two.
+/// Small blocks that wait for the next call of a library: getting new pages takes longer than computing small
+/// arrays. A block has as many bytes as the next power of two.
 class KeptPages {
   public:
     /// A process of our own holds only the memory that is in use.

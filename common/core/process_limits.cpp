@@ -69,7 +69,7 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// A hierarchy of control groups that is mounted: `top` of it at `folder`.
+/// A mounted hierarchy of control groups: its group `top` is at `folder`.
 struct Mount {
     bool second = false;     ///< version 2
     std::string controllers; ///< version 1: "cpu,cpuacct"

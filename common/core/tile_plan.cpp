@@ -18,7 +18,7 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-/// Bytes of one lane in the two memories, or as many as it may have.
+/// Bytes of one lane in the two memories, used or allowed.
 struct Bytes {
     uint64_t host = 0, device = 0;
     bool within(const Bytes& limit) const { return host <= limit.host && device <= limit.device; }
@@ -77,8 +77,8 @@ int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const C
     return lo * unit;
 }
 
-/// Lines in the cores of the worker that has most of them, where each takes the next tile as soon as it is
-/// free; at most, where the last row of tiles is a low one.
+/// Lines in the cores of the busiest worker, when each takes the next tile as soon as it is free; an upper
+/// bound if the last row of tiles is lower.
 int64_t most_lines(const TileRequest& r, int64_t across, int64_t workers, int64_t height) {
     const int64_t full_rows = r.lines / height, full = full_rows * across;
     const int64_t rest = r.lines - full_rows * height, low = rest > 0 ? across : 0;
@@ -205,7 +205,8 @@ TilePlan plan_tiles(const TileRequest& r) {
         tl = std::max(unit_y,
                       largest_fitting(unit_y, r.lines, target, [&](int64_t n) { return cost(r, ts, n); }));
     } else {
-        // Whole lines do not fit: tiles as near to square as the halo wants, in units of the file's blocks.
+        // Whole lines do not fit: tiles as near to square as the halo requires, in units of the file's
+        // blocks.
         const int64_t want_y = std::max(
             unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y), round_up(r.lines, unit_y)));
         std::vector<int64_t> heights{want_y, unit_y};

@@ -40,7 +40,7 @@ bool is_alone() { return system::threads() == 1; }
         work();
     } catch (...) { // the parent meets it again
     }
-    ::_exit(0); // past all that the parent will do at its end
+    ::_exit(0); // skips the parent's work at its end
 }
 
 std::string called(int status) {

@@ -239,7 +239,7 @@ double ExactSums::value(size_t i) const { return value_with(i, {}); }
 double ExactSums::value_with(size_t i, std::initializer_list<double> terms) const {
     double special = m_special.empty() ? 0 : m_special[i];
     if (special != 0 || std::isnan(special)) return special;
-    // Only the digits that anything reaches.
+    // Only the digits that any term reaches.
     size_t first = m_first, end = m_end;
     for (const double x : terms) {
         if (!std::isfinite(x)) {

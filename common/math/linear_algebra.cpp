@@ -80,7 +80,7 @@ struct Risen {
 };
 
 /// A step of the implicit QR iteration with Wilkinson's shift on rows `first` .. `last` of a tridiagonal
-/// matrix. \return its rotations behind those that are there.
+/// matrix. \return its rotations, after the existing ones.
 void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index first, Eigen::Index last,
              std::vector<PlaneRotation>& rotations) {
     const double half = (diagonal[last - 1] - diagonal[last]) * 0.5, e = beside[last - 1];
@@ -110,7 +110,7 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
     }
 }
 
-/// Turns a tridiagonal matrix into a diagonal one. False when it does not come to an end.
+/// Turns a tridiagonal matrix into a diagonal one. Returns false if it does not converge.
 bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector<PlaneRotation>& rotations) {
     constexpr double least = std::numeric_limits<double>::min(),
                      precision = 1 / std::numeric_limits<double>::epsilon();
@@ -316,7 +316,7 @@ std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
     const auto width = static_cast<size_t>(n), height = static_cast<size_t>(count);
     if (rows.size() != height * width) throw Error("internal: rows of another length");
     std::vector<double> along(width);
-    // From the last column on: a reflection of the rows that are left turns all of it but one entry into 0.
+    // From the last column on: a reflection of the remaining rows turns all of it but one entry into 0.
     for (size_t left = height; left-- > 1 && left + width >= height;) {
         const size_t column = width + left - height;
         double squared = 0;

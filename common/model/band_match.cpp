@@ -22,8 +22,8 @@ std::string nanometres(double wavelength) {
     return text;
 }
 
-/// Wavelengths, rising, and whose they are; of equal ones the first band comes first. Lists of strangers are
-/// long.
+/// Wavelengths, rising, with their bands; among equal ones the first band comes first. Lists from strangers
+/// may be long.
 using Rising = std::vector<std::pair<double, size_t>>;
 Rising rising(const std::vector<double>& wavelengths) {
     Rising all;

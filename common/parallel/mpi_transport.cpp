@@ -57,7 +57,7 @@ class MpiTransport final : public Transport {
     std::optional<Message> take(int from, int tag, const std::function<void()>& wait) override;
 
     void finish(int code) override {
-        // MPI_Finalize waits for all ranks. One that is gone must not keep the others.
+        // MPI_Finalize waits for all ranks. A rank that is gone must not keep the others.
         std::fflush(nullptr);
         std::thread([code] {
             std::this_thread::sleep_for(std::chrono::seconds(60));
@@ -67,9 +67,9 @@ class MpiTransport final : public Transport {
         MPI_Finalize();
     }
 
-    /// Not by MPI_Finalize, which waits for all ranks: a starter that kills some of them there may lock its
-    /// own thread (Open MPI 4.1: one of six that got SIGTERM while a rank was stuck) and never end. Nor by
-    /// exit(), whose destructors meet MPI's threads at work.
+    /// MPI_Finalize is not called: it waits for all ranks, and a starter that kills some of them there may
+    /// lock its own thread (Open MPI 4.1: one of six that got SIGTERM while a rank was stuck) and never end.
+    /// exit() is not called either: its destructors would run while MPI's threads work.
     void leave(int code) override {
         std::fflush(nullptr);
         _exit(code);
@@ -83,7 +83,7 @@ class MpiTransport final : public Transport {
     }
 
   private:
-    std::mutex m_mutex; ///< one call of MPI at a time: MPI_THREAD_SERIALIZED is all that is asked for
+    std::mutex m_mutex; ///< one call of MPI at a time: only MPI_THREAD_SERIALIZED is requested
     MPI_Comm m_world = MPI_COMM_NULL;
     int m_rank = 0, m_size = 1, m_local_rank = 0, m_local_size = 1;
     std::string m_host;
@@ -157,7 +157,7 @@ void leave_networks_alone() {
 } // namespace
 } // namespace hsi::parallel
 
-/// Starts MPI. Null when it does not start; `fault` then says why.
+/// Starts MPI. Null if it does not start, with the reason in `fault`.
 extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault);
 
 extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault) {

@@ -329,7 +329,7 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
         int other;
         std::string* bytes;
         std::string mine, theirs;
-        uint64_t due = 0; // bytes that are still to come, once their number is known
+        uint64_t due = 0; // bytes that are still to come, once their count is known
         bool met = false;
     };
     // On the heap, since the transport may still read it after a run is given up.
@@ -530,7 +530,7 @@ Ending Ranks::conclude(Ending mine) noexcept {
         if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
         mine.together = false;
         if (m_rank != 0 && m_cancel->interrupted())
-            mine.what.clear(); // once is enough, and the root's to say
+            mine.what.clear(); // the message is needed once, from the root
         return mine;
     }
 }

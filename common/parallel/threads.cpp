@@ -45,8 +45,8 @@ void on_new_threads(int members, const Work& work) {
     work(0);
 }
 
-/// Threads that wait for the next call, as many as there are processors. They end with the process, so the
-/// library that they run in must not be unloaded.
+/// Threads that wait for the next call, at most one per processor. They end with the process, so the library
+/// that they run in must not be unloaded.
 class KeptThreads {
   public:
     static KeptThreads& get() {

@@ -59,7 +59,7 @@ class ComputedSource::Reader final : public CubeReader {
         if (m_owner.computes_on() != device) return std::nullopt;
         const size_t size = static_cast<size_t>(window.area() * m_owner.m_shape.bands);
         if (m_on_device.size() < size) {
-            m_on_device = {}; // its memory goes before the next one's comes
+            m_on_device = {}; // its memory is freed before the next one's is allocated
             m_on_device = HostBuffer<float>(m_owner.operation().device_allocator(), size);
         }
         const auto view =
@@ -87,7 +87,7 @@ class ComputedSource::Reader final : public CubeReader {
             asked_lines = std::max(asked_lines, window.h);
             lines = owner.lines_at_once(samples, asked_lines, halo);
             const TileLimits limits = owner.limits(samples, asked_lines, halo);
-            worker.reset(); // its memory goes before the next one's comes
+            worker.reset(); // its memory is freed before the next one's is allocated
             in = {};
             most_in = static_cast<size_t>(limits.window_samples * limits.window_lines * bands);
             out.clear();

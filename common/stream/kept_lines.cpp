@@ -36,7 +36,7 @@ int nameless_file(const std::string& folder) {
     return file;
 }
 
-/// All of it, through interruptions.
+/// Continues after interruptions.
 template <class Call>
 bool in_parts(size_t bytes, const Call& call) {
     for (size_t done = 0; done < bytes;) {

@@ -213,7 +213,7 @@ class PassRun {
     void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassCosts& mine) {
         const auto t0 = Clock::now();
         for (size_t k = 0; k < m_sinks.size(); ++k) {
-            // All ranks have gone through all tiles: one of them writes.
+            // All ranks have processed all tiles: one of them writes.
             if (!m_divided && !m_ranks.root() && is_shared(m_sinks[k])) continue;
             const int device = m_operation.puts_on();
             try {
@@ -228,7 +228,7 @@ class PassRun {
         mine.write_seconds += seconds_since(t0);
     }
 
-    /// To the sinks, or to the root, which has them.
+    /// Writes to the sinks, or sends to the root, which has them.
     void write_or_send(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
                        PassCosts& mine) {
         if (m_divided && m_ordered && !m_ranks.root()) {
@@ -259,7 +259,8 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
-    /// The tiles that have not been named, as many as the reader takes. The lane is about to read `position`.
+    /// Announces the tiles that were not announced before, as many as the reader takes. The lane is about to
+    /// read `position`.
     void name_what_comes(CubeReader& reader, int64_t position) {
         const std::lock_guard lock(m_named_mutex);
         while (m_named < m_count && reader.expect(tile_at(m_named).window))

@@ -119,8 +119,8 @@ class BlockWorker : public StatisticsWorker {
     }
 
     std::vector<float> m_magnitude; ///< of the run's pixels
-    std::vector<char> m_valid;      ///< which of them are
-    bool m_whole = false;           ///< the magnitudes alone say that all of them are
+    std::vector<char> m_valid;      ///< which of them are valid
+    bool m_whole = false;           ///< the magnitudes alone show that all of them are valid
 };
 
 // Means
@@ -240,7 +240,7 @@ class CovarianceWorker final : public BlockWorker {
 
 constexpr BlockShape product_block = block_shape(Statistics::moments);
 
-/// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
+/// Puts zeros after a run that does not fill the last register; returns the count of pixels to be added then.
 int64_t end_rows(double* run, int bands, int64_t count) {
     const int64_t whole = (count + scatter_sums<double> - 1) / scatter_sums<double> * scatter_sums<double>;
     for (int b = 0; b <= bands; ++b)

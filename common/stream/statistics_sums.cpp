@@ -383,7 +383,7 @@ uint64_t BorderPairs::bytes(const CubeShape& scene, const TileLimits& limits) {
     return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(scene.bands) * sizeof(float);
 }
 
-/// Columns right of a border go to all ranks, and the one that has the left one adds up their pairs.
+/// Columns right of a border go to all ranks, and the one that has the left column adds up their pairs.
 void BorderPairs::exchange(parallel::Group& ranks, StatisticsSums& sums) {
     constexpr uint64_t message_bytes = uint64_t{1} << 20; // of all ranks together
     auto waiting = std::exchange(m_waiting, {});

@@ -110,7 +110,7 @@ class RangeWatch::Reader final : public CubeReader {
     template <class Look>
     void look_around(const Rect& window, const Look& look) {
         const int64_t step = m_owner.m_step, first = m_owner.m_first;
-        const auto next = [&](int64_t from) { // the first place of the grid at `from` or behind it
+        const auto next = [&](int64_t from) { // the first place of the grid at `from` or after it
             return from <= first ? first : first + (from - first + step - 1) / step * step;
         };
         for (int64_t y = next(window.y); y < window.bottom(); y += step) {
@@ -245,7 +245,7 @@ void RangeWatch::exchange(parallel::Group& ranks) const {
                            const std::vector<float>& high) {
         return BytePacker().put(g).put(low).put(high).take();
     };
-    // A pixel that two ranks have seen is the same for both: the greater Seen is the one that says more.
+    // A pixel that two ranks have seen is the same for both: the greater Seen has more information.
     const std::string whole = ranks.reduce(
         "values", packed(grid, m_minimum, m_maximum), [&](const std::string& a, const std::string& b) {
             ByteUnpacker one(a), other(b);

@@ -27,7 +27,7 @@ struct Before {
     std::map<std::string, Words> values;    ///< of options, by name; of arguments without a name, too
     const tool::Argument* option = nullptr; ///< whose value is typed
     std::string general;                    ///< the general option whose value is typed: "--config"
-    bool only_files = false;                ///< behind --
+    bool only_files = false;                ///< after --
 
     std::string first(const std::string& name) const {
         const auto found = values.find(name);

@@ -48,7 +48,7 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 
 std::string code(const std::string& text) { return "`" + text + "`"; }
 
-/// Names of the call's options as code, the rest as it is.
+/// Names of the call's options as code, the rest unchanged.
 std::string with_code(const tool::Declaration& declaration, const std::string& text) {
     std::string marked;
     for (const auto& [part, is_option] : split_at_options(declaration, text))

@@ -10,7 +10,7 @@
 namespace hsi::terminal {
 namespace {
 
-/// Text that roff takes as it is: no dash is a hyphen, no line a request.
+/// Text that roff does not interpret: no dash is a hyphen, no line a request.
 std::string literal(const std::string& text) {
     std::string roff;
     bool line_begins = true;

@@ -165,7 +165,7 @@ SignalGuard::SignalGuard(CancelFlag& flag, bool ends_connections) {
         if (saved.action.sa_handler == SIG_IGN) return;
         struct sigaction action {};
         action.sa_handler = handler;
-        action.sa_flags = SA_RESTART; // a read in progress goes on; the flag is seen after the tile
+        action.sa_flags = SA_RESTART; // a read in progress continues; the flag is checked after the tile
         sigemptyset(&action.sa_mask);
         sigaction(number, &action, nullptr);
         m_saved.push_back(saved);

@@ -117,7 +117,7 @@ class Terminal final : public tool::FrontEnd {
     }
 
   private:
-    /// A warning of GDAL's: the run's own while there is one, so that the report has it.
+    /// A warning of GDAL's: passed to the run while there is one, so that the report has it.
     void library_warning(const std::string& text) { m_warn ? m_warn(text) : warn(text); }
 
     const std::vector<const tool::Definition*>& m_tools;
@@ -143,7 +143,7 @@ std::vector<KnownOption> known_options(const tool::Call& call) {
     return known;
 }
 
-/// Serves --version, --formats and the like; true when that was all that was asked for.
+/// Serves --version, --formats and the like; true if nothing else was requested.
 bool serve_general_options(const std::string& name, std::vector<std::string>& words) {
     const auto end = std::find(words.begin(), words.end(), "--");
     const auto has = [&](const char* word) {
@@ -358,7 +358,7 @@ class StepAtHand {
         }
     }
     bool begun() const { return m_around.back().begun; } ///< false: among the options of the whole
-    /// Its name first; empty: the name is to come.
+    /// Its name first; empty: the name comes next.
     const std::vector<std::string>& words() const { return m_around.back().words; }
 
   private:
@@ -385,7 +385,7 @@ const tool::Definition* step_with_help(const Tools& tools, const tool::Definitio
     return nullptr;
 }
 
-/// The tool; where help is asked for in a step of a chain of tools, the help of that step's.
+/// The tool; if help is requested in a step of a pipeline, the help of that step's tool.
 int run_tool(const Tools& tools, const tool::Definition& called, int argc, char** argv) {
     const auto* const step = called.steps ? step_with_help(tools, called, {argv + 1, argv + argc}) : nullptr;
     if (step == nullptr) return run_in_terminal(called, argc, argv, tools);

@@ -31,7 +31,8 @@ namespace hsi::tool {
 
 namespace {
 
-/// Files that arguments name but for the source, before anything can be written. `dst`: it is one of them.
+/// Registers files that arguments name, except the source, before anything can be written. `dst`: includes
+/// it.
 void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const CommonOptions& options = call.options();
     const auto each = [&](Role role, const auto& visit) {
@@ -120,7 +121,7 @@ const std::vector<const Definition*>& FrontEnd::tools() const {
 
 namespace {
 
-/// The front end of a run, as one of its steps has it.
+/// The front end of a run for one of its steps.
 class StepFrontEnd final : public FrontEnd {
   public:
     StepFrontEnd(RunAccess::State& run, std::string title, double share)

@@ -88,7 +88,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     const int64_t most = std::max<int64_t>(1, piece_bytes / line_bytes);
     stream::PassReport report;
     auto pass = options;
-    pass.progress = nullptr; // of a piece, which says nothing of the whole
+    pass.progress = nullptr; // of a piece, which does not show the progress of the whole
     raster::Growth& growth = *source.growth();
     int64_t done = 0;
     for (int64_t there; (there = growth.wait(done)) > done;) {

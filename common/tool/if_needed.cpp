@@ -35,7 +35,7 @@ bool is_free(const std::string& name) {
     return false;
 }
 
-/// Pyramids come and go, and no tool reads them.
+/// Overviews come and go, and no tool reads them.
 bool is_overview(const std::string& file) {
     return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
 }

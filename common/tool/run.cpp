@@ -66,7 +66,7 @@ std::string device_text(const DeviceChoice& choice) {
     return text;
 }
 
-/// " (halo 2; values are kept in memory)"; nothing where there is nothing to say.
+/// " (halo 2; values are kept in memory)"; empty without remarks.
 std::string link_remarks(const raster::Chain::Link& link) {
     std::string text = link.halo > 0 ? "halo " + std::to_string(link.halo) : "";
     if (!link.kept.empty())
@@ -393,7 +393,7 @@ void Run::Impl::write_failure_report(const Outcome& failure) {
     const CancelFlag* const cancel = front_end.cancel().requested() ? nullptr : &front_end.cancel();
     if (outputs_are_good && cancel) return commit_with_report(files, &failure, cancel);
     if (options.report.empty()) return;
-    // Outputs that were complete when the run failed wait in its register; the report goes alone.
+    // Outputs that were complete when the run failed wait in its register; the report is written alone.
     const auto alone = raster::make_run_files();
     alone->set_listeners([this](const std::string& text) { warn(text); },
                          [this](const std::string& text) {

@@ -125,7 +125,7 @@ raster::BandChoice parse_wavelengths(const std::string& option, const std::strin
     choice.nearest = !range;
     choice.from_nm = first->value * (first->unit_nm > 0 ? first->unit_nm : last->unit_nm);
     choice.to_nm = last->value * last->unit_nm;
-    // From 0 on is a way to say: all that is shorter.
+    // A range from 0 on means all shorter wavelengths.
     if (choice.to_nm <= 0 || choice.to_nm < choice.from_nm)
         throw UsageError(option + " " + item + ": the range is empty",
                          "Give the shorter wavelength first: 450-900nm.");

@@ -167,7 +167,7 @@ std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
 
 std::string description_of(const tool::Call& call, const Argument& argument) {
     std::string text = argument.summary;
-    // GDAL says so by itself.
+    // GDAL adds that itself.
     if (const size_t at = text.find("; may be repeated"); at != std::string::npos) text.erase(at);
     if (!argument.unit.empty()) text += ", in " + argument.unit;
     if (const std::string limits = argument.limits_text(); !limits.empty()) text += ", " + limits;

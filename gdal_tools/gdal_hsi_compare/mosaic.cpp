@@ -131,8 +131,8 @@ class PlacedSource final : public stream::CubeSource {
                         applied(m_owner.m_grid, static_cast<double>(m_owner.m_window.x + part.x + x) + 0.5,
                                 static_cast<double>(m_owner.m_window.y + part.y + y) + 0.5);
                     const auto at = applied(m_owner.m_to_scene, map[0], map[1]);
-                    // Centres that rounding has moved onto a border between two pixels stay on one side of
-                    // it.
+                    // Centres that rounding has moved onto a border between two pixels all get the same side
+                    // of it.
                     const double s = std::floor(at[0] + 1e-6), l = std::floor(at[1] + 1e-6);
                     const bool inside = s >= 0 && l >= 0 && s < static_cast<double>(shape.samples) &&
                                         l < static_cast<double>(shape.lines);

@@ -133,7 +133,7 @@ bool are_unique(std::vector<std::string> names) {
     return std::adjacent_find(names.begin(), names.end()) == names.end();
 }
 
-/// Bands that are paired in their order although their names say otherwise, to the user.
+/// Notes bands that are paired in their order although their names differ.
 void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     const auto first = a.facts().bands.names, second = b.facts().bands.names;
     if (first.size() != second.size() || first.size() < 2 || first == second) return;
@@ -335,8 +335,8 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     return {std::move(a), std::move(b)};
 }
 
-/// Parts of every value when the two are read together: 1, or stream::value_parts where a type of one of them
-/// holds values that single precision does not.
+/// Parts of every value when the two are read together: 1, or stream::value_parts if single precision does
+/// not hold the values of one type.
 int parts_of_values(const ComparedScene& a, const ComparedScene& b) {
     return a.file->facts().exact_in_float && b.file->facts().exact_in_float ? 1 : stream::value_parts;
 }

@@ -7,7 +7,7 @@
 
 namespace hsi::compare_tool {
 
-/// Compares src and other; the result goes to the user, the report and -o.
+/// Compares src and other; the result is printed, reported and written to -o.
 void compare_scenes(tool::Run& run, Settings s);
 
 } // namespace hsi::compare_tool

@@ -15,7 +15,7 @@
 
 namespace hsi::gas_tool {
 
-/// ppm m, or so many deviations above the median.
+/// ppm m, or a multiple of the standard deviation above the median.
 struct Level {
     double value = 0;
     bool deviations = false;

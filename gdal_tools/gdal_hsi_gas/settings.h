@@ -58,7 +58,7 @@ struct Settings {
 std::string number(double v);
 
 /// Leaves the bands outside of the ranges, and those without a unit absorption, out of the scene. \return k
-/// at the bands that are left. \throws Error.
+/// at the remaining bands. \throws Error.
 std::vector<double> unit_absorption(tool::Run& run, const Settings& s,
                                     std::shared_ptr<raster::RasterSource>& scene);
 

@@ -18,7 +18,7 @@ struct ReferenceOptions {
     double unit = 1; ///< value of the scene at reflectance 1
 };
 
-/// The spectra that the rules of a choice name, each resampled by itself. `path`: of the rule file. \throws
+/// The spectra that the rules of a choice name, each resampled separately. `path`: of the rule file. \throws
 /// Error where one is missing, naming the rule, and where scene or library have no wavelengths.
 std::vector<identify::Reference> references_of(tool::Run& run, const ReferenceOptions& options,
                                                const std::string& path, const identify::RuleFile& file,

@@ -211,7 +211,7 @@ double parse_time(const std::string& text) {
            minute < 60;
     if (!good)
         throw UsageError("-time: '" + text + "' is not a time", "Write it as 2022-08-28T10:19:16Z (UTC).");
-    // Days of the Gregorian calendar, from March on so that leap days come last.
+    // Days of the Gregorian calendar, counted from March so that leap days come last.
     const int y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
     const int64_t days = int64_t{365} * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
     constexpr int64_t of_2000 = 730425; // 2000-01-01 by the same count

@@ -38,8 +38,8 @@ struct Geometry {
     std::shared_ptr<const stream::CubeSource> planes; ///< of the scene's size; null: all angles are numbers
     uint64_t held = 0;                                ///< bytes of planes that lie in memory
 
-    /// Reads the planes at once where they take little memory, so that no pass decodes blocks of their file
-    /// for a few lines.
+    /// Reads the planes at once if they take little memory, so that no pass decodes blocks of their file for
+    /// a few lines.
     void read(const tool::Run& run);
 };
 

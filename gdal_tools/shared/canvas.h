@@ -36,7 +36,7 @@ class Canvas {
     std::vector<Rgb> m_values;
 };
 
-inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, with the gap behind a letter
+inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, with the gap after a letter
 
 /// A text in the letters that there are: accents are dropped, and a character without a Latin letter becomes
 /// a question mark. A text of over `longest` letters is cut.

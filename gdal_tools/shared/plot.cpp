@@ -27,7 +27,7 @@ std::string number_in(const char* format, double value) {
 
 std::string place(double value) { return number_in("%.2f", value); }
 
-/// Text of XML: field names may hold anything.
+/// Text for XML: field names may hold any characters.
 std::string escaped(const std::string& text) {
     std::string out;
     for (const char c : utf8_text(text)) {

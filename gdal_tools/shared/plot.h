@@ -29,8 +29,8 @@ struct Series {
     Rgb colour{};
     bool dashed = false;
 };
-/// Returns the series number `k` with a colour that differs from its neighbours'; from the eleventh on it is
-/// dashed, since colours come again.
+/// Returns series `k` with a colour that differs from its neighbours'; from the eleventh on it is dashed,
+/// since colours repeat.
 Series numbered_series(size_t k, std::string name);
 
 /// Positions are in pixels from the upper left corner.
@@ -49,7 +49,7 @@ class Plot {
     double y_of(double value) const;
     enum class Anchor { start, middle, end };
     void line(double x0, double y0, double x1, double y1, const Rgb& colour, double width = 1);
-    /// A broken line. Points that are within a quarter of a pixel of the one before are left out.
+    /// A broken line. Points within a quarter of a pixel of the one before are left out.
     void curve(const std::vector<Point>& points, const Rgb& colour, double width = 1, bool dashed = false);
     /// The area between a broken line and the points of `other`, which has the same x; a fifth of the colour.
     void area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour);

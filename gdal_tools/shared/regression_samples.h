@@ -23,7 +23,7 @@ enum class Per { feature, pixel };
 struct SampleOptions {
     raster::LabelOptions labels; ///< `values`
     Per per = Per::feature;
-    int64_t block = 0; ///< groups by squares of so many pixels; 0: not
+    int64_t block = 0; ///< groups by squares of so many pixels; 0: no groups
 };
 /// -field, -per, and which pixels features label.
 void add_sample_options(tool::Builder& args, SampleOptions& options);
@@ -44,7 +44,7 @@ struct SampleSet {
     int64_t invalid_pixels = 0, empty_samples = 0;
 
     size_t count() const { return y.size(); }
-    /// The samples `kept` alone (rising), and of pixels those that belong to one of them.
+    /// Keeps only the samples `kept` (rising), and the pixels that belong to one of them.
     void keep(const std::vector<size_t>& kept);
     /// Numbers the groups of all samples again.
     void number_groups();
@@ -68,7 +68,7 @@ std::vector<double> transformed(const regression::Transform& transform, const st
 /// The samples (or pixels) whose numbers are all finite.
 std::vector<size_t> finite_rows(const std::vector<double>& x, size_t bands);
 
-/// A value and its estimate, for -predictions and -scatter. Lists may be empty but for the first two.
+/// A value and its estimate, for -predictions and -scatter. Lists except the first two may be empty.
 struct HeldOut {
     std::vector<double> value, estimate, deviation;
     std::vector<int> group, fold;

@@ -318,7 +318,7 @@ double median_spacing(const std::vector<double>& rising) {
 /// the scene has no gaps.
 std::vector<Gap> gaps_of(const Overlap& overlap, const raster::SpectralLibrary& library,
                          const model::SceneBands& scene) {
-    constexpr double same = 0.5, far_nm = 100; // as fit_library() has it
+    constexpr double same = 0.5, far_nm = 100; // as in fit_library()
     constexpr size_t several = 3;
     const auto there = known_wavelengths(library.wavelengths_nm),
                all = known_wavelengths(scene.wavelengths_nm);

@@ -19,7 +19,7 @@ namespace hsi::tools {
 /// -spectrum of a tool that reads a library.
 void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, const std::string& library);
 
-/// How a library's spectra come to the bands of a scene that are others.
+/// The way in which a library's spectra are brought to other bands of a scene.
 enum class BandFit {
     automatic, ///< response if every band of both sides states its width, else linear
     response,  ///< under the responses of the scene's bands (math/resampling.h)
@@ -32,8 +32,8 @@ void add_resample_option(tool::Builder& args, BandFit& fit);
 void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path);
 
 /// Reads a library, passes its notes on as warnings, and takes the spectra that `wanted` (the words of
-/// -spectrum) asks for; all when it is empty. `scene_bands` as read_spectral_library() has it. \throws Error
-/// as read_spectral_library() and chosen_names().
+/// -spectrum) selects; all when it is empty. `scene_bands` as in read_spectral_library(). \throws Error as
+/// read_spectral_library() and chosen_names().
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands = 0);
 
@@ -59,8 +59,8 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
                                     const std::vector<double>& fwhm_nm = {}, BandFit fit = BandFit::automatic,
                                     std::string* used = nullptr);
 
-/// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
-/// another spectrometer), and each band that is left out is one for all of them.
+/// The bands where a fitted library has values. Spectra may lack some of the scene's bands (deleted channels,
+/// another spectrometer), and a band that is left out is left out for all of them.
 struct Overlap {
     std::vector<size_t> bands;    ///< at which all of `spectra` have a value
     std::vector<size_t> spectra;  ///< those that are kept, in the library's order

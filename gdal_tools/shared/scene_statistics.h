@@ -20,7 +20,7 @@ void add_statistics_option(tool::Builder& args, std::string& file, bool all = tr
 struct GivenStatistics {
     std::shared_ptr<raster::RasterSource> source; ///< the scene with their bands alone
     stream::SceneStatistics moments;              ///< in the order of the source's bands; with differences
-    std::vector<float> minimum, maximum;          ///< likewise; of the pixels that they are of
+    std::vector<float> minimum, maximum;          ///< by band, over the pixels of the statistics
 };
 
 /// Reads the file, and matches its bands with those of the scene as models' are (model::match_bands()).
@@ -30,8 +30,8 @@ struct GivenStatistics {
 GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                                 const std::shared_ptr<raster::RasterSource>& source);
 
-/// Looks at some of the scene's values, which have to be such as the statistics are of: else a warning says
-/// so, and in any case the report (tool::RangeCheck). Nothing with -dry-run and of a scene that grows.
+/// Examines some of the scene's values, which must be like those of the statistics: else it warns, and in any
+/// case it reports the result (tool::RangeCheck). Does nothing with -dry-run and for a scene that grows.
 void check_values(tool::Run& run, const GivenStatistics& given);
 
 /// The moments at the bands of `scene`, which is given.source or one without some of its bands.

@@ -33,8 +33,8 @@ inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     return bytes;
 }
 
-/// Leaves out the labelled pixels that are not in the mask, with classes that lose all of theirs. Throws
-/// Error when nothing is left.
+/// Leaves out the labelled pixels that are not in the mask, with classes that lose all of their pixels.
+/// Throws Error when nothing is left.
 inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask& mask,
                                         const raster::LabelledPixels& labels) {
     raster::LabelledPixels kept;

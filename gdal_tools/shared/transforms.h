@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The output of tools that transform every spectrum by itself: gdal_hsi_smooth and gdal_hsi_reflect.
+// The output of tools that transform every spectrum separately: gdal_hsi_smooth and gdal_hsi_reflect.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -34,7 +34,7 @@ struct SpectrumWork {
 /// \throws Error when no pixel is valid, and when every valid pixel is without a result.
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work);
 
-/// The mean of each band of counted pixels, after `first` where it is given (logarithms). Bands without a
+/// The mean of each band over counted pixels, after `first` if it is given (logarithms). Bands without a
 /// value are left out of the scene.
 std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                                   const std::optional<smooth::Transform>& first = {});

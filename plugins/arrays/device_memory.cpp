@@ -145,7 +145,7 @@ class ContextGuard {
     };
 };
 
-/// The device that CUDA says of memory: unknown_device where it knows nothing of it.
+/// The device that CUDA reports for memory: unknown_device if CUDA does not know it.
 int device_of(const void* data) {
     int ordinal = unknown_device, asked = attribute_ordinal;
     void* answer = &ordinal;
@@ -255,7 +255,7 @@ std::array<int, 3> axes_by_step(const hsi_array& array) {
     std::array<int, 3> axes{0, 1, 2};
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
         const bool one_a = array.shape[a] == 1,
-                   one_b = array.shape[b] == 1; // steps of such an axis say nothing
+                   one_b = array.shape[b] == 1; // steps of such an axis have no effect
         if (one_a || one_b) return one_a && !one_b;
         return std::abs(array.strides[a]) > std::abs(array.strides[b]);
     });

@@ -204,7 +204,7 @@ int run(bool plan, const char* algorithm, const char* options, const hsi_input* 
         code = made->code;
     } catch (ForcedUnwind&) { // a hook has ended the thread
         throw;
-    } catch (...) { // no memory to say so
+    } catch (...) { // no memory for the message
     }
     if (result != nullptr) *result = made.release();
     return code;

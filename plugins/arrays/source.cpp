@@ -29,7 +29,7 @@ struct Keeping {
     std::atomic<int> threads{1};
 };
 
-/// The array and all that it points to are the caller's.
+/// The array and its memory belong to the caller.
 struct ArrayState {
     hsi_array array;
     std::shared_ptr<const arrays::HostCopy> copy; ///< of an array on a device
@@ -119,7 +119,7 @@ class ArrayReader final : public stream::CubeReader {
     explicit ArrayReader(std::shared_ptr<const ArrayState> source) : m(std::move(source)) {
         const hsi_array& a = m->array;
         m_view = m->is_view();
-        if (m_view && a.device >= 0) return; // nothing else is asked for
+        if (m_view && a.device >= 0) return; // nothing else is needed
         choose(m->copy ? m->copy->array() : a);
     }
 

@@ -25,7 +25,7 @@ namespace hsi::atdca {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr int64_t smallest_region = 512; ///< pixels: 224 bands of them fill a second-level cache
+constexpr int64_t smallest_region = 512; ///< pixels: with 224 bands they fill a second-level cache
 constexpr int64_t largest_region = 1 << 16;
 /// Pixels of a region that may join the pool at each step of a scan. GS has no bounds and depends on
 /// candidates alone.
@@ -99,7 +99,7 @@ class RoughSearch {
                static_cast<uint64_t>(region_pixels) * 5;
     }
 
-    /// Pixels of the region, the one of greatest norm first.
+    /// Pixels of the region, the one with the greatest norm first.
     const std::vector<uint32_t>& run(const float* spectra, const double* norm, int64_t count) {
         m_picks.clear();
         m_spectra = spectra;
@@ -129,7 +129,7 @@ class RoughSearch {
     static constexpr size_t none = ~size_t{0};
     const float* group_data(size_t g) const { return m_spectra + g * group * m_bands; }
 
-    /// q_k from the pixel; false when nothing is left of it.
+    /// q_k from the pixel; false if it has no residual.
     bool add(size_t pixel, int k, float enough) {
         float* const r = &m_q[static_cast<size_t>(k) * m_bands];
         const float* x = group_data(pixel / group) + pixel % group;

@@ -61,7 +61,7 @@ void CandidatePool::add(const Position& position, const float* spectrum) {
 }
 
 void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team) {
-    int64_t first = 0; // behind those that fill up the last group
+    int64_t first = 0; // after the padding of the last group
     for (; first < count && m_position.size() % group != 0; ++first) {
         const Candidate one = of(first);
         add(one.position, one.spectrum);
@@ -82,7 +82,7 @@ void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& 
             x[i] = one.spectrum;
         }
         float* to = spectra(begin + g);
-        double norm[group] = {}; // as Basis::squared_norm() has it
+        double norm[group] = {}; // as in Basis::squared_norm()
         for (int b = 0; b < m_bands; ++b, to += group) {
             for (size_t i = 0; i < n; ++i)
                 to[i] = x[i][b];

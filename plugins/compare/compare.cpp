@@ -93,7 +93,7 @@ struct Plan {
     int bands = 0, parts = 1;
     std::vector<Metric> metrics, spectral;
     std::vector<int> spectral_map; ///< map band of each spectral metric
-    int ssim_map = -1;             ///< map band of ssim; -1: not asked for
+    int ssim_map = -1;             ///< map band of ssim; -1: not requested
     bool map = false, second = false;
     Ranges ranges;
 };

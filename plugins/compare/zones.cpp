@@ -57,7 +57,7 @@ struct Strip {
     std::vector<Image> images; ///< bands of the first cube, then of the second
 };
 
-/// Joins strips in order; strips that come early wait.
+/// Joins strips in order; early strips wait.
 class Seam {
   public:
     void join(int64_t index, Strip strip) {

@@ -25,8 +25,8 @@ double median_of(double* first, double* last, size_t half, bool odd, size_t belo
     return odd ? *middle : (*std::max_element(first, middle) + *middle) / 2;
 }
 
-/// The middle value, or the mean of both; the values are in another order then. Most of them are not moved:
-/// one pass keeps those between two of a sample, which nearly always enclose the median.
+/// The middle value, or the mean of both; the order of the values changes. Most of them are not moved: one
+/// pass keeps those between two of a sample, which nearly always enclose the median.
 double median(std::vector<double>& values) {
     constexpr size_t sampled = 31, around = 5, many = 8 * sampled;
     const size_t count = values.size(), half = count / 2;
@@ -201,8 +201,8 @@ class ScanWorker final : public stream::Worker {
     }
 
   private:
-    /// Columns of the window, and the one before them, each with its lines one after another: a column by
-    /// itself would read a cache line for every value.
+    /// Columns of the window, and the one before them, each with its lines one after another: reading a
+    /// column alone would read a cache line for every value.
     void turn(const CubeView<float>& in, int band, int64_t first, int64_t last) {
         const int64_t from = std::max<int64_t>(0, first - 1);
         m_turned.resize(static_cast<size_t>((last - first + 1) * in.lines));

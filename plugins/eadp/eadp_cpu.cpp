@@ -193,7 +193,7 @@ class CpuHistogramScan final : public HistogramScan {
 // --- diffusion
 // --------------------------------------------------------------------------------------------------------
 
-/// A plane over a window, with row_slack elements of zero before and behind every row and a row above the
+/// A plane over a window, with row_slack elements of zero before and after every row and a row above the
 /// first.
 template <class T>
 class Plane {
@@ -441,7 +441,7 @@ class DiffusionWorker final : public stream::Worker {
         if (m_writer) m_writer->give(band, plane);
     }
 
-    /// Calls work(first line, line behind the last) for all lines, on the whole team.
+    /// Calls work(first line, line after the last) for all lines, on the whole team.
     template <class Work>
     void in_parts(int64_t lines, const Work& work) {
         const int64_t parts = std::clamp<int64_t>(lines / 16, 1, 4 * m_team.size()),
@@ -502,10 +502,10 @@ class DiffusionWorker final : public stream::Worker {
                                                          std::min(h, last + 1), row);
         });
     }
-    /// 2 tau_max times the mean of two g in [0, 1]; 0 when one of them is the mark of an invalid pixel.
+    /// 2 tau_max times the mean of two g in [0, 1]; 0 if one of them marks an invalid pixel.
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
-    /// The lines of the core at its borders go to the neighbours, and theirs come to the window.
+    /// Sends the lines of the core at its borders to the neighbours, and puts theirs into the window.
     void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
         const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
         const auto each = [&](int64_t first, const auto& work) {
@@ -565,7 +565,7 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    parallel::Group* const m_joined;    ///< each works on its strip; null: this tile is by itself
+    parallel::Group* const m_joined;    ///< each works on its strip; null: a single tile
     stream::BandWriter* const m_writer; ///< takes the bands; null: they go into the output
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
@@ -611,7 +611,7 @@ class CpuDiffusion final : public stream::Operation {
     stream::BandWriter* m_writer = nullptr;
 };
 
-/// CpuDiffusion of one tile, of the scene or of each rank, whose bands are handed on instead of being an
+/// CpuDiffusion of one tile, of the scene or of each rank, with bands that are handed on instead of an
 /// output.
 class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:

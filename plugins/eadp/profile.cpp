@@ -253,8 +253,8 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
         run.finished(stream::run_pass(components, *scan, {}, plan.plan,
                                       options_of(run, "diffusion", 0.5, run.memory)));
     }
-    // Out of the memory where the copies were made, by all lanes: one that held the profile would first have
-    // to make room for all of it, and then write alone.
+    // All lanes write from the memory where the copies were made: a single one that held the profile would
+    // first have to allocate all of it, and then write alone.
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
     const auto profile = backend.make_kept_output(options);

@@ -312,7 +312,7 @@ struct Search::State {
         options.memory -= least;
         KeepOperation operation(frame, shape, kept);
         const TilePlan plan = stream::plan_pass(source, operation, options);
-        // Whole rows of tiles, whose lines follow one another. All ranks have to find room.
+        // Whole rows of tiles, with contiguous lines. All ranks must find room.
         const int64_t height = plan.tile_lines(), tile_rows = (shape.lines + height - 1) / height;
         const auto line_of = [&](int rank) {
             return std::min(shape.lines, rank * tile_rows / ranks.size() * height);

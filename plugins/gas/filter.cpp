@@ -263,7 +263,7 @@ class FilterWorker final : public FilterLane {
             m_logs[i] = math::log(static_cast<double>(m_blocks[i]));
     }
 
-    /// m_a, m_r and the statistics that they come from.
+    /// Computes m_a, m_r and their statistics.
     void filter(const float* packed, GroupRecord& record) {
         const auto& o = m_task.options;
         if (m_count < 2) return;

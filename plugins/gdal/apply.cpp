@@ -38,7 +38,7 @@ void to_floats(const void* from, GDALDataType type, int64_t count, const std::op
                           match_of(nodata, type), to, static_cast<size_t>(count));
         return;
     }
-    // Types that newer GDALs have, too: through doubles, which hold all of their numbers that a nodata value
+    // Types that only newer GDALs have: through doubles, which hold all of their numbers that a nodata value
     // can name.
     constexpr int64_t some = 512;
     double values[some];
@@ -144,7 +144,7 @@ raster::StoreRule rule_of(const Function& f) {
     return {f.classes ? SampleType::float32 : raster::sample_type(f.stored_type), nothing};
 }
 
-/// Writes `count` values of consecutive pixels of one line, in the type that is asked for.
+/// Writes `count` values of consecutive pixels of one line, in the requested type.
 void store(float* values, int64_t count, const Function& f, const raster::StoreRule& rule,
            std::vector<char>& scratch, GDALDataType type, char* to, int space) {
     const auto n = static_cast<size_t>(count);

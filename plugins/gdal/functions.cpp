@@ -94,7 +94,7 @@ std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
     return spectra;
 }
 
-/// The text of a model: in the VRT, packed or as it is, or in a file. `name` is for messages.
+/// The text of a model: in the VRT, packed or plain, or in a file. `name` is for messages.
 std::string model_text(const Arguments& a, std::string& name) {
     if (a.has("model") == a.has("model_data"))
         a.refuse(a.has("model") ? "the arguments 'model' and 'model_data' exclude each other"
@@ -292,7 +292,7 @@ Function parse_index(const Arguments& a, int bands) {
     return f;
 }
 
-/// The method of a name, of a room's table of them.
+/// The method with a name, from a room's table.
 template <class Names>
 auto named(const Names& names, const std::string& name) {
     for (const auto& one : names)
@@ -435,7 +435,7 @@ Function parse_spp(const Arguments& a, int bands) {
     return f;
 }
 
-/// How a classifier's result is asked for.
+/// The requested result of a classifier.
 struct Asked {
     bool probability = false, confidence = false;
     int index = 0; ///< of the class
@@ -497,7 +497,7 @@ Function parse_svm(const Arguments& a, int bands) {
 }
 
 Function mlr_function(const std::shared_ptr<const sahic::MlrModel>& model, const Asked& asked) {
-    sahic::SpectralOptions options; // one output, the one asked for
+    sahic::SpectralOptions options; // one output, the requested one
     options.probabilities = asked.probability;
     options.confidence = asked.confidence;
     options.map = !asked.probability && !asked.confidence;

@@ -23,7 +23,7 @@
 namespace hsi::plugin {
 namespace {
 
-constexpr size_t most_functions = 4096;                   ///< understood at once
+constexpr size_t most_functions = 4096;                   ///< kept at once
 constexpr size_t most_function_bytes = size_t{512} << 20; ///< of their models
 constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of lanes that wait
 
@@ -204,7 +204,7 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
         const auto found = find(s, hash, key, list, folder);
         if (found != s.entries.end()) return found->function;
     }
-    // Several threads may come here with the same arguments; each makes its own, which costs less than
+    // Several threads may call this with the same arguments; each makes its own, which costs less than
     // waiting for another one across a fork.
     const int64_t before = now();
     const Arguments arguments(key.substr(0, key.find('\n')), list, folder);

@@ -90,14 +90,13 @@ CPLErr guarded(const char* function, const std::function<void()>& body) {
 
 void GDALRegister_HSI(void) {
     // The plugin is linked to no particular libgdal, so that one file serves every GDAL from 3.6 on: the
-    // library that has loaded it offers its symbols to all, even where a program (Python, say) keeps it to
-    // itself.
+    // library that has loaded it offers its symbols, even if a program (Python, say) hides them.
     void* gdal = nullptr;
     Dl_info caller;
     if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
         gdal = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
-    // A wrong HSI_SIMD is an error, as it is to the tools: without functions nothing runs that was not asked
-    // for.
+    // A wrong HSI_SIMD is an error, as in the tools: without functions nothing runs with another instruction
+    // set.
     if (hsi::plugin::guarded("HSI", [] { hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); }) !=
         CE_None)
         return;

@@ -272,7 +272,7 @@ class SceneDataset final : public GDALDataset {
                      GDALDataType type, int count, BANDMAP_TYPE numbers, GSpacing pixel_step,
                      GSpacing line_step, GSpacing band_step, GDALRasterIOExtraArg* extra) override {
         const bool whole = buffer_w == w && buffer_h == h;
-        // Few of many bands, again and again, come from the cache.
+        // Few of many bands, read repeatedly, come from the cache.
         if (flag != GF_Read || !whole || 2 * count < nBands)
             return GDALDataset::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, count, numbers,
                                           pixel_step, line_step, band_step, extra);
@@ -328,7 +328,7 @@ class SceneDataset final : public GDALDataset {
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
         const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
-        // Several for each where they are computed line by line: other work holds up one of them.
+        // Several for each if they are computed line by line, since other work may delay one of them.
         const int64_t shares = members * (m_by_pixel ? 4 : 1);
         const int64_t even = (window.h + shares - 1) / shares;
         CPLDebug("HSI", "%s: computes %lldx%lld pixels at %lld, %lld", GetDescription(),
@@ -339,7 +339,7 @@ class SceneDataset final : public GDALDataset {
             work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
                  member);
         });
-        m_source->check_unchanged(); // or pixels of two scenes would come together
+        m_source->check_unchanged(); // or pixels of two scenes would be mixed
     }
 
     void compute_into(const Rect& window, const CubeView<float>& place,

@@ -392,7 +392,7 @@ void add_groups(Plan& plan, const Used& used, const Choice& choice) {
     }
 }
 
-/// The bands in use become all that there are.
+/// Reduces the plan to the bands in use.
 void keep_used_bands(Plan& plan) {
     std::set<size_t> used;
     for (const Span& span : plan.spans)

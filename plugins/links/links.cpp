@@ -54,7 +54,7 @@ class Settings {
         if (!at(key).is_boolean()) fail(std::string("'") + key + "' is neither true nor false");
         return at(key).get<bool>();
     }
-    /// How many entries a list of any length has, where the document says so: older ones do not.
+    /// Checks the length of a list with any length, if the document states it: older ones do not.
     void count_is(const char* key, size_t entries) const {
         m_declared.insert(key);
         if (!m_link.settings.contains(key)) return;
@@ -77,7 +77,7 @@ class Settings {
     size_t length(const char* key, double least, double most) const {
         return length(at(key), key, least, most);
     }
-    /// At most so many, one at least.
+    /// At most `most`, at least one.
     std::vector<std::string> texts(const char* key, double most) const {
         std::vector<std::string> all;
         all.reserve(length(key, 1, most));
@@ -103,7 +103,7 @@ class Settings {
         check_bands(length(key, 1, most_bands));
         return numbers(key, bands, span);
     }
-    /// At most so many spectra, one at least.
+    /// At most so many spectra, at least one.
     template <class T>
     std::vector<std::vector<T>> spectra(const char* key, double most, const Span& span) const {
         std::vector<std::vector<T>> all;
@@ -212,7 +212,7 @@ auto by_backend(const char* algorithm, Make make) {
     };
 }
 
-/// Whose values take far longer than a file of them.
+/// For links whose values take far longer than reading a file of them.
 Made dear(Made work) {
     work.dear = true;
     return work;

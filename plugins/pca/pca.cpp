@@ -39,9 +39,9 @@ int Model::rank() const {
     // n pixels less their mean span no more than n - 1 directions.
     const auto all = static_cast<int64_t>(eigenvalues.size()),
                most = pixels > 1 ? std::min(all, pixels - 1) : all;
-    // Products of pixels are in single precision, so that directions without variance get a share of the
-    // whole variance. Measured on scenes of known rank, 20 to 300 bands: at most 0.21 times 2^-24 of it for
-    // 1000 pixels, 0.12 for 4000, 0.045 for 40,000 and 0.037 for 400,000.
+    // Products of pixels are in single precision, so directions without variance get a share of the whole
+    // variance. Measured on scenes of known rank, 20 to 300 bands: at most 0.21 times 2^-24 of it for 1000
+    // pixels, 0.12 for 4000, 0.045 for 40,000 and 0.037 for 400,000.
     const double share = std::max(8 / std::sqrt(static_cast<double>(std::max<int64_t>(1, pixels))), 0.05) *
                          0x1p-24,
                  least = std::max(1e-12 * eigenvalues.front(), share * whole_variance(eigenvalues));
@@ -89,7 +89,7 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) 
         });
     model.eigenvalues = eigen.values;
     for (double& v : model.eigenvalues)
-        v = std::max(v, 0.0); // a variance of 0 comes out of the solver with an error of either sign
+        v = std::max(v, 0.0); // the solver returns a variance of 0 with an error of either sign
     model.loadings.assign(eigen.vectors.begin(),
                           eigen.vectors.begin() + static_cast<ptrdiff_t>(options.components) * n);
     return model;

@@ -9,7 +9,7 @@ namespace hsi::profile {
 namespace {
 
 // Sums that 64 bits do not hold: of squares over 2^31 pixels, times their number.
-__extension__ typedef unsigned __int128 Wide; // NOLINT(modernize-use-using): an extension in front of it
+__extension__ typedef unsigned __int128 Wide; // NOLINT(modernize-use-using): an extension precedes it
 
 /// Adds up every pixel's part, then every node's into its parent's.
 template <class Sum, class Part>

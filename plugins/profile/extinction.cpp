@@ -21,7 +21,7 @@ std::vector<int32_t> first_pixels(const MaxTree& tree) {
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute) {
     constexpr int32_t none = -1;
     struct Fight {
-        int32_t survivor = none; ///< the maximum that goes on from the node
+        int32_t survivor = none; ///< the maximum that continues from the node
         int32_t best = none;     ///< the child that it comes from
         double extinction = 0;   ///< of a maximum
     };
@@ -37,7 +37,7 @@ std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> a
         } else {
             own.survivor = nodes[static_cast<size_t>(own.best)].survivor;
         }
-        size_t loser = n; // a root's survivor goes out with the root
+        size_t loser = n; // a root's survivor ends with the root
         if (!tree.is_root(n)) {
             const auto above = static_cast<size_t>(tree.parent[n]);
             attribute[above] = std::max(attribute[above], attribute[n]);

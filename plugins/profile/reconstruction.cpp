@@ -20,7 +20,7 @@ void line_minimum(const float* in, int64_t samples, int64_t half, std::vector<fl
     work.assign(static_cast<size_t>(padded), no_bound);
     std::copy_n(in, samples, work.data() + half);
     float* v = work.data();
-    int64_t held = 1; // v[i] is the least of so many values from i on
+    int64_t held = 1; // v[i] is the least of this many values from i on
     for (; 2 * held <= length; held *= 2)
         for (int64_t i = 0; i + held < padded; ++i)
             v[i] = std::min(v[i], v[i + held]);
@@ -28,7 +28,7 @@ void line_minimum(const float* in, int64_t samples, int64_t half, std::vector<fl
         out[x] = std::min(v[x], v[x + length - held]);
 }
 
-/// The neighbours that come before a pixel in raster order (sign -1) or after it (1).
+/// The neighbours that precede a pixel in raster order (sign -1) or follow it (1).
 class Half {
   public:
     Half(int64_t lines, int64_t samples, bool eight, int sign)

@@ -34,7 +34,7 @@ class ResampleWorker final : public stream::Worker {
                     make(whole, line, first, out[0]);
                 }
                 if (whole == count) continue;
-                // Vectors must not read past the tile, nor write.
+                // Vectors must not read or write past the tile.
                 const auto bytes = static_cast<size_t>(count - whole) * sizeof(float);
                 for (size_t b = 0; b < m_rows.size(); ++b) {
                     float* const row = m_tail.data() + b * vector_pixels;

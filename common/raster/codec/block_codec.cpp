@@ -104,7 +104,7 @@ class BlockCoder::Runs {
 
     /// Makes the code that suits these bytes. \return the bits that they take, the code itself not counted.
     uint64_t make_code(const unsigned char* from, size_t count) {
-        uint32_t parts[4][256] = {}; // equal bytes side by side would wait for one another
+        uint32_t parts[4][256] = {}; // equal neighbouring bytes would wait for each other
         std::array<uint64_t, symbols> counts{};
         uint64_t bits = 0;
         walk(
@@ -128,7 +128,7 @@ class BlockCoder::Runs {
         return bits;
     }
 
-    /// Writes the bytes for which make_code() was called last, as zlib's format wants them.
+    /// Writes the bytes for which make_code() was called last, in zlib's format.
     size_t encode(const unsigned char* from, size_t count, unsigned char* to) {
         set_codes();
         m_to = to;
@@ -449,7 +449,7 @@ struct BlockCoder::Impl {
         return {from + (bytes - count) / 2, count};
     }
 
-    /// True where looking for all that repeats saves less than a fiftieth.
+    /// True if a search for all repetitions saves less than a fiftieth.
     bool runs_do(const char* from, size_t bytes) const {
         const auto sample = sample_of(from, bytes);
         const size_t size =

@@ -36,7 +36,7 @@ constexpr int tries = 3; // for steps that must not fail: a network file system 
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";
-constexpr const char* private_mark = ".hsi-"; ///< in the names of private folders, behind the destination's
+constexpr const char* private_mark = ".hsi-"; ///< in the names of private folders, after the destination's
 
 bool exists(const std::string& path) {
     VSIStatBufL info;

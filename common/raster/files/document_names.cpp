@@ -27,7 +27,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int most_texts = 64; ///< texts that name one another
+constexpr int most_texts = 64; ///< texts that name each other
 constexpr uint64_t longest_text = uint64_t{256} << 20;
 
 std::string unescaped(const std::string& text) {
@@ -94,7 +94,7 @@ class NameCheck {
         }
     }
 
-    /// The document itself, where a text behind it may lead back to.
+    /// Begins with the document itself, since a text behind it may lead back to it.
     void begin_at(const std::string& path) { m_way.push_back(path); }
 
     void check_name(const std::string& name) const {
@@ -147,7 +147,8 @@ class NameCheck {
                            [](const NamedPart& part) { return part.kind == PathKind::file || part.last; });
     }
 
-    /// Texts behind a name that name further files: a VRT, an index of MRF's, a description of a server.
+    /// Follows texts behind a name that name further files: a VRT, an index of MRF's, a description of a
+    /// server.
     void follow(const std::string& name) {
         const std::string shown = "vrt://"; // of one file, with choices behind it
         const std::string path =
@@ -156,7 +157,7 @@ class NameCheck {
         if (path.empty() || (hidden ? names_server(path) : kind_of_path(path) != PathKind::file)) return;
         check_texts_beside(path);
         const std::string begin = beginning_of_file(path, 1024);
-        if (is_scene_document(path)) { // behind another one, it is checked when it is opened
+        if (is_scene_document(path)) { // a document within another is checked when it is opened
             if (m_way.size() > 1) follow_document(path);
             return;
         }
@@ -331,7 +332,7 @@ class NameCheck {
     static constexpr int deepest_element = 256;
     const std::string m_document;
     const bool m_servers;
-    std::vector<std::string> m_way; ///< texts that lead to one another
+    std::vector<std::string> m_way; ///< texts that lead to each other
     std::set<std::string> m_seen;
 };
 

@@ -98,7 +98,7 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
-        if (is_pipe_or_device(path)) return files.push_back(path); // nothing is behind it
+        if (is_pipe_or_device(path)) return files.push_back(path); // it has no further files
         if (may_lead_to_matlab(path))
             if (const auto matlab = matlab_name(path)) return add_file(matlab->path);
         add_containers(path, depth);
@@ -119,7 +119,7 @@ class Collector {
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
         if (checks && reads_hdf5(driver)) check_values_are_there(*dataset);
-        // Not all drivers list all that they read (a table's .csvt).
+        // Some drivers do not list all files that they read (a table's .csvt).
         if (is_local(path))
             for (const std::string& name : side_file_names(driver, path, {}))
                 if (is_there(name)) add_file(name);
@@ -283,7 +283,7 @@ class Collector {
                 add(name, depth + 1); // of two such files it may be either
     }
 
-    static constexpr size_t most_hidden = 200; // no real name has so many parts; a VRT may be made to
+    static constexpr size_t most_hidden = 200; // real names have fewer parts; a VRT may be made to have more
     std::vector<std::string> m_opened;
     std::set<std::string> m_hidden; ///< parts of names that were looked at
 };
@@ -384,7 +384,7 @@ std::vector<std::string> placing_files(const std::string& path) {
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
     const GdalErrors quiet;
-    if (!pipe_beside(path).empty()) return {path}; // opening it says so
+    if (!pipe_beside(path).empty()) return {path}; // opening it reports that
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);

@@ -140,7 +140,7 @@ std::vector<std::string> settings_of_results() {
     };
     take(environ, false);
     const CPLStringList of_process(CPLGetConfigOptions()), of_thread(CPLGetThreadLocalConfigOptions());
-    take(of_process.List(), true); // these two come first in GDAL, too
+    take(of_process.List(), true); // GDAL also reads these two first
     take(of_thread.List(), true);
     std::vector<std::string> settings;
     settings.reserve(all.size());
@@ -151,7 +151,7 @@ std::vector<std::string> settings_of_results() {
 
 void check_is_file(const std::string& path) {
     const size_t colon = path.find(':');
-    // One letter would be a disk elsewhere; behind a slash a colon belongs to a file's name.
+    // A single letter would be a disk on other systems; after a slash, a colon belongs to a file's name.
     if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
     const std::string prefix = path.substr(0, colon);
     // The drivers' list of their prefixes is incomplete, and drivers that are not installed list none.

@@ -92,7 +92,7 @@ GdalErrors::~GdalErrors() { CPLPopErrorHandler(); }
 void CPL_STDCALL GdalErrors::collect(CPLErr level, CPLErrorNum number, const char* message) {
     auto* self = static_cast<GdalErrors*>(CPLGetErrorHandlerUserData());
     if (level == CE_Failure) {
-        // A run of the same error (one a block, say) must not grow without bound.
+        // A series of the same error (one per block, say) must not grow without bound.
         if (self->m_failures.size() < 8) self->m_failures.push_back(without_whole_names(message));
     } else if (level == CE_Warning) {
         if (self->m_warnings.size() < 8) self->m_warnings.push_back(without_whole_names(message));

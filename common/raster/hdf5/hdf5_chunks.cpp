@@ -201,7 +201,7 @@ class Index {
         Cursor c(m_array.layout.data(), m_array.layout.size());
         const uint64_t version = c.number(1);
         if (version == 4) return read_new(c);
-        // Versions 1 and 2 have the class behind the number of axes, and room to spare.
+        // Versions 1 and 2 have the class after the number of axes, then unused bytes.
         c.skip(version == 3 ? 2 : 7);
         tree(c.number(m_file.offset_size), 0, UINT64_MAX);
     }
@@ -283,7 +283,7 @@ class Index {
                                static_cast<int64_t>(at[2]));
     }
 
-    /// The nodes below are asked for at once: where they begin, and then where they end.
+    /// The nodes below are requested at once: first their beginnings, then their ends.
     void expect_children(const Bytes& entries, uint64_t count, size_t key) {
         const size_t offset = m_file.offset_size, head = 8 + 2 * offset;
         std::vector<uint64_t> begins, ends;
@@ -449,7 +449,7 @@ class Index {
 
     void extensible_array(uint64_t address) {
         if (m_file.undefined(address)) return;
-        size_t axis = 3; // the one without a limit
+        size_t axis = 3; // the axis without a limit
         for (size_t k = 0; k < 3; ++k)
             if (m_array.most[k] == UINT64_MAX) {
                 if (axis != 3) throw Damaged();
@@ -471,7 +471,7 @@ class Index {
         array.pointers_least = c.number(1);
         const uint64_t page_bits = c.number(1);
         c.skip(4 * length);
-        const uint64_t set = c.number(length); // one behind the last element that was ever written
+        const uint64_t set = c.number(length); // one after the last element that was ever written
         c.skip(length);
         const uint64_t index = c.number(offset);
         check_element(client, array.element_bytes);

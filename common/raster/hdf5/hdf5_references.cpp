@@ -35,7 +35,7 @@ std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
                                                          : "HDF5_EXT_PREFIX";
     const char* const value = std::getenv(variable);
     std::vector<std::string> folders;
-    // A colon parts several, but for files of values.
+    // A colon separates several, except for external storage.
     const CPLStringList all(CSLTokenizeString2(value ? value : "", kind == Kind::storage ? "" : ":", 0));
     for (int i = 0; i < all.size(); ++i)
         folders.push_back(CPLString(all[i]).replaceAll("${ORIGIN}", origin));

@@ -107,7 +107,7 @@ class Header {
 
     const std::string& m_bytes;
     const int m_version;
-    size_t m_at = 4; ///< behind the mark and the version
+    size_t m_at = 4; ///< after the mark and the version
     uint64_t m_records = 0;
     bool m_streamed = false;
     std::vector<uint64_t> m_dimensions;
@@ -134,7 +134,7 @@ void check_netcdf_length(const std::string& path) {
     } catch (const Ended&) {
         return; // the library reports faults of a header
     }
-    if (streamed) // the library takes another number of records, or does not come back
+    if (streamed) // the library takes another number of records, or hangs
         throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",
                     "Write it again with its number of records.");
     if (size < needed)

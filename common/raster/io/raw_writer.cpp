@@ -115,7 +115,7 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             for (int64_t line = 0; line < core.h; ++line)
                 m_rule.finish(src.row(band, line), samples);
     std::optional<Turn<decltype(m_turn)>> turn;
-    if (direct) turn.emplace(m_turn); // all that is left to do is to write
+    if (direct) turn.emplace(m_turn); // only writing is left
     const auto flush = [&] {
         if (direct) return out.flush();
         const Turn mine(m_turn);
@@ -154,7 +154,7 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
     for (int64_t line = 0; line < core.h; ++line)
         for (size_t x = 0, n = 0; x < across; x += n) {
             n = std::min(chunk, across - x);
-            if (m_raw.blocks.samples) { // as far as the block goes
+            if (m_raw.blocks.samples) { // to the end of the block
                 const int64_t inside = (core.x + static_cast<int64_t>(x)) % m_raw.blocks.samples;
                 n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
             }

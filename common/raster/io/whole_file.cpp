@@ -45,7 +45,7 @@ class WholeFile final : public ReadFile {
     uint64_t size() override { return m_size; }
     size_t read(uint64_t at, void* to, size_t wanted) override {
         const size_t bytes = at < m_size ? std::min<uint64_t>(m_size - at, wanted) : 0;
-        if (bytes == 0 || m_lost) return 0; // a driver that goes on is not to wait again and again
+        if (bytes == 0 || m_lost) return 0; // a driver that continues must not wait repeatedly
         std::string why;
         if (read_whole(m_path, m_file, at, bytes, to, &why)) return bytes;
         lose("cannot fetch " + counted(bytes, "byte") + " at byte " + std::to_string(at) + " of '" + m_path +

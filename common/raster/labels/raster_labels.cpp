@@ -42,8 +42,8 @@ void read_colour_table(GDALRasterBand& band, Legend& legend) {
     const GDALColorTable* table = band.GetColorTable();
     if (!table || table->GetPaletteInterpretation() != GPI_RGB) return;
     const int count = table->GetColorEntryCount();
-    // Tables of TIFF files are filled up to 256 entries with opaque black: entries of classes that have no
-    // name are taken as long as they say something.
+    // Tables of TIFF files are filled up to 256 entries with opaque black: black entries of classes without a
+    // name are skipped.
     for (int i = 0; i < count && i <= max_class; ++i) {
         const GDALColorEntry* e = table->GetColorEntry(i);
         const bool black = e->c1 == 0 && e->c2 == 0 && e->c3 == 0;

@@ -193,14 +193,14 @@ struct Found {
     std::string group;      ///< LabelOptions::group_field
 };
 
-/// How features come onto the grid.
+/// The placement of features on the grid.
 enum class Placing {
     map,    ///< by coordinates in an SRS
     pixels, ///< by coordinates that are samples and lines
     fields  ///< points by their fields sample and line
 };
 
-/// Readers of GeoJSON take every position for degrees on WGS 84; only some files say so.
+/// Readers of GeoJSON take every position for degrees on WGS 84; only some files state that.
 bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
     const char* const driver = dataset.GetDriverName();
     if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
@@ -451,7 +451,7 @@ class VectorLabels final : public LabelSource {
     std::vector<Found> read_features(OGRLayer& layer, const LabelOptions& options) {
         std::vector<Found> all;
         int64_t without_class = 0, without_geometry = 0, without_area = 0, not_placed = 0;
-        std::optional<OGREnvelope> unplaced; // where the first of them says that it is
+        std::optional<OGREnvelope> unplaced; // the extent of the first unplaced feature
         GdalErrors errors;
         layer.ResetReading();
         while (const std::unique_ptr<OGRFeature> feature{layer.GetNextFeature()}) {
@@ -760,7 +760,7 @@ class VectorLabels final : public LabelSource {
                 " nothing" + (options.inside_only ? "" : " (-all-touched labels what they touch)"));
     }
 
-    /// Each feature is burned by itself, into the part of the grid around it.
+    /// Each feature is burned separately, into the part of the grid around it.
     void find_pixels(std::vector<Found>& found, const LabelOptions& options) {
         GeoTransform forward = m_place, inverse{};
         if (!GDALInvGeoTransform(forward.data(), inverse.data()))

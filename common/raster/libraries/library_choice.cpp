@@ -54,7 +54,7 @@ size_t number_in(const std::string& wanted) {
     return std::strtoul(wanted.c_str() + 1, nullptr, 10);
 }
 
-/// Names that hold the text, else the one that is spelled most like it.
+/// Names that contain the text, else the name with the nearest spelling.
 std::string advice(const std::vector<std::string>& names, const std::string& wanted) {
     constexpr size_t most = 5;
     std::vector<std::string> near;

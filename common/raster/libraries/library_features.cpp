@@ -40,8 +40,8 @@ struct FeatureSpectrum {
     std::vector<double> x, y;
     std::vector<double> good; ///< 0: the channel is bad; empty: all are good
     std::string unit;
-    /// Numbers of bands where the unit says that x are such, as EnMAP-Box writes them; a band index counts
-    /// from 0.
+    /// The numbers of bands, if the unit of x states that, as EnMAP-Box writes them; a band index counts from
+    /// 0.
     std::vector<double> band_numbers() const {
         const bool index = EQUAL(unit.c_str(), "Band Index");
         if (!index && !EQUAL(unit.c_str(), "Band Number")) return {};

@@ -23,7 +23,7 @@ struct BandName {
     std::string unit;
     bool number = false; ///< of a band
     bool marked = false; ///< as a wavelength, by a word or a unit
-    bool loose = false;  ///< no word of it speaks of bands: the other names must have the same words
+    bool loose = false;  ///< none of its words means a band: the other names must have the same words
     std::string words;   ///< the name without its number
 
     /// Whether both columns may be bands of the same spectra.
@@ -40,7 +40,7 @@ std::string band_unit(const std::string& word) {
     return one_of(symbol, {"m", "cm", "mm"}) ? std::string() : symbol;
 }
 
-/// A number within a name, and the words before and behind it.
+/// A number within a name, and the words before and after it.
 struct NumberIn {
     double value = no_library_value;
     std::vector<std::string> before, after;

@@ -88,7 +88,7 @@ bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (counts_lines(column)) return true;
     const bool named = !t.table.head.empty() && !t.head(c).empty();
-    constexpr size_t enough = 3; // of fewer numbers it says nothing that they rise
+    constexpr size_t enough = 3; // fewer numbers may rise by chance
     if ((named && !says_number(t.head(c))) || column.size() < enough || direction(column) == 0 ||
         !are_whole(column))
         return false;
@@ -152,7 +152,7 @@ void leave_out_further_axes(Columns& t) {
     std::string others;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || t.text_in(c)) continue;
-        if (t.own() && stated_unit(head[c]).empty()) continue; // spectra may be called anything
+        if (t.own() && stated_unit(head[c]).empty()) continue; // spectra may have any name
         const bool named = !t.table.head.empty();
         Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
         if (said == Said::nothing && named && !t.head(c).empty() &&

@@ -41,7 +41,7 @@ bool overlaps(const Column& column) {
 
 /// The meaning of the words of a name.
 struct Statistic {
-    bool is_one = false; ///< a word of it is of a statistic
+    bool is_one = false; ///< one of its words means a statistic
     std::string subject; ///< the other words, with a blank after each: the spectrum's name
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // MATLAB's own formats, versions 4 and 5: a chain of elements, each with its length, and of version 5 each
-// perhaps inflated by itself. All lengths are checked against one another and against the file.
+// perhaps inflated by itself. All lengths are checked against each other and against the file.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"

@@ -23,14 +23,14 @@ namespace {
 
 constexpr size_t written_bytes = size_t{4} << 20;
 
-/// GDAL passes on the message alone, so the advice is part of it.
+/// GDAL passes on only the message, so the advice is part of it.
 [[noreturn]] void fail(const std::string& folder, int64_t bytes, int reason) {
     throw Error("cannot write the " + format_byte_size(static_cast<uint64_t>(bytes)) +
                 " of a temporary file in '" + folder +
                 "', which TMPDIR can name another for: " + std::strerror(reason));
 }
 
-/// Runs of samples that go to places of the file, joined where they follow one another.
+/// Runs of samples for places of the file, joined if they follow one another.
 class RunWriter {
   public:
     RunWriter(int file, const std::string& folder, int64_t bytes)

@@ -115,7 +115,7 @@ std::string plain_value(const std::string& key, std::string value) {
         if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
         again = plain != before;
     }
-    // A brace that was not closed in its line, or has something else behind it.
+    // A brace that was not closed in its line, or is followed by other text.
     if (plain.find('\n') != std::string_view::npos || plain.substr(0, 1) == "{") return value;
     const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
     constexpr double most = 1e15; // a double holds every whole number up to there
@@ -460,7 +460,7 @@ std::string field_text(const EnviField& field) {
     for (const char c : field.value)
         most = std::max(most, line = c == '\n' ? 0 : line + 1);
     if (most <= longest) return out + field.value + "\n";
-    // Lines end behind a comma or a blank; a piece without any is cut where it must be.
+    // Lines end after a comma or a blank; a piece without any is cut where necessary.
     const std::string value = field.value.front() == '{' ? field.value : "{" + field.value + "}";
     line = out.size();
     for (std::string_view rest = value; !rest.empty();) {
@@ -508,7 +508,7 @@ std::vector<std::string> envi_list(std::string_view value) {
     value = value.substr(1, value.size() - 2);
     if (trim(value).empty()) return out;
     for (;;) {
-        // A comment behind the last comma of a line ends with the line.
+        // A comment after the last comma of a line ends with the line.
         while (!(value = trim(value)).empty() && value.front() == ';' &&
                value.find('\n') != std::string_view::npos)
             value.remove_prefix(value.find('\n'));

@@ -400,7 +400,7 @@ class Reader {
             }
             m_out.projection.push_back(entry);
         }
-        // Where the driver looks: in front of the name, which is the last entry but for the units.
+        // Where the driver looks: before the name, which is the last entry except for the units.
         size_t at = m_out.projection.size();
         if (at > 0 && m_out.projection[at - 1].find('=') != std::string::npos) --at;
         if (at < 3) return;

@@ -59,7 +59,7 @@ class EsriHeader {
 
   private:
     std::map<std::string, std::string> m_values;
-    std::set<std::string> m_late; ///< keys behind the lines that the driver reads
+    std::set<std::string> m_late; ///< keys after the lines that the driver reads
 };
 
 /// The key for gaps that the driver does not support, with its value and the value without gaps; null: none.

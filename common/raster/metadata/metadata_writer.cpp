@@ -146,7 +146,7 @@ struct BandTexts {
         : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)), scales(has_own_scales(scene)) {}
     SpectralTexts spectra;
     std::vector<int> numbers; ///< empty: none
-    bool scales;              ///< some are not 1 and 0, which say nothing
+    bool scales;              ///< some differ from 1 and 0, the values without an effect
 };
 
 void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, bool envi,

@@ -152,7 +152,7 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
     if (header.find("map info") == nullptr || dataset.GetDriver() == nullptr ||
         !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
         return gt;
-    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // not turned, nor half around
+    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // neither rotated nor flipped
     const auto list = envi_map_info(header).entries;
     std::array<double, 4> at{}; // the reference pixel, from 1, and its place
     for (size_t k = 0; k < at.size(); ++k) {
@@ -177,7 +177,7 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
         return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
             srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
     };
-    // Percent, in PROJ's words: the same but for names; parameters that may be the same.
+    // Percent, in PROJ's terms: the same except for names; parameters that may be the same.
     constexpr int same = 90, perhaps = 50;
     if (const auto found = best(same)) return told(*found);
     const auto found = best(perhaps);

@@ -55,7 +55,7 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
         try {
             m_helpers.emplace_back([this] { serve(); });
         } catch (const std::system_error&) {
-            break; // there are as many as there can be
+            break; // the most rows are in memory
         }
     }
 }

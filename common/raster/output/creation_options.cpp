@@ -114,7 +114,7 @@ void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream
         list.SetNameValue("NUM_THREADS", std::to_string(most).c_str());
 }
 
-/// Blocks that GDAL compresses it compresses on all threads, unless the user says otherwise.
+/// GDAL compresses blocks on all threads, unless the user sets otherwise.
 void add_threads(Target& target, const OutputOptions& options) {
     if (options.threads > 1 && target.options.FetchNameValue("NUM_THREADS") == nullptr)
         target.options.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
@@ -136,8 +136,8 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
                     "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
 }
 
-/// A GeoTIFF whose blocks anyone may write once GDAL has made the file, since nothing is wanted of them that
-/// only GDAL does.
+/// True for a GeoTIFF whose blocks any thread may write once GDAL has made the file, since no option needs
+/// GDAL for them.
 bool takes_blocks_from_us(const Target& target, const std::string& path) {
     const CPLStringList& list = target.options;
     if (target.copies || !is(target.driver, "GTiff") || path == standard_output || !is_local(path) ||

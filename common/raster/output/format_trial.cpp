@@ -289,7 +289,7 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
-/// Why the target cannot be written; empty: it can, and target.copies says how.
+/// Why the target cannot be written; empty if it can, with target.copies set.
 std::string why_not(Target& target, const OutputOptions& options, const OutputSpec& spec,
                     const SceneMetadata* scene) {
     const CPLStringList list = trial_options(target);

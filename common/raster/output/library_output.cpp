@@ -168,8 +168,8 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     const bool numbered = library.band_numbers.size() == bands;
     if (written_as_csv(path)) {
         std::string text = "band,wavelength";
-        // Where a spectrum is called as a column of another kind, an empty one of that kind says which is
-        // which.
+        // If a spectrum has the name of a column of another kind, an empty column of that kind distinguishes
+        // them.
         std::string empty;
         const bool widths = library.widths_in_table && library.fwhm_nm.size() == bands;
         if (widths) text += ",fwhm";

@@ -87,7 +87,7 @@ void finish_netcdf(const std::string& path, const std::string& destination, GDAL
     name_destination(*root, path, destination);
     double gt[6];
     bool placed = like.GetGeoTransform(gt) == CE_None;
-    if (!placed && like.GetRasterCount() > 1) { // as prepare_stage() has it
+    if (!placed && like.GetRasterCount() > 1) { // as prepare_stage() does
         const double pixels[6] = {0, 1, 0, 0, 0, -1};
         std::copy_n(pixels, 6, gt);
         placed = true;

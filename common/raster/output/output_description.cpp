@@ -126,7 +126,7 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
          ++k)
         describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
-    // Together: Zarr's driver takes no single items, and before GDAL 3.7 does not say so.
+    // Together: Zarr's driver takes no single items, and before GDAL 3.7 does not report that.
     CPLStringList items(CSLDuplicate(dataset.GetMetadata()));
     for (const auto& [key, value] : spec.metadata)
         items.SetNameValue(key.c_str(), value.c_str());

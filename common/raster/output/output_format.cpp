@@ -212,8 +212,8 @@ bool is_zarr_alone(const std::string& folder) {
     return !ec;
 }
 
-/// Files of an output have names of ours until it is complete. \throws UsageError for options that name
-/// others.
+/// Files of an output have temporary names of ours until it is complete. \throws UsageError for options that
+/// name others.
 void check_options(const OutputOptions& options) {
     for (const std::string& option : options.creation_options) {
         const std::string key = CPLString(option.substr(0, option.find('='))).toupper();
@@ -270,7 +270,8 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     }
     for (const auto& [side, owner] : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
-        // out.tif.aux.xml goes with the old out.tif; without one it would be taken for the new one's.
+        // out.tif.aux.xml is removed with the old out.tif; without an old out.tif it would be taken for the
+        // new one's.
         if ((there && side.rfind(owner + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         check_side_is_free(side, owner);
         // The file may hold the only copy of somebody's classes or control points, or belong to a file that

@@ -59,7 +59,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, const Sce
 } // namespace
 
 PendingOutput::~PendingOutput() {
-    const GdalErrors quiet; // an unfinished file is of no interest, nor are its errors
+    const GdalErrors quiet; // an unfinished file and its errors do not matter
     blocks.reset();
     compressed.reset();
     raw.reset();
@@ -357,7 +357,7 @@ void PendingOutput::keep_metadata(const std::string& path) const {
     };
     put(after);
     if (WrittenRaster(path).lost(wanted) != lost) return;
-    if (before.empty()) // the driver reads nothing of it
+    if (before.empty()) // the driver reads no part of it
         VSIUnlink(side.c_str());
     else
         put(before);
@@ -524,7 +524,7 @@ void PendingOutput::commit() {
     } catch (const Error& e) {
         throw failure(e.what(), e.advice());
     }
-    // Waits for all ranks, too: the file is complete behind it.
+    // Also waits for all ranks: afterwards the file is complete.
     auto lost = rule.lost();
     for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
         *count = parallel::group().sum("output " + options.role + " is written", *count);

@@ -95,7 +95,7 @@ class TimeText {
     size_t m_at = 0;
 };
 
-/// A date, which is all of its day, or a date and a time. None when it is neither, or before 1900.
+/// A date, which is all of its day, or a date and a time. nullopt if it is neither, or before 1900.
 std::optional<StacTime> parse_time(const std::string& given) {
     TimeText text(CPLString(given).Trim());
     std::tm parts{};

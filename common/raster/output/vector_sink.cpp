@@ -91,8 +91,8 @@ OGRSpatialReference wgs84() {
     return srs;
 }
 
-// By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not linked to
-// libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
+// Uses functions: a class derived from OGRPoint would need its virtual table, which the plugin, not linked to
+// libgdal, cannot find if a program hides GDAL's symbols (as Python does).
 template <class Place>
 OGRGeometryH point_at(const Point& point, const Place& place) {
     const auto [x, y] = place({point.x, point.y});
@@ -256,7 +256,8 @@ int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
     return count;
 }
 
-/// Those that it should have. Some formats know no fields, or not all; a Shapefile has them all.
+/// The count of values that it should have. Some formats support no fields, or not all; a Shapefile supports
+/// them all.
 int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) {
     int64_t count = 0;
     for (size_t k = 0; k < layer.fields.size(); ++k) {

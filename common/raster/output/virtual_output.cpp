@@ -37,7 +37,7 @@ void write_all(const std::string& path, const std::string& text) {
 
 constexpr const char* plugin_name = "gdal_HSI.so";
 
-/// True when this process has loaded a library of that name: GDAL has it from a folder that it looks into.
+/// True when this process has loaded a library of that name, which GDAL has found in one of its folders.
 bool loaded(const std::string& name) {
     register_drivers();
     const auto visit = [](dl_phdr_info* info, size_t, void* wanted) {

@@ -87,7 +87,7 @@ bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, b
     return rising && numbers.back() < most_lines;
 }
 
-/// Longitudes that go on at -180 behind 180.
+/// Longitudes that continue at -180 after 180.
 void unwrap(std::vector<double>& degrees) {
     constexpr double turn = 360, half = 180;
     for (size_t k = 1; k < degrees.size(); ++k) {

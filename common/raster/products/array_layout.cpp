@@ -61,7 +61,7 @@ Role role_of(const std::string& name, const Array& coordinate) {
     return n == "t" || n == "date" || n.find("time") != std::string::npos ? Role::time : Role::unknown;
 }
 
-/// Two axes of one role: the longer one has it where the other has one element, else neither.
+/// Two axes of one role: the longer one keeps it if the other has one element, else neither does.
 void part_roles(std::vector<AxisFacts>& axes) {
     for (const Role role : {Role::bands, Role::lines, Role::samples}) {
         std::vector<AxisFacts*> all;

@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A file as numbers and bytes at places; 0 and nothing behind its end.
+/// Reads numbers and bytes at places of a file; 0 and nothing after its end.
 class BinaryFile {
   public:
     BinaryFile(const std::string& path, bool big_endian)
@@ -80,7 +80,7 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
     BinaryFile file(path, false);
     std::vector<std::string> texts;
     if (file.bytes(0, magic.size()) != magic) return texts;
-    constexpr uint64_t root_in_header = 8; // behind the version and the list of free space
+    constexpr uint64_t root_in_header = 8; // after the version and the list of free space
     std::vector<uint32_t> ahead{file.number(file.number(magic.size() + 1, 4) + root_in_header, 4)};
     std::set<uint32_t> seen;
     size_t taken = 0;
@@ -112,7 +112,7 @@ std::vector<std::string> external_files_of_hdf4(const std::string& path) {
             const uint64_t entry = uint64_t{block} + 6 + uint64_t{12} * k;
             const uint32_t tag = file.number(entry, 2), at = file.number(entry + 4, 4);
             if ((tag & special) == 0 || (tag & not_special) != 0 || file.number(at, 2) != external) continue;
-            const uint32_t length = file.number(uint64_t{at} + 10, 4); // behind a length and an offset
+            const uint32_t length = file.number(uint64_t{at} + 10, 4); // after a length and an offset
             if (length <= PATH_MAX) names.push_back(file.bytes(uint64_t{at} + 14, length));
         }
         block = file.number(uint64_t{block} + 2, 4);

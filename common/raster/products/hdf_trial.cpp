@@ -67,7 +67,7 @@ void try_hdf(const std::string& name) {
     if (library.empty()) return;
     const FileState state = FileState::of(path).value_or(FileState{});
     auto death = known_death(state);
-    if (!death) { // not under the lock: the child comes here, too
+    if (!death) { // not under the lock: the child calls this, too
         death = death_in_trial([&] { look_at(path); });
         keep_death(state, *death);
     }

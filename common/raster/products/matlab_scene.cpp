@@ -51,7 +51,7 @@ std::string plain_name(const MatlabVariable& one) {
     return name;
 }
 
-/// The number that a count may be; nullopt where it is not whole, or out of range.
+/// The count in a number; nullopt if it is not whole, or out of range.
 std::optional<int64_t> whole_count(double value) {
     if (!(value >= 1 && value <= INT32_MAX) || value != std::floor(value)) return std::nullopt;
     return static_cast<int64_t>(value);
@@ -424,8 +424,8 @@ bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all
            });
 }
 
-/// The arrays that may be the scene; empty where there is neither a cube nor a list of pixels. \throws Error
-/// where there are but abundances.
+/// The arrays that may be the scene; empty without a cube or a list of pixels. \throws Error if there are
+/// only abundances.
 Variables scenes_of(const MatlabFile& file) {
     auto all = candidates_in(file);
     const auto variables = [&] {
@@ -446,7 +446,7 @@ Variables scenes_of(const MatlabFile& file) {
     });
     if (all.empty() && !known.empty())
         refuse_matlab(file, "holds no array that is a scene, but what looks like abundances", known);
-    // A cube goes before lists of numbers of its pixels, but not before a list of more bands.
+    // A cube is preferred to lists of numbers of its pixels, but not to a list of more bands.
     int64_t most = 0;
     for (const Candidate& c : all)
         if (!c.list) most = std::max(most, c.bands);

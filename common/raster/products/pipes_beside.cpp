@@ -158,7 +158,7 @@ NamingText naming_text(const std::string& path) {
     return out;
 }
 
-/// A walk through the texts that name one another.
+/// A walk through the texts that name each other.
 class Walk {
   public:
     std::string found; ///< empty: none so far

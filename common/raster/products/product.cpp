@@ -84,7 +84,7 @@ bool is_zarr(const std::string& path, const std::string& text) {
            (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
 }
 
-/// All that is read of it later.
+/// All arrays that are read later.
 std::vector<std::string> arrays_of(const Product& product) {
     std::vector<std::string> names;
     for (const CubePart& part : product.parts)
@@ -190,7 +190,7 @@ std::vector<Product> in_arrays(const std::string& path, const WantedArray& wante
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
     check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
-    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
+    const GdalErrors quiet; // netCDF's library looks for attributes at every query of an array
     const auto group = file ? file->group("/") : nullptr;
     if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
         is_later_zarr(of_file))

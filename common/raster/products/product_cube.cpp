@@ -120,7 +120,7 @@ struct Choices {
         return layout.line_axis ? cubes : layout.sample_axis ? tables : spectra;
     }
 
-    /// The kind that comes first, and is there.
+    /// The first kind that is there.
     std::vector<Choice>& first_for(const WantedArray& wanted) {
         const auto fits = [&](const Choice& c) {
             return c.layout.lines == wanted.bands || c.layout.samples == wanted.bands;
@@ -136,7 +136,7 @@ struct Choices {
     }
 };
 
-/// All arrays that may be meant.
+/// All arrays that are candidates.
 Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use) {
     Choices found;
     for (const Array& array : contents.arrays) {

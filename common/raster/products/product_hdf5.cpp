@@ -45,7 +45,7 @@ void take_lookup(Product& product, const ArrayFile& file, const std::string& sam
     product.lookup = std::move(lookup);
 }
 
-/// "(1,2)" behind `key` in an HDF-EOS structure text.
+/// "(1,2)" after `key` in an HDF-EOS structure text.
 std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
     const std::string found = std::string(key) + "=(";
     const size_t at = text.find(found);
@@ -266,7 +266,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
                           places = file.group("/location") ? "/location/" : "/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) {
-            if (!grouped) continue; // a part that was taken out of it
+            if (!grouped) continue; // a part that was removed from it
             refuse_product(product, "has no " + bands + "wavelengths");
         }
         add_part(product, file, cube, wavelengths.size(), 2);

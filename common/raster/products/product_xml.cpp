@@ -259,8 +259,8 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
 
 namespace {
 
-/// Quick looks, masks and their like, which come under the product's name: "ENMAP01-QL_PIXELMASK.TIF". A mask
-/// has as many bands as the scene.
+/// Quick looks, masks and the like, which have the product's name: "ENMAP01-QL_PIXELMASK.TIF". A mask has as
+/// many bands as the scene.
 bool is_quality_layer(const std::string& rest) {
     const std::string name = lower(rest);
     const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };

@@ -103,7 +103,7 @@ bool add_plane(QualityLayers& found, const ArrayFile& file, const std::string& a
     if (!plane) return false;
     plane->lines_rise = plane->samples_fall = false; // as the product's cube
     plane->geotransform.reset();
-    // The fill value that netCDF has by itself is -2147483647: two flags of 32.
+    // netCDF's own default fill value is -2147483647: two flags of 32.
     if (bits && attribute_numbers(file.array(array), "_FillValue").size() == 0)
         plane->parts.front().nodata.reset();
     found.rasters.push_back({file.path(), std::make_shared<const Product>(std::move(*plane))});
@@ -220,7 +220,7 @@ void add_quality_rasters(QualityLayers& found, const std::string& folder, const 
     }
 }
 
-/// The mask of an EMIT scene: the same parts of the name behind level, kind and version.
+/// The mask of an EMIT scene: the same parts of the name after level, kind and version.
 std::string emit_mask_of(const std::string& scene) {
     constexpr const char* kind = "EMIT_L2A_MASK_";
     const std::string name = name_of(scene), folder = folder_of(scene);

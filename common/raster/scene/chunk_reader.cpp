@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tiles from the chunks of a product's arrays, which each reader decodes by itself.
+// Reads tiles from the chunks of a product's arrays, which each reader decodes itself.
 #include "raster/scene/band_rows.h"
 #include "raster/scene/chunk_arrays.h"
 #include "raster/scene/source_impl.h"
@@ -63,7 +63,7 @@ class ChunkReader final : public stream::CubeReader {
             m_begun.reset(); // if it fails, it begins again
             if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
-        // Those that others decode at this moment come last.
+        // Chunks that others are decoding come last.
         std::vector<const NeededChunk*> later;
         for (const NeededChunk& chunk : needed)
             if (!take(chunk, false, tile, dst)) later.push_back(&chunk);

@@ -102,7 +102,7 @@ class ComputedReader final : public stream::CubeReader {
         : m_source(std::move(source)), m_scene(*m_source->computed()), m_reader(m_scene.cube->open_reader()),
           m_whole(takes_all(*m_source)) {}
 
-    /// True when the bands are all that there are, in their order.
+    /// True when these are all bands, in their order.
     static bool takes_all(const SourceState& s) {
         if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed()->cube->shape().bands)
             return false;
@@ -282,7 +282,7 @@ DocumentSource document_source(const RasterSource& like) {
                              "' is opened with a mask, which the scene does not know",
                          "Write another format, or leave out -mask-output.");
     DocumentSource source;
-    // A header that was named says more than the data that it leads to.
+    // A named header states more than the data that it leads to.
     source.path = s.options.header.empty() ? s.options.path : s.options.header;
     source.open_options = s.options.open_options;
     source.drivers = s.options.drivers;
@@ -294,7 +294,7 @@ DocumentSource document_source(const RasterSource& like) {
         source.window = w;
     if (s.options.document)
         source.scene = s.options.document;
-    else if (!is_local(source.path) && is_scene_document(source.path)) // it is gone when the process ends
+    else if (!is_local(source.path) && is_scene_document(source.path)) // it disappears with the process
         source.scene = std::make_shared<const SceneDocument>(read_scene_document(source.path));
     else
         source.files = files_as_they_are(source.path);

@@ -137,7 +137,7 @@ class GdalReader final : public stream::CubeReader {
     /// Through the store of the source's decoded blocks.
     void read_decoded(const Rect& r, const CubeView<float>& dst) {
         if (m_source->server.file) announce(r);
-        // Those that others decode at this moment come last.
+        // Blocks that others are decoding come last.
         std::vector<NeededBlock> later;
         for_blocks(r, [&](const NeededBlock& needed) {
             if (!take(needed, false, r, dst)) later.push_back(needed);
@@ -308,7 +308,7 @@ class GdalReader final : public stream::CubeReader {
     }
 
     const std::shared_ptr<const SourceState> m_source;
-    std::vector<int> m_bands; ///< RasterIO wants it changeable
+    std::vector<int> m_bands; ///< RasterIO takes a non-const pointer
     DatasetHandle m_dataset;
     BandRows m_rows;
     std::unique_ptr<TiffDecoder> m_tiff;     ///< null: GDAL decodes the blocks
@@ -320,7 +320,7 @@ class GdalReader final : public stream::CubeReader {
     std::vector<uint8_t> m_mask;
 };
 
-/// Whether all that its reader has asked for has come.
+/// Checks whether all requested bytes have come.
 class WholeReader final : public stream::CubeReader {
   public:
     WholeReader(ReaderMaker make, std::shared_ptr<const SourceState> source) : m_source(std::move(source)) {

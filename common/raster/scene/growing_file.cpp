@@ -23,7 +23,7 @@
 namespace hsi::raster {
 namespace {
 
-/// How long a look at the file waits for the next one: a line is seen at most so much after it has come.
+/// The interval between looks at the file: a line is seen at most this time after it has come.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
 /// A header must have been unchanged for this time before it is read again: it may be incomplete before.
@@ -176,7 +176,7 @@ GrowingFile::HeaderState GrowingFile::header_state() const {
     return {info.st_ino, info.st_size, time_of(info)};
 }
 
-/// \return false while the header, which may be in the making, has not been read.
+/// \return false while the header, which may be incomplete, has not been read.
 bool GrowingFile::look_at_header() {
     const HeaderState state = header_state();
     const auto now = std::chrono::steady_clock::now();

@@ -70,7 +70,7 @@ namespace {
     throw Error(name + " has no raster bands", advice);
 }
 
-/// -bbl FILE.csv in place of the file's list; bands that the table does not name are as the file has them.
+/// -bbl FILE.csv in place of the file's list; bands that are not in the table keep the file's.
 void take_bad_bands(SourceState& s) {
     const std::string& path = s.options.bad_bands;
     if (path.empty()) return;
@@ -630,7 +630,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     SourceState* const s = &state;
     s->options = options;
     s->server.asked = opening.file();
-    // A driver or an open option that is asked for says how the file is to be seen.
+    // A given driver or open option decides how the file is read.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
         choose_computed(*s);

@@ -190,7 +190,7 @@ class RawReader final : public stream::CubeReader {
             std::max<size_t>(1, read_scratch_bytes > span ? (read_scratch_bytes - span) / step + 1 : 1));
         m_scratch.resize((chunk - 1) * step + span);
         const bool dense = m_raw.band_step == m_raw.sample_bytes;
-        // Turning all bands between the lowest and the highest pays unless few of them are wanted.
+        // Turning all bands between the lowest and the highest pays unless few of them are needed.
         const size_t between = static_cast<size_t>(m_highest - m_lowest) + 1;
         const bool turn = dense && m_order.size() * 4 >= between &&
                           (m_same_nodata || exact_in_float(sample_type(m_raw.type))) && !in_parts();

@@ -68,7 +68,7 @@ bool keeps_order(const std::string& driver) {
 
 using Sample = std::array<char, 8>; ///< of any type, the rest 0
 
-/// Compares single samples, as a layout says and as RasterIO reads.
+/// Compares single samples, by a layout and by RasterIO.
 class LayoutTrial {
   public:
     LayoutTrial(const SourceState& s, GDALDataset& dataset) : m_s(s), m_dataset(dataset) {}

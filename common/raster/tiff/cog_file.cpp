@@ -258,7 +258,7 @@ class CogWriter {
             uint64_t at;
             std::string value;
         };
-        std::vector<Later> arrays; // behind all directories, so that these are read with the file's beginning
+        std::vector<Later> arrays; // after all directories, so that these are read with the file's beginning
         const size_t inside = m_model.big() ? 8 : 4;
         const auto put = [&](std::string& to, uint64_t value) {
             to += m_model.big() ? bytes_of(value) : bytes_of(static_cast<uint32_t>(value));
@@ -323,7 +323,7 @@ class CogWriter {
         return directory;
     }
 
-    /// Block `number` of all, counted as they follow one another in the file: its level and its number there.
+    /// Block `number` of all, counted in the order of the file: its level and its index there.
     std::pair<const Level*, int64_t> find_block(int64_t number) const {
         const auto level =
             std::find_if(m_levels.begin(), m_levels.end(), [&](const Level& l) { return l.first <= number; });
