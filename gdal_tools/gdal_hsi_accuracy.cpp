@@ -152,25 +152,24 @@ struct Overlap {
     int64_t judged = 0, trained = 0, touching = 0;
 };
 
-/// What is known over all files of a run.
+/// Facts about all files of a run.
 struct Known {
     std::vector<std::string> names;   ///< of classes, as they were spelled first
-    std::vector<std::string> missing; ///< texts of -leave-out that the last reference has no class for
-    /// Words of -leave-out, and what each asks of the last reference; empty: themselves.
+    std::vector<std::string> missing; ///< texts of -leave-out without a class in the last reference
+    /// Words of -leave-out, and their meaning in the last reference; empty: themselves.
     std::vector<std::pair<std::string, std::vector<std::string>>> asked;
-    /// Of the folds so far: the number of every name in the first reference that has it, and which of these
-    /// names has a number.
+    /// From the folds so far: the number of every name in the first reference that has it, and the names that
+    /// have a number.
     std::map<std::string, int> number;
     std::map<int, std::string> name;
-    Overlap overlap;      ///< of all references
-    std::string drawn_by; ///< the history of the last training labels
-    std::vector<std::string>
-        without_training; ///< what is to be said of each map whose training pixels are unknown
+    Overlap overlap;                           ///< of all references
+    std::string drawn_by;                      ///< the history of the last training labels
+    std::vector<std::string> without_training; ///< the messages about maps with unknown training pixels
 };
 
 bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
 
-/// What -leave-out says, a word each. A text that is no list stays whole: LabelSource refuses it.
+/// The words of -leave-out. A text that is not a list stays whole: LabelSource refuses it.
 std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
     for (const auto& text : texts) {
@@ -181,7 +180,7 @@ std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     return words;
 }
 
-/// The number that a word is; 0 when it is none.
+/// The number in a word; 0 if it is not a number.
 int number_of(const std::string& word) {
     const bool digits =
         !word.empty() && word.size() <= 5 && word.find_first_not_of("0123456789") == std::string::npos;
@@ -189,8 +188,8 @@ int number_of(const std::string& word) {
     return std::to_string(value) == word ? value : 0;
 }
 
-/// What a word of -leave-out asks of a file with this legend. A number is that of the first fold which has
-/// it: its name says which class that is here, and the number itself only where it has no other name.
+/// The meaning of a word of -leave-out for a file with this legend. A number belongs to the first fold that
+/// has it: its name selects the class here, and the number itself only if it has no other name.
 std::vector<std::string> asked_of(const std::string& word, const std::vector<raster::LabelClass>& legend,
                                   const Known& known) {
     const int value = number_of(word);
@@ -301,15 +300,15 @@ accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
     return confusion;
 }
 
-/// Both hold 0 and one class, the same, and neither says what 0 is: with one class alone there would be
-/// nothing to judge.
+/// Both hold 0 and the same one class, and neither states the meaning of 0: with one class there would be
+/// nothing to assess.
 bool zero_is_the_other_class(const Files& files, const std::string& unclassified) {
     const auto &map = *files.map, &reference = *files.reference;
     return unclassified == "ignore" && map.zero_is_open() && reference.zero_is_open() && map.zeros() > 0 &&
            reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
 }
 
-/// `wide`: three lines of training labels, the middle one that of `judged` (0 or 1 a sample).
+/// `wide`: three lines of training labels, the middle one belonging to `judged` (0 or 1 per sample).
 void count_overlap(const std::vector<char>& judged, const std::array<const uint16_t*, 3>& wide, uint16_t none,
                    Overlap& overlap) {
     const auto samples = static_cast<int64_t>(judged.size());
@@ -374,7 +373,7 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
 }
 
 /// Warns once for all maps where test pixels are training pixels, or many touch one. The advice leaves out
-/// what the history of the training labels says was done.
+/// steps that are in the history of the training labels.
 void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) {
     const Overlap& overlap = known.overlap;
     if (overlap.trained > 0)
@@ -397,7 +396,8 @@ void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) 
                  (maps > 1 ? "; the same holds for " + counted(maps - 1, "other map") : std::string()));
 }
 
-/// The tool of the map's history that looked at the neighbours of a pixel; empty: none did, or nobody knows.
+/// The tool of the map's history that uses the neighbours of a pixel; empty if there is none, or if it is
+/// unknown.
 std::string tool_with_neighbours(const tool::Run& run, const std::string& history) {
     std::string found;
     size_t first = std::string::npos;
@@ -411,7 +411,7 @@ std::string tool_with_neighbours(const tool::Run& run, const std::string& histor
     return found;
 }
 
-/// The labels that a model names, which lies where a map says it does, or beside that; empty: unknown.
+/// The labels that a model names, at the stated path or next to the map; empty: unknown.
 std::string labels_of_model(const std::string& model) {
     std::error_code error;
     if (const auto there = std::filesystem::status(model, error);
@@ -421,13 +421,12 @@ std::string labels_of_model(const std::string& model) {
         const Json json = Json::parse(raster::read_input(model, largest_file::model), nullptr, false);
         if (json.is_object() && json.contains("training") && json["training"].is_object())
             return json["training"].value("labels", std::string());
-    } catch (const std::exception&) { // it lies elsewhere by now
+    } catch (const std::exception&) { // it was moved
     }
     return {};
 }
 
-/// Keeps what is to be said of a map that was made with neighbours, and of whose training pixels nothing is
-/// known.
+/// Keeps the message about a map that was made with neighbours, and whose training pixels are unknown.
 void note_without_training(const tool::Run& run, const Settings& s, const raster::LabelSource& map,
                            Known& known) {
     const std::string tool = tool_with_neighbours(run, map.item("HSI_HISTORY"));
@@ -443,7 +442,7 @@ void note_without_training(const tool::Run& run, const Settings& s, const raster
                         : ": -training " + labels + ", as its model '" + model + "' names them"));
 }
 
-/// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
+/// Assesses one map against its reference; their description goes into `report`. Empty with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     if (s.several() && !s.reference.leave_out.empty()) {
         const auto grid = raster::LabelSource::open(s.map)->grid();
@@ -521,7 +520,7 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              "producer's accuracy is all or nothing");
 }
 
-/// With one class, agreement says nothing: all that a detector names beyond the labels goes unseen.
+/// With one class, agreement shows nothing: errors of a detector outside of the labels are not seen.
 void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& results) {
     int64_t alarms = 0, named = 0;
     for (const auto& r : results) {
@@ -577,7 +576,7 @@ void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>
         "), and are wrong whatever they hold: are these the labels, and the -field, that belong to the map?");
 }
 
-/// What -leave-out names must be a class of one reference at least.
+/// Each item of -leave-out must be a class of at least one reference.
 void check_left_out(const std::vector<accuracy::Result>& results, const std::vector<std::string>& missing) {
     if (results.empty() || missing.empty()) return;
     std::map<int, std::string> classes;
@@ -591,7 +590,7 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
                      "What is left has the classes: " + joined(list, ", ") + ".");
 }
 
-/// Of `all`, words that every reference so far lacks, those that this one lacks, too.
+/// Keeps in `all` the words that this reference lacks, as all references so far do.
 void keep_common(bool first, const std::vector<std::string>& lacking, std::vector<std::string>& all) {
     if (first) all = lacking;
     std::erase_if(all, [&](const std::string& word) {
@@ -644,7 +643,7 @@ std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Kno
         own.reference.path = pair[1];
         for (const std::string& path : pair)
             run.files()->reads("-with", path, raster::files_read_with(path));
-        open_files(run, own); // what is not there is refused before any work
+        open_files(run, own); // missing files are refused before any work
         all.push_back(std::move(own));
     }
     std::vector<accuracy::Result> results;

@@ -41,7 +41,7 @@ struct Settings {
     std::vector<std::array<std::string, 2>> with; ///< scene, labels
 };
 
-/// What is learned from, with what is known of its bands.
+/// The training data, with the facts about their bands.
 struct Learned {
     tools::SampleSet set;
     regression::Model bands; ///< bands, wavelengths, FWHM, files
@@ -124,7 +124,7 @@ void describe_values(const tools::SampleSet& set, regression::Model& m) {
     }
 }
 
-/// Drops what the transform does not leave finite; returns the transformed samples.
+/// Drops samples that the transform makes infinite or NaN; returns the transformed samples.
 std::vector<double> transform_samples(tool::Run& run, const regression::Transform& transform,
                                       tools::SampleSet& set) {
     auto x = tools::transformed(transform, set.x);
@@ -216,7 +216,7 @@ void run_train(tool::Run& run, const Settings& s) {
     set.number_groups();
     const regression::Transform transform(s.steps, learned.bands.wavelengths_nm, set.bands);
     auto x = transform_samples(run, transform, set);
-    const std::vector<double> labelled = set.pixels; // the domain is that of all
+    const std::vector<double> labelled = set.pixels; // the domain covers all
     const bool thins = s.train.method == Method::gp || s.train.method == Method::svr;
     if (thins && set.count() > static_cast<size_t>(s.max_samples)) {
         run.note(std::to_string(s.max_samples) + " of " + counted(set.count(), "sample") +
@@ -253,7 +253,7 @@ void run_train(tool::Run& run, const Settings& s) {
     if (!s.hytools.empty()) raster::write_text_output(hytools, regression::to_hytools(model));
 }
 
-/// Options of one method are refused beside another.
+/// Options of one method are refused with another.
 void check_method(const tool::Call& call, const Settings& s) {
     const auto method = s.train.method;
     const auto only = [&](const char* name, std::initializer_list<Method> methods, const char* which) {

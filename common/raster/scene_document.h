@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scene that computes, as a file (.hsi): which operation makes it of which scene, in JSON with names that
-// are relative to the file, and what the tool's own file would have said beside its pixels. docs/chains.md
-// has the format.
+// A virtual scene as a file (.hsi): its operation and its source, in JSON with names that are relative to the
+// file, and the metadata that the tool's own file would have. docs/chains.md has the format.
 #pragma once
 
 #include "core/file_state.h"
@@ -31,13 +30,13 @@ struct DocumentSource {
     std::optional<double> nodata;
     std::vector<int> bands; ///< 1-based, in this order; empty (of a document alone): all
     std::optional<Rect> window;
-    bool scaled = false; ///< numbers are what they mean (RasterSource::scaled())
-    /// Of a scene that is brought onto the grid of a lookup table: that.
+    bool scaled = false; ///< stored values are scaled (RasterSource::scaled())
+    /// The lookup table, for a scene that is brought onto its grid.
     std::string table;
     std::vector<File> files;           ///< of the scene, where it is a raster, and of the table
     std::optional<int64_t> file_count; ///< of a document that was read: how many it had when it was written
-    /// What in the scene's bands is no value, and what their numbers mean, as RasterSource tells it; empty:
-    /// not known. It may stand in a file of which other programs write, too (.aux.xml).
+    /// The nodata and the scale of the scene's bands, as RasterSource has them; empty: not known. They may be
+    /// in a file that other programs write, too (.aux.xml).
     std::string values;
     std::shared_ptr<const SceneDocument> scene;
 };
@@ -55,27 +54,27 @@ struct SceneDocument {
     std::shared_ptr<stream::LinkStore> store;
 };
 
-/// Whether there is such a document at `path`, perhaps a damaged one: told by its beginning, or, of text in
-/// JSON, by the extension .hsi.
+/// Whether `path` is such a document, perhaps a damaged one: decided by its beginning or, for text in JSON,
+/// by the extension .hsi.
 bool is_scene_document(const std::string& path);
 
-/// Names in it become those from where this process stands. Throws Error naming the file and what is damaged,
-/// also for a version that is not known.
+/// Names in it become relative to this process's folder. Throws Error with the file and the fault, also for
+/// an unknown version.
 SceneDocument read_scene_document(const std::string& path);
 /// The same of a text whose relative names begin in `folder`; `name` is for messages.
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
                                    const std::string& name);
 
-/// The text of a document that will stand at `destination`; local files are named on the way from there.
+/// The text of a document for `destination`; local files are named relative to it.
 std::string scene_document_text(const SceneDocument& document, const std::string& destination);
 
-/// The files of a raster as they are now, for DocumentSource::files. Those that other programs write beside a
-/// raster when they show it (.aux.xml, .ovr) are left out.
+/// The files of a raster in their present state, for DocumentSource::files. Files that other programs write
+/// next to a raster when they show it (.aux.xml, .ovr) are left out.
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
 /// Throws Error naming a file of the source that is gone, or is not as it was.
 void check_unchanged(const DocumentSource& source, const std::string& name);
 
-/// Of the files that an open scene is computed from: whether they are still those that were opened.
+/// Checks whether the files behind an open scene are still the ones that were opened.
 class SourceWatch {
   public:
     SourceWatch() = default;
@@ -95,17 +94,17 @@ class SourceWatch {
     std::vector<Seen> m_files;
 };
 
-/// Names of all files that a document's scene is read from, those of documents within it among them.
+/// Names of all files that a document's scene is read from, including those of documents within it.
 std::vector<std::string> files_of_document(const SceneDocument& document);
 
-/// The name of a file in another one, which will stand at `destination`.
+/// The name of a file in another one, which will be at `destination`.
 struct FileName {
     std::string text;
     bool relative = false; ///< to the destination's folder
 };
-/// The way from the destination's folder, so that a folder can be moved with all that is in it. Names that
-/// are no local files (/vsis3/..., NETCDF:...) stay as they are. `pending`: an output that still waits for
-/// its name is a file, too.
+/// The path from the destination's folder, so that a folder can be moved with its content. Names that are not
+/// local files (/vsis3/..., NETCDF:...) stay as they are. `pending`: an output that still waits for its name
+/// also counts as a file.
 FileName name_from(const std::string& path, const std::string& destination, bool pending);
 
 } // namespace hsi::raster

@@ -41,7 +41,7 @@ using Targets = std::map<int, Target>; ///< by the number of the class
 
 struct Scores {
     std::shared_ptr<raster::RasterSource> source;
-    std::vector<std::string> names; ///< of bands, without what gdal_hsi_detect adds
+    std::vector<std::string> names; ///< of bands, without gdal_hsi_detect's additions
     int parts = 1;                  ///< bands of `reader` that make one
     std::shared_ptr<const raster::RasterSource> reader;
     bool small_is_best = false;
@@ -91,7 +91,7 @@ Labels open_labels(tool::Run& run, const raster::LabelOptions& options, const ra
     return labels;
 }
 
-/// Lines of scores with what their pixels are.
+/// Lines of scores with the classes of their pixels.
 class Strips {
   public:
     Strips(tool::Run& run, const ScoreOptions& s, const Scores& scores, raster::LabelSource& truth,
@@ -103,8 +103,8 @@ class Strips {
             most / (m_shape.samples * static_cast<int64_t>(m_shape.bands) * scores.parts), 1, 256);
     }
 
-    /// work(classes, masked in, score(band)): of each line. `none()` where there is no target, `guard` where
-    /// the pixel is neither target nor background.
+    /// Calls work(classes, masked in, score(band)) for each line. `none()` without a target, `guard` if the
+    /// pixel is neither target nor background.
     template <class Work>
     void each_line(const Work& work) {
         const auto wide = static_cast<size_t>(m_shape.samples);
@@ -287,7 +287,7 @@ class Assessment {
             target.counts.seal();
         m_all.seal();
     }
-    /// With a band for each target, pixels of other targets are background, too.
+    /// With a band for each target, pixels of other targets also count as background.
     template <class Score>
     void add_background(const uint16_t* classes, const char* open, const Score& score) {
         const auto wide = static_cast<size_t>(m_scores.source->shape().samples);
@@ -325,7 +325,7 @@ std::string digits(double v, const char* format = "%.9g") {
 }
 Json json_of(double v) { return std::isnan(v) ? Json() : Json(v); }
 
-/// At a rate of false alarms: NaN where no threshold has so few.
+/// At a rate of false alarms: NaN if no threshold has so few.
 struct Point {
     double rate, threshold = none, pd = 0, pfa = 0, precision = none;
     int64_t objects = 0;

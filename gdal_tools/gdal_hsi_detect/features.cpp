@@ -33,7 +33,7 @@ namespace {
 struct FeatureLine {
     std::string name;
     double from = 0, to = 0;
-    std::optional<double> weight; ///< none: its area
+    std::optional<double> weight; ///< empty: its area
     double least_fit = 0, least_depth = 0;
 };
 
@@ -72,13 +72,13 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
     return lines;
 }
 
-/// The task at a scene's bands, and which of these take part.
+/// The task at a scene's bands, and the bands that take part.
 struct FeaturePlan {
     detect::FitTask task;
     std::vector<int> bands; ///< indices in the scene, rising
 };
 
-/// Of one target; `lines`: its features.
+/// Adds one target; `lines`: its features.
 void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const std::vector<FeatureLine>& lines,
                   const std::vector<double>& spectrum, detect::FitTarget target) {
     const auto nm = scene.facts().bands.wavelengths_nm;

@@ -54,7 +54,7 @@ tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, 
     return work;
 }
 
-/// group_options() with the targets at the bands of the source; nothing: one of them has no spectrum there.
+/// group_options() with the targets at the bands of the source; nullopt if one of them has no spectrum there.
 std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTargets& targets,
                                                      const raster::RasterSource& source) {
     auto options = group_options(how, {targets.names(), {}});
@@ -120,7 +120,7 @@ struct GroupDetectors {
     std::vector<detect::GroupRecord> records;
 };
 
-/// Of one group.
+/// Adds one group.
 void add_group(const Groups& how, const detect::Targets& targets, const stream::SceneStatistics& moments,
                double shrinkage, GroupDetectors& groups) {
     auto conditioning = how.shrinkage.conditioning;
@@ -149,7 +149,7 @@ void add_group(const Groups& how, const detect::Targets& targets, const stream::
     groups.records.push_back(record);
 }
 
-/// Of all groups, with one more pass where shrinkages are to be found.
+/// Adds all groups, with a further pass if shrinkages are to be found.
 template <class Pass>
 GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene& scene,
                            const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
@@ -174,7 +174,8 @@ GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene&
     return groups;
 }
 
-/// What groups hold from the first pass to the last. \throws Error when it is more than half of the memory.
+/// The memory of groups from the first pass to the last. \throws Error when it is more than half of the
+/// memory.
 uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream::CubeShape& shape,
                           const detect::GroupPlane& plane, size_t targets) {
     const auto bands = static_cast<uint64_t>(shape.bands), groups = static_cast<uint64_t>(plane.groups);
@@ -232,7 +233,7 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& h
     return true;
 }
 
-/// The devices for groups. For classes one: the scene lies there. The ranks of a job have parts of it.
+/// The devices for groups. For classes it is one, which holds the scene. The ranks of a job hold parts of it.
 std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                                            const raster::RasterSource& source, size_t targets) {
     if (!how.by_columns() && run.ranks().several()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mf, cem, ace and rx against one background for all pixels; sam and sid, which have none.
+// mf, cem, ace and rx against one background for all pixels; sam and sid, which use no background.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -35,8 +35,8 @@ namespace {
 
 using PixelComputing = tool::Computing<detect::PixelBackend>;
 
-/// Scores of `targets` (rx: 0), with the statistics of the background where the method wants them: these are
-/// the CPU's, wherever the scores are computed.
+/// The cost of scores of `targets` (rx: 0), with the statistics of the background if the method needs them:
+/// the CPU computes these in any case.
 tool::Work work_of(const Settings& s, Method method, const stream::CubeShape& scene, size_t targets,
                    int threads) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
@@ -59,8 +59,8 @@ tool::Work work_of(const Settings& s, Method method, const stream::CubeShape& sc
     return work;
 }
 
-/// Starts the backend, or, for a VRT or an .hsi, which computes nothing, that of the CPU. Tells the user
-/// where scores are computed.
+/// Starts the backend, or the CPU's for a VRT or an .hsi, which compute nothing now. Tells the user where
+/// scores are computed.
 PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
                                const stream::CubeShape& scene, size_t targets) {
     const auto& options = run.options();
@@ -72,8 +72,8 @@ PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
                           [] { return std::make_unique<detect::PixelBackend>(); });
 }
 
-/// What helps where a background has too few pixels: of the options those that were not given, and that help
-/// at this number of pixels.
+/// Advice for a background of too few pixels: options that were not given, and that help at this count of
+/// pixels.
 std::string advice_for_few_pixels(const Settings& s, const OneBackground& how, const detect::Detector& d) {
     std::string advice = "take ";
     if (how.shrinkage.conditioning.components != detect::Conditioning::best_components &&
@@ -85,7 +85,7 @@ std::string advice_for_few_pixels(const Settings& s, const OneBackground& how, c
     return advice + (advice.back() == ' ' && advice.size() > 5 ? "or " : "") + "a larger background";
 }
 
-/// ace compares directions, of which one dimension has two: its scores are 1 or -1.
+/// ace compares directions, and one dimension has two: its scores are 1 or -1.
 void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
     run.warn("ace in one " + std::string(d.components > 0 ? "component" : "band") +
              " is 1 on one side of the mean and -1 on the other, whatever the pixel: its scores say no more. "
@@ -125,7 +125,7 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const OneBackground& 
              " of their contrast, and those of its own pixels less; " + advice);
 }
 
-/// Bands that are left out and what was added to the matrix, to the user and into the report.
+/// Reports left-out bands and additions to the matrix to the user and in the report.
 void report_background(tool::Run& run, const Settings& s, const OneBackground& how, const detect::Detector& d,
                        const raster::RasterSource& scene) {
     std::vector<int> constant;
@@ -160,7 +160,7 @@ void report_background(tool::Run& run, const Settings& s, const OneBackground& h
     warn_of_few_pixels(run, s, how, d);
 }
 
-/// What scores are made from, with one more pass where the shrinkage is to be found.
+/// Makes the detector, with a further pass if the shrinkage is to be found.
 detect::Detector detector_of(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
                              const stream::SceneStatistics& moments, const detect::Targets& targets,
                              const detect::PixelMask* mask) {
@@ -182,7 +182,7 @@ detect::Detector detector_of(tool::Run& run, const OneBackground& how, const too
     return detect::make_detector(how.method, targets, moments, conditioning);
 }
 
-/// -exclude-share of one background: the detector is made anew without the pixels that it finds most like a
+/// -exclude-share for one background: the detector is made again without the pixels that it finds most like a
 /// target.
 void exclude_greatest(tool::Run& run, const OneBackground& how, const tool::Scene& scene,
                       PixelComputing& computing, const detect::Targets& targets,

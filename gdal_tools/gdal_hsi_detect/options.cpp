@@ -86,7 +86,7 @@ void parse_shrinkage(Options& o) {
     o.shrinkage.conditioning.shrinkage = *value;
 }
 
-/// -background-by and what belongs to it.
+/// Checks -background-by and its options.
 void check_groups(const tool::Call& call, const Options& o, const std::string& method) {
     const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
     if (call.given("columns-per-group") && o.background_by != "columns")
@@ -152,7 +152,7 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
             "scores then decide, or a -threshold.");
 }
 
-/// A threshold that no score can reach, or that none can miss, was meant as something else.
+/// A threshold that no score, or every score, reaches was meant in another unit.
 void check_reach(const Options& o, const std::string& method) {
     if (!o.map.threshold) return;
     constexpr double pi = 3.14159265358979323846, half_circle = 180, whole = 100;
@@ -255,7 +255,7 @@ void check_follow(const tool::Call& call, const Options& o, const tool::CommonOp
                          "Give the score itself: -threshold V; or -false-alarms without -background.");
 }
 
-/// What belongs to -method sff, and what does not.
+/// Checks the options of -method sff, and those that it excludes.
 void check_features(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                     const std::string& method) {
     if (o.approach != Approach::sff) {
@@ -275,7 +275,7 @@ void check_features(const tool::Call& call, Options& o, const tool::CommonOption
                          "Write another format.");
 }
 
-/// What belongs to -method mtmf, and what does not.
+/// Checks the options of -method mtmf, and those that it excludes.
 void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& options,
                  const std::string& method) {
     if (o.approach != Approach::mtmf) {
@@ -314,7 +314,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
                          "Write another format.");
 }
 
-/// What the approach needs of options that are right.
+/// The settings of the approach, from checked options.
 decltype(Settings::how) approach_of(const Options& o) {
     if (o.approach == Approach::sff) return o.features;
     if (o.approach == Approach::mtmf) return o.mixtures;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The options of gdal_hsi_detect, and what several of them decide together.
+// The options of gdal_hsi_detect, and decisions that depend on several of them.
 #pragma once
 
 #include "gdal_hsi_detect/settings.h"
@@ -12,10 +12,10 @@
 
 namespace hsi::detect_tool {
 
-/// -method: those of detect::Method, in its order, and what has operations of its own.
+/// -method: those of detect::Method, in its order, and those with separate operations.
 enum class Approach { sam, sid, mf, cem, ace, rx, sff, mtmf };
 
-/// What the options say, one by one.
+/// The values of the options, one by one.
 struct Options {
     Approach approach = Approach::ace;
     TargetOptions target;
@@ -34,10 +34,10 @@ struct Options {
 /// Parses texts among the options, too. \throws UsageError for options that contradict one another.
 Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptions& options);
 
-/// What belongs to -method sff.
+/// The options of -method sff.
 void declare_features(tool::Builder& args, Options& o);
 
-/// What belongs to -method mtmf.
+/// The options of -method mtmf.
 void declare_mixtures(tool::Builder& args, Options& o);
 
 } // namespace hsi::detect_tool

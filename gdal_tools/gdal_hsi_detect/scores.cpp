@@ -101,7 +101,7 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     return scores;
 }
 
-/// What the pixel function needs to know.
+/// The arguments of the pixel function.
 raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targets& targets, size_t number) {
     raster::VirtualBand band;
     const size_t n = d.used.size();
@@ -156,16 +156,16 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
                  " a background whose pixels are all equal: 0 where they equal it, else no score");
 }
 
-/// What the scores of a pass come to: the best of each target, and of the map how many pixels each target
-/// has. Counts and extremes have no order: tiles, lanes and ranks change nothing.
+/// The results of a pass's scores: the best of each target, and for the map the count of pixels of each
+/// target. Counts and extremes have no order: tiles, lanes and ranks change nothing.
 class ScoreTally {
   public:
-    /// map: the second output is one. background: pixels that are counted apart; null: none.
+    /// map: the second output is one. background: pixels that are counted separately; null: none.
     ScoreTally(size_t scores, int bands_a_score, bool small_is_best, bool map,
                const detect::PixelMask* background)
         : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
           m_small(small_is_best), m_map(map), m_background(background) {}
-    /// What an operation of devices has counted.
+    /// Takes the counts of an operation on devices.
     ScoreTally(const ScoreTally& like, const detect::ScoreCounts& counts)
         : ScoreTally(like.best.size(), like.m_bands, like.m_small, like.m_map, like.m_background) {
         if (counts.best.size() == best.size()) best = counts.best;
@@ -217,16 +217,16 @@ class ScoreTally {
             }
     }
 
-    std::vector<float> best;                 ///< a target each; NaN: no pixel has a score
-    std::vector<int64_t> mapped;             ///< pixels of the map, a target each
+    std::vector<float> best;                 ///< by target; NaN: no pixel has a score
+    std::vector<int64_t> mapped;             ///< pixels of the map, by target
     int64_t pixels = 0;                      ///< with a score, where there is a map
-    int64_t outside = 0, outside_mapped = 0; ///< of these outside of the background; with a target there
+    int64_t outside = 0, outside_mapped = 0; ///< pixels outside of the background; those with a target
 
   private:
     void take_best(size_t k, float score) {
         if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
     }
-    int m_bands; ///< of the output, of which the first is the score
+    int m_bands; ///< of the output; the first is the score
     bool m_small, m_map;
     const detect::PixelMask* m_background;
 };
@@ -255,7 +255,7 @@ std::string by_target(const std::vector<std::string>& names, const std::vector<s
     return list + (all > most ? " and " + counted(all - most, "other") : "");
 }
 
-/// The best score of every target, and who reaches the threshold, to the user and into the report.
+/// Reports the best score of every target, and the pixels within the threshold.
 void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
                    std::vector<std::string> names) {
     if (names.empty()) names = {"RX"};
@@ -315,7 +315,7 @@ bool has_scores(const detect::Detection& detection) {
                 "Take larger groups (-columns-per-group), or leave -background-by out.");
 }
 
-/// What the groups are, and which have no scores.
+/// Reports the groups, and those without scores.
 void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetection& detection, int bands) {
     const auto groups = detection.groups();
     std::array<int64_t, 4> states{};
@@ -468,7 +468,7 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     outputs.plan(run.options().destination, scores);
     if (!s.map.path.empty()) {
         auto options = run.side_output("-map", s.map.path);
-        options.nodata.reset(); // that of the scores: in a map 0 is none
+        options.nodata.reset(); // it is the scores': 0 means no target in a map
         raster::OutputSpec map;
         map.shape = {scene.samples, scene.lines, 1};
         map.metadata = scores.metadata;
@@ -478,7 +478,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         for (const auto& name : names)
             classes.push_back({static_cast<int>(classes.size()) + 1, name});
         raster::describe_class_map(classes, options, map);
-        map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
+        map.keep_nan = true; // 0 is not a target: for missing pixels, or pixels without a score within a
+                             // threshold
         outputs.plan(options, map);
     }
     if (const auto* const how = std::get_if<Features>(&s.how); how != nullptr && !how->depth.empty())
@@ -507,7 +508,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 
 namespace {
 
-/// What is a detection, as it is asked for. False when no pixel has a score.
+/// Decides what is a detection, as requested. Returns false when no pixel has a score.
 bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
             const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
     decision.threshold = s.map.threshold;
@@ -524,8 +525,8 @@ bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t ta
     return true;
 }
 
-/// The same as scores in double precision are compared with it: those that are stored as the threshold, too,
-/// are within it.
+/// The same for a comparison with scores in double precision: scores that are stored as the threshold are
+/// also within it.
 detect::Decision as_stored(const Settings& s, detect::Decision decision) {
     if (s.ranks() && decision.threshold)
         decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
@@ -541,7 +542,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     const ScoreTally none(std::max<size_t>(1, names.size()), std::holds_alternative<Mixtures>(s.how) ? 2 : 1,
                           s.small_is_best(), !s.map.path.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
-    // A device counts beside its scores, but not what lies outside of a background.
+    // A device also counts with its scores, but not pixels outside of a background.
     const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
                          (s.background.empty() || s.map.path.empty());
     stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;

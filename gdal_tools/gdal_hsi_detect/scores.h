@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores of gdal_hsi_detect, whatever makes them: the outputs that hold them, the threshold of the map,
-// the pass that writes them, and what the user should know of them.
+// The scores of gdal_hsi_detect for all methods: their outputs, the threshold of the map, the pass that
+// writes them, and the notes about them.
 #pragma once
 
 #include "detect/pixel/pixel.h"
@@ -37,19 +37,20 @@ struct Scoring {
     Make make_last = make; ///< of the pass that writes
 };
 
-/// The scores, a band a name (none: RX), then the map where it is asked for. \throws what is refused.
+/// The scores, one band per name (none: RX), then the map if requested. \throws Error for outputs that cannot
+/// be written.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                std::vector<std::string> names, const detect::Decision& decision = {});
 
-/// dst as a VRT or an .hsi: the detector stands in it, and a score is computed when it is read. True when
-/// that is asked for: it is written then. \throws UsageError for what it cannot hold.
+/// dst as a VRT or an .hsi: it contains the detector, and a score is computed when it is read. Returns true
+/// if that is requested: it is then written. \throws UsageError for settings that it cannot hold.
 bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets);
 
-/// The last passes: two for the threshold where it is one of the scores, and one that writes. share: of all
-/// passes, of the run's work. mask: that of the background; detector: behind the scores, where one background
-/// is. False when no pixel has a score.
+/// The last passes: two for the threshold if it is one of the scores, and one that writes. share: of all
+/// passes, of the run's work. mask: the background's; detector: of one background. Returns false when no
+/// pixel has a score.
 bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
                  raster::OutputSet outputs, const std::vector<std::string>& names, double share,
                  const detect::PixelMask* mask, const detect::Detector* detector = nullptr);

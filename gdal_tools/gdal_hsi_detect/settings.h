@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of gdal_hsi_detect: what its options say, and the approach to scores that they choose.
+// The settings of gdal_hsi_detect: the values of its options, and the approach to scores that they choose.
 #pragma once
 
 #include "detect/fit/fit.h"
@@ -36,7 +36,7 @@ struct TargetOptions {
 struct MapOptions {
     std::string path;                                       ///< empty: no map
     std::string threshold_text;                             ///< -threshold
-    std::optional<double> threshold, percent, false_alarms; ///< one of them, or none
+    std::optional<double> threshold, percent, false_alarms; ///< at most one of them
     bool any_threshold() const { return threshold || percent || false_alarms; }
 };
 
@@ -95,7 +95,7 @@ struct Groups {
 
 /// sff
 struct Features {
-    std::vector<raster::BandChoice> ranges; ///< of every target that has none of its own
+    std::vector<raster::BandChoice> ranges; ///< of every target without its own
     std::string path;                       ///< -features
     detect::FitScore score = detect::FitScore::fit;
     std::string depth; ///< an output; empty: not wanted
@@ -106,7 +106,7 @@ struct Mixtures {
     std::string model; ///< -mnf-model; empty: the scene's own components
     bool any_wavelengths = false;
     std::optional<double> most_infeasible;
-    int components = 0; ///< -nc; 0: those of a noise that is no more than the signal
+    int components = 0; ///< -nc; 0: components whose noise is at most the signal
 };
 
 struct Settings {
@@ -116,7 +116,7 @@ struct Settings {
     std::string background; ///< -background; empty: all pixels
     std::variant<Alone, OneBackground, Rings, Groups, Features, Mixtures> how;
 
-    /// Of the scores.
+    /// True if small scores are the best.
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
     /// The threshold is one of the scores, which have to be seen first.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }

@@ -111,8 +111,7 @@ void DetectTargets::warn_of_emission(tool::Run& run) const {
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene) {
     const std::string& path = settings.background;
-    // Rings are taken from pixels that have scores, too; the other methods' statistics have a pass of their
-    // own.
+    // Rings are taken from pixels that also have scores; the other methods' statistics have a separate pass.
     if (path.empty())
         return std::holds_alternative<Rings>(settings.how) && run.masks_statistics() ? run.mask() : nullptr;
     std::string how;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is looked for, and against what: the targets of a run, and the mask of its background.
+// The targets of a run, and the mask of its background.
 #pragma once
 
 #include "core/error.h"
@@ -17,7 +17,7 @@
 
 namespace hsi::detect_tool {
 
-/// The targets of a run, at the bands of a scene that may lose some on the way.
+/// The targets of a run, at the bands of a scene that may lose some later.
 class DetectTargets {
   public:
     /// Reads the library, and leaves bands that it does not know out of the scene. \throws as
@@ -26,16 +26,16 @@ class DetectTargets {
 
     const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" of pixels
 
-    /// The spectra at the bands of `scene`, which is that of the constructor or one without some of its
-    /// bands. Empty when the pixel `missing()` has no valid spectrum there.
+    /// The spectra at the bands of `scene`, which is the constructor's or one without some of its bands.
+    /// Empty if the pixel `missing()` has no valid spectrum there.
     std::optional<detect::Targets> at(const raster::RasterSource& scene);
 
-    /// To throw when there are none.
+    /// The Error for missing targets.
     Error missing() const;
 
-    /// Of a library what may be a mistake beside the scene: other signs, other units (sam, sid and sff are
-    /// the same in any), a spectrum of zeros, which else is darkness, and of a gas that absorbs nothing. A
-    /// scene that lies on a device is looked at there, by `backend`.
+    /// Warns of likely mistakes in a library, compared with the scene: other signs, other units (irrelevant
+    /// to sam, sid and sff), a spectrum of zeros, which otherwise is darkness, and for a gas one that absorbs
+    /// nothing. A scene on a device is examined there, by `backend`.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           detect::PixelBackend* backend = nullptr) const;
 
@@ -49,9 +49,8 @@ class DetectTargets {
     std::string m_missing;
 };
 
-/// The pixels of -background that are in the run's mask, too; null where all that have values are the
-/// background. Its bytes count against the memory of passes (without_mask()). \throws Error as
-/// tool::read_mask().
+/// The pixels of -background that are also in the run's mask; null if all valid pixels are the background.
+/// Its bytes count against the memory of passes (without_mask()). \throws Error as tool::read_mask().
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene);
 

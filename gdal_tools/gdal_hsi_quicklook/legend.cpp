@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t longest_name = 32; ///< characters of a class name in the legend
 
-/// The number tells classes apart whose names the letters do not tell.
+/// The number distinguishes classes whose names look alike in these letters.
 std::string legend_text(const Entry& e) {
     return e.name.empty() ? "Class " + std::to_string(e.value)
                           : std::to_string(e.value) + " " + tools::plain_letters(e.name, longest_name);

@@ -17,7 +17,7 @@ using tools::Rgb;
 
 /// A class of the legend in its colour.
 struct Entry {
-    std::string name; ///< empty: it has none
+    std::string name; ///< empty: without a name
     Rgb colour{};
     int value = 0;
     bool seen = false;

@@ -28,9 +28,9 @@ struct Places {
     std::vector<char> parted; ///< a gap is before this one, or another detector begins
 };
 
-/// Bands that a list leaves out, or channels that were deleted, are gaps: where a number is missing between
-/// two bands of the file, and where there are no numbers over five times the usual distance. Where
-/// wavelengths go back, the next detector begins.
+/// Bands that a list leaves out, or deleted channels, are gaps: a missing number between two bands of the
+/// file or, without numbers, over five times the usual distance. If wavelengths go back, the next detector
+/// begins.
 Places places_of(const SpectraPlot& s, size_t bands) {
     Places places;
     const auto x_of = [&](size_t b) {
@@ -62,7 +62,7 @@ Places places_of(const SpectraPlot& s, size_t bands) {
     return places;
 }
 
-/// Calls take(places from, places to) for each run of bands with values, none of which is parted.
+/// Calls take(places from, places to) for each run of bands with values; a run is not divided.
 template <class Take>
 void each_run(const Places& places, const std::vector<double>& values, Take take) {
     size_t from = 0;

@@ -58,7 +58,7 @@ void note_cut_range(tool::Run& run, const std::string& what, const std::vector<d
 
 namespace {
 
-/// What is a raster's alone.
+/// Refuses options for rasters only.
 void refuse_raster_options(const tool::CommonOptions& o) {
     const auto refuse = [](const std::string& option) {
         throw UsageError(tool::cannot_be_used_with(option, "a spectral library"),

@@ -24,7 +24,7 @@ const std::string* name_of(const std::vector<Class>& classes, int value) {
     return nullptr;
 }
 
-/// Names of the values that occur; empty unless each has one and no name stands for two values.
+/// Names of the values that occur; empty unless each has one and no name is used for two values.
 std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values,
                                     int none) {
     std::map<int, std::string> names;
@@ -54,8 +54,8 @@ Estimate cohen(const std::vector<double>& p, size_t n, double total) {
         for (size_t j = 0; j < n; ++j)
             t4 += p[i * n + j] * (row[j] + column[i]) * (row[j] + column[i]);
     }
-    // Where one side holds one class alone, agreement is what chance gives, whatever the other holds: 0 by
-    // the formula, and with one class on both sides 0 / 0.
+    // If one side holds only one class, agreement is what chance gives, for any classes on the other side: 0
+    // by the formula, and with one class on both sides 0 / 0.
     const auto one_class = [](const std::vector<double>& shares) {
         return std::count_if(shares.begin(), shares.end(), [](double v) { return v > 0; }) < 2;
     };
@@ -197,14 +197,15 @@ bool Confusion::renumbered() const { return match().renumbered; }
 
 namespace {
 
-/// What follows from the matrix; `missing`: pixels of each reference class without a class in the map.
+/// Computes the results from the matrix; `missing`: pixels of each reference class without a class in the
+/// map.
 void judge_matrix(Result& r, const std::vector<int64_t>& missing) {
     const size_t n = r.classes.size();
     int64_t agreed = 0;
     double sum = 0;
     int64_t present = 0;
     double variance = 0;
-    // With unclassified pixels as errors the matrix gets a column of its own for kappa.
+    // With unclassified pixels as errors the matrix gets a separate column for kappa.
     const size_t wide = n + (r.unclassified_are_errors ? 1 : 0);
     std::vector<double> share(wide * wide, 0.0);
     for (size_t i = 0; i < n; ++i) {
@@ -280,7 +281,7 @@ Result join(std::vector<Result> parts) {
     unite_classes(parts, "map");
     Result all;
     all.unclassified_are_errors = parts.front().unclassified_are_errors;
-    const auto add_classes = [&](bool of_reference) { // those of the reference first, as in each of the parts
+    const auto add_classes = [&](bool of_reference) { // the reference's first, as in each of the parts
         std::map<std::pair<int, std::string>, Class> found;
         for (const Result& part : parts)
             for (const ClassAccuracy& c : part.by_class)
@@ -326,7 +327,7 @@ Result join(std::vector<Result> parts) {
 
 namespace {
 
-/// Why there is no kappa.
+/// The reason why kappa is undefined.
 std::string sides_of_one_class(const Result& r) {
     const auto has_one = [&](int64_t ClassAccuracy::*pixels) {
         return std::count_if(r.by_class.begin(), r.by_class.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Confusion matrix of a class map against a reference, and what is derived from it.
+// Confusion matrix of a class map against a reference, and the measures derived from it.
 #pragma once
 
 #include "core/label_class.h"
@@ -44,10 +44,9 @@ struct Result {
 /// Counts pairs; classes are added as they turn up.
 class Confusion {
   public:
-    /// `map_classes` and `reference_classes`: what the files tell of names. When every class that occurs on
-    /// both sides has a name, classes are matched by name (map and reference may number them differently);
-    /// else by value.
-    /// `map_none` and `reference_none`: what pixels without a class and a label hold.
+    /// `map_classes` and `reference_classes`: the names in the files. When every class that occurs on both
+    /// sides has a name, classes are matched by name (map and reference may number them differently); else by
+    /// value. `map_none` and `reference_none`: the values of pixels without a class and a label.
     Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes, uint16_t map_none = 0,
               uint16_t reference_none = 0)
         : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),
@@ -93,17 +92,17 @@ struct Summary {
     std::vector<ClassSpread> by_class; ///< classes with the same number and name are one; by number
 };
 
-/// Makes classes of several results one where they have one name: they get the number of the first result
-/// that has it, and a class without a name gets the one that its number has in others. Where a result has a
-/// name twice, names tell nothing, and all stay as they are. Returns true when numbers were changed. Throws
-/// Error, calling a result `part`, when a class without a name might be several.
+/// Merges classes of several results that have one name: they get the number of the first result that has it,
+/// and a class without a name gets the one that its number has in others. If a result has a name twice, names
+/// are ambiguous, and all stay as they are. Returns true when numbers were changed. Throws Error, calling a
+/// result `part`, when a class without a name might be several.
 bool unite_classes(std::vector<Result>& folds, const std::string& part = "fold");
 
 /// The result over the pixels of all parts, which have judged unclassified pixels alike: the matrices are
 /// added. Classes are one as unite_classes() makes them. Throws Error as that.
 Result join(std::vector<Result> parts);
 
-/// `values`: NaN where there is none.
+/// `values`: NaN for missing ones.
 Spread spread(const std::vector<double>& values);
 Summary summarize(const std::vector<Result>& folds);
 

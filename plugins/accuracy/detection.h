@@ -7,7 +7,7 @@
 //   AUC = (pairs of target and background in the right order + half of the equal ones) / (P N)
 //   average precision = sum over the distinct scores, best first, of (rise of Pd) * precision
 //
-// The AUC is that of Mann and Whitney, which is the area under the curve with ties joined by straight lines.
+// The AUC is Mann and Whitney's, which is the area under the curve with ties joined by straight lines.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ struct DetectionCurve {
 
     double auc() const; ///< NaN without targets or background, as the next one
     double average_precision() const;
-    /// The index of the threshold with the greatest Pd among those of Pfa up to `rate`; size() where the
-    /// best target has more false alarms.
+    /// The index of the threshold with the greatest Pd among those with Pfa up to `rate`; size() if the best
+    /// target has more false alarms.
     size_t at_rate(double rate) const;
     size_t size() const { return threshold.size(); }
     double pd(size_t k) const;
@@ -50,7 +50,7 @@ class DetectionCounts {
   private:
     void merge();
 
-    double m_sign;                                  ///< larger is better in what is kept
+    double m_sign;                                  ///< larger is better in kept scores
     std::vector<double> m_new;                      ///< scores that m_kept lacks
     std::vector<std::pair<double, int64_t>> m_kept; ///< distinct scores and their pixels, best first
     std::vector<double> m_objects;
@@ -61,7 +61,7 @@ class DetectionCounts {
 class Objects {
   public:
     Objects(size_t samples, bool small_is_best) : m_samples(samples), m_sign(small_is_best ? -1 : 1) {}
-    /// classes: `none` where there is no target. scores: NaN for missing values.
+    /// classes: `none` without a target. scores: NaN for missing values.
     void add_line(const uint16_t* classes, uint16_t none, const double* scores);
     struct Object {
         uint16_t of = 0;

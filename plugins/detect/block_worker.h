@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pixels scored in blocks of a line: how a worker walks through its tile, and what is counted.
+// Pixels scored in blocks of a line: a worker's way through its tile, and its counts.
 #pragma once
 
 #include "detect/detect.h"
@@ -47,11 +47,11 @@ class BlockWorker : public stream::Worker {
     std::vector<float> m_tail;
 };
 
-/// What operations with such workers share. Base: Detection, or what derives from it.
+/// The common part of operations with such workers. Base: Detection, or a class derived from it.
 template <class Base>
 class OfBlocks : public Base {
   public:
-    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    /// A tile of this size stays in the last-level cache of a small machine.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const BlockWorker&>(worker);

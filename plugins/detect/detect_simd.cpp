@@ -24,7 +24,7 @@ using F = hn::CappedTag<float, 32>;
 using W = hn::Vec<F>;
 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
-/// Where a pixel's value in a row lies: strips of two registers, in each the rows one after another.
+/// The place of a pixel's value in a row: strips of two registers, in each the rows one after another.
 HWY_INLINE int64_t place(int64_t pixel, int row, int height, int64_t strip) {
     return pixel / strip * strip * height + row * strip + pixel % strip;
 }
@@ -71,7 +71,7 @@ void take_logs(double* HWY_RESTRICT z, int height, double part, double* HWY_REST
     const D d;
     const int64_t n = lanes();
     for (int64_t i = 0; i < block_pixels; i += n) {
-        // Registers of a strip lie side by side.
+        // Registers of a strip are next to each other.
         const int64_t first = i / (2 * n) * (2 * n) * height + i % (2 * n);
         V most = hn::LoadU(d, z + first);
         for (int r = 1; r < height; ++r)
@@ -318,7 +318,7 @@ Panels::Panels(const std::vector<double>& matrix, const std::vector<double>& sca
     for (size_t first = 0; first * width < matrix.size(); first += height) {
         const size_t end = std::min(width, first + height);
         add(matrix, width, first, end);
-        // Of very small values single precision has few digits, and their inverses are too large for it.
+        // Single precision has few digits of very small values, and their inverses are too large for it.
         constexpr double least = 1e-30, greatest = 1e30;
         const bool holds = std::all_of(scales.begin(), scales.begin() + static_cast<ptrdiff_t>(end),
                                        [](double s) { return s >= least && s <= greatest; });
@@ -346,7 +346,7 @@ void Panels::add(const std::vector<double>& matrix, size_t width, size_t first, 
 
 const SimdKernels& simd_kernels() {
     static const SimdKernels kernels = [] {
-        // The first call chooses the target; what is taken before would choose it anew in every call.
+        // The first call chooses the target; a table taken before would choose it again in every call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
         return SimdKernels{
             HWY_DYNAMIC_DISPATCH(take),     HWY_DYNAMIC_DISPATCH(square),    HWY_DYNAMIC_DISPATCH(take_logs),

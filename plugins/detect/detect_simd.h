@@ -21,7 +21,7 @@ class Panels {
     /// A matrix of `columns` columns, packed row by row.
     Panels(const std::vector<double>& matrix, int columns);
     /// A lower one, of as many columns as there are `scales`; panels end at the diagonal. Panels whose rows,
-    /// times the scales, are no longer than `length` are there in single precision, too, where the scales are
+    /// times the scales, are no longer than `length` are also kept in single precision, if the scales are
     /// from 1e-30 to 1e30.
     Panels(const std::vector<double>& matrix, const std::vector<double>& scales, double length);
 
@@ -47,7 +47,7 @@ class Panels {
 
 /// The regression of pixels on a feature L (detect/fit/fit.h).
 struct FitLine {
-    double weight = 0;                     ///< of the range among those of the target
+    double weight = 0;                     ///< of the range among the target's ranges
     double fit = 0;                        ///< 1 / sqrt(sum (L - mean)^2)
     double depth = 0;                      ///< (1 - min L) / sum (L - mean)^2
     double least_fit = 0, least_depth = 0; ///< with less in one range a target has no score
@@ -68,10 +68,10 @@ struct SimdKernels {
     /// spectra: block_pixels of them, each `height` values. z: these less their means; inverse[i] = 1 /
     /// sqrt(sum of their squares), 0 where that sum is under 1e-12 height.
     void (*centre)(const double* spectra, int height, double* z, double* inverse);
-    /// Of the products of block_pixels centred spectra with a centred L, and `inverse` of centre(): F =
-    /// product inverse line.fit, at most 1, and D = product line.depth, both 0 where the product is not above
-    /// 0 or inverse is 0. scores += weight F (how = 0), weight D (1) or weight F D (2), and depths += weight
-    /// D; where F or D is less than the line asks for, minus infinity instead.
+    /// For the products of block_pixels centred spectra with a centred L, and `inverse` of centre(): F =
+    /// product inverse line.fit, at most 1, and D = product line.depth, both 0 if the product is not above 0
+    /// or inverse is 0. scores += weight F (how = 0), weight D (1) or weight F D (2), and depths += weight D;
+    /// if F or D is less than the line requires, minus infinity instead.
     void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
                     double* scores, double* depths);
     /// y: `components` rows of block_pixels numbers; t, weights and signal: a number a component. filtered =

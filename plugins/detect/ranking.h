@@ -11,8 +11,8 @@
 
 namespace hsi::detect {
 
-/// Takes the scores of a pass, a band a target, and counts each pixel's best one by the upper half of its
-/// bits; after seek(), those of the half that was found by the lower one. Counts have no order: tiles,
+/// Takes the scores of a pass, one band per target, and counts each pixel's best one by the upper half of its
+/// bits; after seek(), by the lower half within the upper half that was found. Counts have no order: tiles,
 /// threads and ranks change nothing. Two passes with the same scores:
 ///   ScoreRanking r(...); run_pass(.., {&r}, ..); r.seek(k); run_pass(.., {&r}, ..); r.value()
 class ScoreRanking final : public stream::GatheringSink {
@@ -37,7 +37,7 @@ class ScoreRanking final : public stream::GatheringSink {
     Found found() const; ///< after the second pass
 
   private:
-    /// The place of the `rank`-th best count, and how many lie before it.
+    /// The place of the `rank`-th best count, and the count before it.
     struct Place {
         size_t bin = 0;
         int64_t better = 0;

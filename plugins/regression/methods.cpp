@@ -128,7 +128,7 @@ class Bidiagonal {
     }
     size_t size() const { return m_w.size(); } ///< fewer than asked for where they end
     const Vector& direction(size_t a) const { return m_w[a]; }
-    /// Of the directions, with the first a components.
+    /// The weights of the directions, with the first a components.
     Vector weights(size_t a) const {
         Vector c(m_z.begin(), m_z.begin() + static_cast<ptrdiff_t>(std::min(a, size())));
         for (size_t i = c.size(); i-- > 0;)

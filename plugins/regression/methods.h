@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The methods of regression, one class for each way of fitting: candidates, what they estimate for samples
-// that they were not trained with, and the model of one of them.
+// The methods of regression, one class for each way of fitting: candidates, their estimates for samples that
+// they were not trained with, and the model of one of them.
 #pragma once
 
 #include "regression/train.h"
@@ -13,7 +13,7 @@ namespace hsi::regression {
 
 using Rows = std::vector<size_t>; ///< of samples
 
-/// What candidates estimate: [sample][candidate].
+/// The estimates of candidates: [sample][candidate].
 struct Estimates {
     std::vector<double> value, deviation; ///< deviation: gp, else empty
 };
@@ -24,11 +24,11 @@ class Fitting {
     virtual ~Fitting() = default;
     /// Simplest first (plsr, ridge), or in the order in which the first of equals wins.
     virtual size_t candidates() const = 0;
-    /// Of the candidate trained with `rows`, or of all of them.
+    /// Estimates of the candidate trained with `rows`, or of all of them.
     virtual Estimates estimates(const Rows& rows, const Rows& held_out) const = 0;
     /// Into model.linear (one member more) or model.kernel.
     virtual void fit(const Rows& rows, size_t candidate, Model& model) const = 0;
-    /// Of a model that fit() has made.
+    /// Estimates of a model that fit() has made.
     Estimates of_model(Model model, const Rows& held_out) const;
     /// Whether the simplest within one standard error is chosen, instead of the least error.
     virtual bool simplest() const { return true; }

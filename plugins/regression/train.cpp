@@ -110,7 +110,8 @@ class Validation {
     }
     size_t folds() const { return m_folds; }
 
-    /// The estimates by models of the folds' choices, whose deviations many candidates at once do not tell.
+    /// The estimates by models of the folds' choices, since many candidates at once do not give their
+    /// deviations.
     void estimate_again(TrainResult& result) const {
         for_all(m_folds, 0.8, 1, [&](size_t k) {
             Model model;
@@ -270,7 +271,7 @@ TrainResult train(const Samples& samples, const TrainOptions& options, Model abo
     const auto [lowest, highest] = std::minmax_element(samples.y.begin(), samples.y.end());
     if (*lowest == *highest)
         throw Error("all samples have the same value", "Label samples of different values.");
-    // Squares of squares of what single precision holds are numbers, too.
+    // Fourth powers of single-precision numbers are still numbers.
     const auto too_large = [](double v) { return !(std::fabs(v) <= std::numeric_limits<float>::max()); };
     for (const auto* list : {&samples.x, &samples.y})
         if (std::any_of(list->begin(), list->end(), too_large))

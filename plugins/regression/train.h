@@ -13,7 +13,7 @@
 
 namespace hsi::regression {
 
-/// What is learned from. Lists have one entry a sample.
+/// The training samples. Lists have one entry per sample.
 struct Samples {
     size_t bands = 0;      ///< transformed
     std::vector<double> x; ///< [sample][band]
@@ -45,7 +45,7 @@ std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t column
 /// The fold, from 0, of every group: groups in the order of their random words, each to the fold with the
 /// fewest samples. At most one fold a group.
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
-/// Which groups member d is trained with: ceil(share groups) of those with the least random words.
+/// The groups that member d is trained with: ceil(share groups) of those with the least random words.
 std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t seed);
 /// The `most` samples of the least random words, in their order.
 std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
@@ -64,7 +64,7 @@ struct TrainResult {
 /// beyond the range of float, more components than samples allow.
 TrainResult train(const Samples& samples, const TrainOptions& options, Model about);
 
-/// Of transformed pixels ([pixel][band], all finite), standardised by `standard` where it is given.
+/// The domain of transformed pixels ([pixel][band], all finite), standardised by `standard` if it is given.
 Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard* standard);
 
 } // namespace hsi::regression

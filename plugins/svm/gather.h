@@ -20,7 +20,7 @@ class Gather final : public stream::Operation {
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// [pixel][band], complete after the pass; which pixels are valid, core/valid_pixel.h tells.
+    /// [pixel][band], complete after the pass; core/valid_pixel.h decides which pixels are valid.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
 

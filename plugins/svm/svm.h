@@ -6,8 +6,8 @@
 // to single precision: f = float((value - minimum) / (maximum - minimum)), computed in double precision. So
 // LIBSVM, the processor and the GPU see the same numbers. A whole tile is evaluated as matrix products in
 // double precision, |x - s|^2 = |x|^2 + |s|^2 - 2 x s; where a decision value is so near to zero that
-// rounding could turn it, the pixel is evaluated again in LIBSVM's own order of operations. Labels are
-// therefore those of svm_predict, for every pixel.
+// rounding could turn it, the pixel is evaluated again in LIBSVM's own order of operations. So labels equal
+// svm_predict's, for every pixel.
 #pragma once
 
 #include "core/cost.h"
@@ -22,16 +22,16 @@
 
 namespace hsi::svm {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost kernel{1.9e-10, 1.5e-13}; ///< a value and a support vector
 } // namespace cost
 
 using model::ModelClass; ///< weight: a factor of C
 
-/// A trained machine and what must be known to use it. Classes are ordered by value; pair p of classes (i,
-/// j), i < j, counts through i, then j.
-/// minimum and maximum, the training set's range of each feature, are always there.
+/// A trained model with everything that its use needs. Classes are ordered by value; pair p of classes (i,
+/// j), i < j, counts through i, then j. minimum and maximum, the training set's range of each feature, are
+/// always there.
 struct Model : model::ModelBands {
     std::vector<ModelClass> classes;
 
@@ -40,8 +40,8 @@ struct Model : model::ModelBands {
     std::vector<int> support_count;     ///< support vectors of each class, in this order below
     std::vector<float> support_vectors; ///< [vector][feature], scaled
     std::vector<double> coefficients;   ///< [class - 1][vector], LIBSVM's sv_coef
-    std::vector<double> rho;            ///< a pair each
-    std::vector<double> prob_a, prob_b; ///< a pair each; empty without probability estimates
+    std::vector<double> rho;            ///< by pair
+    std::vector<double> prob_a, prob_b; ///< by pair; empty without probability estimates
 
     // How it was made.
     int folds = 0;          ///< 0: no cross-validation
@@ -61,8 +61,8 @@ struct Model : model::ModelBands {
     double factor(int feature) const;
 };
 
-/// The same machine for numbers that become the model's by `by`. Labels are those of the numbers rescaled,
-/// but for rounding.
+/// The same model for values that become the model's by `by`. Labels equal those of the rescaled values, but
+/// for rounding.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 inline float scaled(float value, double minimum, double factor) {
@@ -71,7 +71,7 @@ inline float scaled(float value, double minimum, double factor) {
 
 /// The model file: JSON, one line a support vector. Numbers come back to the last bit.
 std::string to_json(const Model& model);
-/// Throws Error saying what is wrong; whatever the text, it does nothing worse. `name` is for messages.
+/// Throws Error with the fault; any text is safe to read. `name` is for messages.
 Model from_json(const std::string& text, const std::string& name);
 Model read_model(const std::string& path);
 /// The machine as LIBSVM's svm_load_model reads it (features scaled, index = feature + 1), with all digits.
@@ -85,8 +85,8 @@ struct ClassifyOptions {
 /// One of LIBSVM's predictions, operation by operation.
 struct Prediction {
     int label = 0;                     ///< index of the class
-    std::vector<double> decision;      ///< a pair each
-    std::vector<double> probabilities; ///< a class each; empty without probability estimates
+    std::vector<double> decision;      ///< by pair
+    std::vector<double> probabilities; ///< by class; empty without probability estimates
 };
 /// `features`: scaled(). The label is the vote's, as svm_predict's; svm_predict_probability's may differ.
 Prediction predict_exactly(const Model& model, const float* features);
@@ -110,7 +110,7 @@ class Classification : public stream::Operation {
     int64_t invalid() const { return m_invalid; }
     int64_t repeated() const { return m_repeated; } ///< pixels that were evaluated a second time, exactly
     const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
-    /// Backends add what a worker has counted; called from stop().
+    /// Backends add the counts of a worker; called from stop().
     void count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated);
 
   protected:

@@ -15,7 +15,7 @@
 namespace hsi::svm {
 namespace {
 
-/// The support vectors of each class in groups of their own.
+/// The support vectors of each class in separate groups.
 math::RbfPanels make_panels(const Model& model, std::vector<int64_t>& group_begin) {
     const auto n = static_cast<size_t>(model.features()), vectors = static_cast<size_t>(model.vector_count());
     math::RbfPanels panels(model.features(), model.class_count() - 1, model.gamma);
@@ -33,7 +33,7 @@ math::RbfPanels make_panels(const Model& model, std::vector<int64_t>& group_begi
     return panels;
 }
 
-/// What is the same for all workers.
+/// Data shared by all workers.
 struct Shared {
     std::shared_ptr<const Model> model;
     ClassifyOptions options;
@@ -95,7 +95,7 @@ class ClassifyWorker final : public stream::Worker {
         }
     }
 
-    /// Of every class i and every other class in order: the sum of coefficient times kernel value over the
+    /// For every class i and every other class in order: the sum of coefficient times kernel value over the
     /// support vectors of i.
     void add_sums() {
         std::fill(m_sums.begin(), m_sums.end(), 0.0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that a server holds, as one that this machine's system can address: what is asked for is fetched by
-// several connections at once, each byte once, and lies at its place of a file in memory.
+// A remote file, as a file that this system can address: requested bytes are fetched by several connections
+// at once, each byte once, and put at their place of a file in memory.
 #pragma once
 
 #include "core/cancel.h"
@@ -27,7 +27,7 @@
 
 namespace hsi::raster {
 
-/// Threads that ask servers, each with connections of its own, which stay open between one task and the next.
+/// Threads for requests to servers, each with its own connections, which stay open between tasks.
 class Connections {
   public:
     explicit Connections(size_t most) : m_most(most) {}
@@ -72,12 +72,12 @@ class Tries {
     double m_wait;
 };
 
-/// Lives while GDAL opens `path`, where that is a server's: GDAL's own requests are repeated when they fail,
-/// end when nothing comes for long, and the first brings more than a page, unless the user says otherwise
-/// (GDAL_HTTP_MAX_RETRY ...). What GDAL looks for one after another, the file's beginning and the files that
-/// may lie beside it, is asked for all at once, and is in its cache then. Nothing for other paths.
-/// \throws Error when a file beside it that tells what its values are (header, mask ...) is not to be had
-/// whole, or the server does not say whether there is one: GDAL would go on without.
+/// Lives while GDAL opens `path`, if that is remote: GDAL's own requests are repeated when they fail, end
+/// when nothing comes for long, and the first brings more than a page, unless the user sets otherwise
+/// (GDAL_HTTP_MAX_RETRY ...). Files that GDAL looks for one after another, the file's beginning and possible
+/// side files, are requested all at once, and are then in its cache. It does nothing for other paths.
+/// \throws Error when a side file that gives the meaning of the values (header, mask ...) cannot be read
+/// whole, or the server does not state whether it exists: GDAL would continue without it.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) : m_path(path) {
@@ -88,7 +88,7 @@ class RemoteOpening {
     }
     RemoteOpening(const RemoteOpening&) = delete;
     RemoteOpening& operator=(const RemoteOpening&) = delete;
-    /// The path, and what the server told of it.
+    /// The path, and the server's headers for it.
     ServedFile file() const { return {m_path, m_headers}; }
 
   private:
@@ -104,27 +104,28 @@ class RemoteOpening {
     double m_round_trip = 0; ///< seconds; 0: unknown
 };
 
-/// Reads through GDAL's cache: of a server's file, what a connection that broke has left out is asked for
-/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be had; `why`, where it is not
-/// null, gets the reason then.
+/// Reads through GDAL's cache: for a remote file, bytes that a broken connection has left out are requested
+/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be read; `why`, if it is not
+/// null, then gets the reason.
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
                 std::string* why = nullptr);
 
-/// Whether a server that gives no file has said less than that there is none: what VSIGetLastErrorMsg() says.
+/// Whether a server that delivers no file has failed in another way than by a missing file; `said`:
+/// VSIGetLastErrorMsg().
 bool is_trouble(const std::string& said);
 
-/// What a server says that gives the end of a file no longer, asked past GDAL's cache. Empty: it gives it, or
-/// has no such file, or the file is of this machine.
+/// The reason of a server that does not deliver the end of a file any longer, requested without GDAL's cache.
+/// Empty if it does, if the file does not exist, or if it is local.
 std::string trouble_with(const std::string& path);
 
-/// What GDAL keeps of a server's file, a part of it perhaps. \return false for a file of this machine's.
+/// Removes GDAL's cached bytes of a remote file. \return false for a local file.
 bool forget_cached(const std::string& path);
 
 /// Asks for the pages with several places of a server's file at the same time; GDAL's cache has them then.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
-/// It has many members since they are one state under one mutex: a request that is answered changes pieces,
-/// queues, memory and what waits at once.
+/// It has many members since they are one state under one mutex: an answered request changes pieces, queues,
+/// memory and waiting readers at once.
 class RemoteFile {
   public:
     /// From the first byte to the one behind the last.
@@ -132,33 +133,33 @@ class RemoteFile {
         uint64_t begin = 0, end = 0;
     };
     using Extents = std::vector<Extent>;
-    /// Who announces what he is going to read: a window of the scene.
+    /// Identifies an announcement: a window of the scene.
     using Key = std::array<int64_t, 4>;
 
-    /// Null for a path of this machine's, and for one of GDAL's file systems that do not answer several
-    /// threads at once. \throws Error when it cannot be opened.
-    /// With the connections of `opening`, and with what it has been told, if it was this file's.
+    /// Null for a local path, and for GDAL's file systems that do not answer several threads at once. \throws
+    /// Error when it cannot be opened. Uses the connections of `opening`, and its facts if it was for this
+    /// file.
     static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
     RemoteFile& operator=(const RemoteFile&) = delete;
 
     uint64_t bytes() const { return m_size; }
-    /// As long as the file, and empty but for what need() has brought.
+    /// As long as the file, and empty except for the bytes of need().
     const FileHandle& local() const { return m_local; }
 
-    /// Of `most` bytes, those that it takes for what is fetched, of which readers will want `all`: all stays
-    /// where there is room. Before the first reader.
+    /// Returns how many of `most` bytes it takes for fetched bytes; readers will want `all`, and everything
+    /// stays if there is room. Call it before the first reader.
     uint64_t share_memory(uint64_t most, uint64_t all);
     /// A wait ends with Cancelled when the flag is set, which must outlive the file.
     void end_with(const CancelFlag* cancel) { m_cancel = cancel; }
 
-    // What follows is thread-safe.
+    // The following functions are thread-safe.
 
-    /// While one of them lives, what is announced counts; when the last ends, it is forgotten.
+    /// While one of them lives, announcements count; when the last ends, they are forgotten.
     class Reader {
       public:
-        /// `listens`: somebody calls take_arrived().
+        /// `listens`: take_arrived() will be called.
         Reader(RemoteFile& file, bool listens);
         ~Reader();
         Reader(const Reader&) = delete;
@@ -170,7 +171,8 @@ class RemoteFile {
     bool has_readers();
     bool has_room();
     bool is_announced(const Key& key);
-    /// What `key` will read, after what was announced before: it is fetched, and stays until done(key).
+    /// The extents that `key` will read, after earlier announcements: they are fetched, and stay until
+    /// done(key).
     void announce(const Key& key, const Extents& extents);
     void done(const Key& key);
 
@@ -193,19 +195,19 @@ class RemoteFile {
         RemoteFile* m_file = nullptr;
         std::vector<uint64_t> m_pieces;
     };
-    /// Waits until the bytes are there; what lies behind the file's end is left out. \throws Error naming the
-    /// file when the server does not give them, and Cancelled.
+    /// Waits until the bytes are there; bytes after the file's end are left out. \throws Error naming the
+    /// file when the server does not deliver them, and Cancelled.
     Hold need(const Extents& extents);
 
     /// need() would not wait. With `answered`: how many requests have been answered.
     bool is_here(const Extent& extent, uint64_t* answered = nullptr);
-    /// Waits until more requests than `answered` are. \return false when nobody has announced the bytes, so
-    /// that none may be on its way to them.
+    /// Waits until more requests than `answered` are. \return false if the bytes were not announced, so that
+    /// they may not be on their way.
     bool wait_for_more(const Extent& extent, uint64_t answered);
-    /// What requests have brought since the last call, by whomever that was made.
+    /// The bytes that requests have brought since the last call, by any caller.
     Extents take_arrived();
 
-    /// What GDAL has read of it through its own cache, and need not be fetched again.
+    /// Bytes that GDAL has read through its own cache, and that need not be fetched again.
     void take_over(Extent extent);
 
     /// \throws Error when the server has another file under this name than when this was opened.
@@ -220,7 +222,7 @@ class RemoteFile {
         uint64_t end = 0, rank = 0; ///< of lower ranks is wanted sooner
         State state = State::queued;
         int users = 0, announced = 0;
-        bool resting = false; ///< ready, and nobody has use for it
+        bool resting = false; ///< ready, and unused
         std::list<uint64_t>::iterator idle;
         std::exception_ptr error;
     };
@@ -231,8 +233,7 @@ class RemoteFile {
 
     // With the lock held:
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
-    /// How far an extent has come: the least of its pieces; queued, too, where nobody has asked for a part of
-    /// it.
+    /// The progress of an extent: the least of its pieces; queued, too, if a part of it was not requested.
     enum class Stage : uint8_t { unknown, coming, here };
     Stage stage_of(const Extent& extent) const;
     void begin_to_fetch();
@@ -274,18 +275,18 @@ class RemoteFile {
     uint64_t m_ahead = 0;                   ///< bytes of pieces that are announced
     uint64_t m_held = 0;                    ///< bytes of pieces that are fetched or being so
     uint64_t m_next_rank = 0;
-    uint64_t m_strip;           ///< bytes of a request where what comes next lies elsewhere
+    uint64_t m_strip;           ///< bytes of a request if the next bytes are elsewhere
     bool m_filling = true;      ///< announcements are taken until memory is full
     std::list<uint64_t> m_idle; ///< resting ones, the longest first
     int m_readers = 0;
     uint64_t m_begun = 0, m_answered = 0; ///< requests
-    bool m_listens = false;               ///< somebody calls take_arrived()
-    Extents m_arrived;                    ///< that it has not told of
+    bool m_listens = false;               ///< take_arrived() is called
+    Extents m_arrived;                    ///< not yet reported
     size_t m_serving = 0, m_fetching = 0; ///< connections; of them, with a request
     uint64_t m_asked = 0;                 ///< bytes in all
     uint64_t m_checked = 0; ///< of them, when the server was last asked whether the file has changed
     bool m_checking = false;
-    ServerHeaders m_told; ///< what it said then
+    ServerHeaders m_told; ///< its headers then
     bool m_stop = false;
     std::unique_ptr<Connections> m_connections; ///< after all that they touch
 };

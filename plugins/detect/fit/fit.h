@@ -38,9 +38,9 @@ struct FitFeature {
     double least_fit = 0, least_depth = 0; ///< with less, the target's scores are 0
 };
 
-/// The feature of a spectrum, which has a number a band of `range`, with the area of 1 - L (trapezoids, nm)
-/// for its weight. \throws Error, beginning with `what`, when the range has fewer than least_fit_bands bands,
-/// when the first or the last value is not above 0, and when L is nowhere least_fit_depth below 1.
+/// The feature of a spectrum, with a number for each band of `range` and the area of 1 - L (trapezoids, nm)
+/// as weight. \throws Error, beginning with `what`, when the range has fewer than least_fit_bands bands, when
+/// the first or the last value is not above 0, and when L is nowhere least_fit_depth below 1.
 FitFeature feature_to_fit(const FitRange& range, const std::vector<double>& spectrum,
                           const std::string& what);
 
@@ -70,14 +70,14 @@ class FeatureFit : public Detection {
     int64_t m_open = 0;
 };
 
-/// Outputs: scores, a band a target; the map where the decision has one; depths, a band a target, where the
-/// task says so. A pixel is invalid, NaN throughout, when an input is not finite or all are zero; where an
-/// end of one of its ranges is not above 0, a target's score and depth are NaN. The map's best score is above
-/// 0, too. Ranges are divided by their continua once, whatever the number of targets: hulls of the ranges,
+/// Outputs: scores, one band per target; the map if the decision has one; depths, one band per target, if the
+/// task requests them. A pixel is invalid, NaN throughout, when an input is not finite or all are zero; where
+/// an end of one of its ranges is not above 0, a target's score and depth are NaN. The map's best score is
+/// also above 0. Ranges are divided by their continua once, for any count of targets: hulls of the ranges,
 /// and one multiplication for each target and band of its ranges.
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision);
 
-/// The fit of features; hsi_cuda_detect_fit.so has that of devices.
+/// The fit of features; the backend for devices is in hsi_cuda_detect_fit.so.
 class FitBackend : public Backend {
   public:
     virtual std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision) {

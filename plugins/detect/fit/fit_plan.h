@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all pixels share of a fit of features, on the processor and on GPUs.
+// Data of a fit of features that all pixels share, on the processor and on GPUs.
 #pragma once
 
 #include "detect/detect_simd.h"
@@ -16,7 +16,7 @@ struct FeatureToFit {
     FitLine line;
 };
 
-/// The features of a range, and their spectra less the mean, a row each.
+/// The features of a range, and their spectra less the mean, one row each.
 struct RangeToFit {
     FitRange range;
     std::vector<FeatureToFit> features;
@@ -30,7 +30,7 @@ struct FitPlan {
     std::vector<int> output_bands(bool map) const;
 
     FitTask task;
-    std::vector<RangeToFit> parts; ///< a range each
+    std::vector<RangeToFit> parts; ///< by range
     size_t longest = 0, most = 0;  ///< bands, and features, of a range
 
   private:

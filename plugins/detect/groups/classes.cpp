@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Groups that a map tells: their pixels lie anywhere. Those of a block or strip of the scene are put side by
-// side, group by group, for what works on scenes.
+// Groups that a map defines: their pixels are anywhere. The pixels of a block or strip of the scene are put
+// next to each other, group by group, for operations on scenes.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "detect/groups/groups.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto scan_block = stream::block_shape(stream::Statistics::double_covariance);
 constexpr int64_t block_size = scan_block.samples * scan_block.lines;
-/// Pixels of a strip whose scores are made together, where a line has no more.
+/// Pixels of a strip whose scores are made together, if a line has no more.
 constexpr int64_t strip_pixels = 8192;
 
 /// The pixels of a window, sorted by groups: for each group their places in raster order.
@@ -52,8 +52,8 @@ class Members {
         for (const int key : present)
             m_count[static_cast<size_t>(key)] = 0;
     }
-    std::vector<int> present; ///< groups (0: none) that have a pixel, rising
-    /// Of present[k]: first and behind the last.
+    std::vector<int> present; ///< groups (0: none) with a pixel, rising
+    /// For present[k]: the first and the one after the last.
     const int32_t* begin(size_t k) const { return m_order.data() + m_begin[k]; }
     const int32_t* end(size_t k) const { return m_order.data() + m_begin[k + 1]; }
 
@@ -64,7 +64,7 @@ class Members {
     std::vector<int32_t> m_order;
 };
 
-/// Some pixels of a window side by side, in rows of `width`; what is left of the last one is NaN.
+/// Some pixels of a window next to each other, in rows of `width`; the rest of the last row is NaN.
 CubeView<float> gathered(const CubeView<float>& in, const int32_t* first, const int32_t* last, int64_t width,
                          float* to, int64_t room, std::vector<ptrdiff_t>& offsets) {
     const auto count = static_cast<int64_t>(last - first);
@@ -94,7 +94,7 @@ Tile tile_of(const CubeView<float>& view) {
     return {0, all, all};
 }
 
-/// Counts what has no group.
+/// Counts pixels without a group.
 class Others {
   public:
     explicit Others(int bands) : finite(static_cast<size_t>(bands)) {}
@@ -123,8 +123,8 @@ struct GroupScan::Totals {
     Others others;                      ///< pixels without a group or outside of the mask
 };
 
-/// A block goes to a worker of StatisticsScan group by group, and what that has found to the sums of all
-/// lanes: these are as many as there are groups.
+/// A block goes to a worker of StatisticsScan group by group, and its result to the sums of all lanes, since
+/// there is one per group.
 class GroupScan::Worker final : public stream::Worker {
   public:
     Worker(const GroupScan& scan, std::unique_ptr<stream::Worker> behind)
@@ -159,7 +159,7 @@ class GroupScan::Worker final : public stream::Worker {
                                              m_gathered.data(), block_size, m_offsets);
             m_behind->process(tile_of(view), view, {});
             auto& found = static_cast<stream::StatisticsWorker&>(*m_behind).sums;
-            found.invalid -= view.samples * view.lines - count; // what fills the last row
+            found.invalid -= view.samples * view.lines - count; // padding of the last row
             const auto g = static_cast<size_t>(group) - 1;
             {
                 const std::lock_guard lock(m_scan.m_totals->mutexes[g % m_scan.m_totals->mutexes.size()]);
@@ -187,7 +187,7 @@ GroupScan::GroupScan(const stream::CubeShape& scene, const GroupPlane& plane, co
 GroupScan::~GroupScan() = default;
 
 uint64_t GroupScan::bytes(int bands, int groups) {
-    // Of like magnitude, products take six digits of 8 bytes each.
+    // Products of similar magnitude take six digits of 8 bytes each.
     return static_cast<uint64_t>(groups) * (stream::at_lower(bands, 0) + static_cast<uint64_t>(bands)) * 48;
 }
 
@@ -357,7 +357,7 @@ class ClassDetection final : public GroupedDetection {
     const GroupPlane& m_plane;
     const std::vector<GroupRecord>& m_records;
     const Decision m_decision;
-    std::vector<std::unique_ptr<Detection>> m_operations; ///< a group each; null: no scores
+    std::vector<std::unique_ptr<Detection>> m_operations; ///< by group; null: no scores
     int m_scores = 1;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What detections by columns have in common on the processor and on GPUs.
+// Shared code of detections by columns on the processor and on GPUs.
 #pragma once
 
 #include "detect/groups/groups.h"
@@ -12,7 +12,7 @@
 
 namespace hsi::detect {
 
-/// What all workers share.
+/// Data shared by all workers.
 struct ColumnTask : stream::ColumnStrips {
     GroupOptions options;
     Decision decision;
@@ -27,11 +27,11 @@ struct ColumnTask : stream::ColumnStrips {
 ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
                             const GroupOptions& options, const Decision& decision, const PixelMask* mask);
 
-/// A lane, and what it has found.
+/// A lane with its findings.
 class ColumnLane : public stream::Worker {
   public:
-    /// The groups from `first` to before `last`, of which a part at least lies in the tile's core. in: the
-    /// tile's window, which has all of them.
+    /// The groups from `first` to before `last`, at least a part of each in the tile's core. in: the tile's
+    /// window, which has all of them.
     virtual void take_groups(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t last,
                              const std::vector<CubeView<float>>& out) = 0;
     using Found = stream::ColumnRecords<GroupRecord>::Found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Groups of columns. A tile has all lines of the groups in it, so a group is a small scene in memory: its
-// pixels are put side by side, and statistics, factor and scores follow one another. Sums of a group are in
-// double precision and in one order, that of its pixels.
+// Groups of columns. A tile has all lines of its groups, so a group is a small scene in memory: its pixels
+// are put next to each other, and statistics, factor and scores follow. Sums of a group are in double
+// precision and in the order of its pixels.
 #include "core/counted.h"
 #include "core/valid_pixel.h"
 #include "detect/groups/column_task.h"
@@ -21,7 +21,7 @@ namespace {
 /// Pixels whose products are added up at a time: with 224 bands they fill a quarter of a megabyte.
 constexpr int64_t product_pixels = 128;
 
-/// The sum of a row, whatever the width of a register.
+/// The sum of a row, the same for any width of registers.
 double sum_of(const float* x, int64_t count) {
     double sums[8] = {};
     int64_t i = 0;
@@ -47,7 +47,7 @@ struct Pixels {
     const float* band(int b) const { return first + b * pitch; }
 };
 
-/// Moments of a background that lies in memory.
+/// Moments of a background in memory.
 class GroupMoments {
   public:
     explicit GroupMoments(int bands)
@@ -59,8 +59,8 @@ class GroupMoments {
         return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + math::slack);
     }
 
-    /// Adds up one pixel at least. centred: products of what is left without the mean, else (cem, whose
-    /// matrix is R) of the values, of all bands.
+    /// Adds at least one pixel. centred: products of the values less the mean, else (cem, whose matrix is R)
+    /// of the values, for all bands.
     void take(const Pixels& x, bool centred) {
         m_count = x.count;
         m_mean.clear();
@@ -85,7 +85,7 @@ class GroupMoments {
     }
     bool varies() const { return !m_varying.empty(); }
 
-    /// Of what was taken, centred.
+    /// The statistics of the added pixels, centred.
     stream::SceneStatistics statistics() const {
         stream::SceneStatistics s;
         s.bands = m_bands;
@@ -104,7 +104,7 @@ class GroupMoments {
         return s;
     }
 
-    /// -shrinkage ledoit-wolf of what was taken, with x as it came.
+    /// -shrinkage ledoit-wolf of the added pixels, with x as it came.
     double share(const Pixels& x) {
         const BandShrinkage shrinkage(m_centre, m_used, m_products.data(), m_pitch, m_count);
         return shrinkage.share(fourth_powers(x, shrinkage));
@@ -196,8 +196,7 @@ class GroupMoments {
         }
     }
 
-    /// L^-1, lower, of M = LL', where R = L' stands in the place of the products: row by row from those
-    /// above.
+    /// L^-1, lower, of M = LL', with R = L' in the place of the products: row by row from those above.
     std::vector<double> inverse_factor(size_t n) const {
         std::vector<double> inverse(n * n);
         const auto pitch = static_cast<size_t>(m_pitch);
@@ -217,7 +216,7 @@ class GroupMoments {
         return inverse;
     }
 
-    /// The row of a target, by substitution in the factor R that stands in the place of the products.
+    /// The row of a target, by substitution in the factor R that is in the place of the products.
     bool add_matched_row(Detector& d, const std::vector<double>& spectrum, bool absorption) {
         const auto n = d.used.size(), pitch = static_cast<size_t>(m_pitch);
         std::vector<double> z(n);
@@ -250,13 +249,13 @@ class GroupMoments {
     const int m_bands;
     const ptrdiff_t m_pitch;
     int64_t m_count = 0;        ///< pixels that were taken
-    std::vector<double> m_mean; ///< a band each
+    std::vector<double> m_mean; ///< by band
     std::vector<int> m_constant, m_varying;
-    std::vector<double> m_centre;   ///< what products are taken from, a band each
+    std::vector<double> m_centre;   ///< the centre of the products, by band
     std::vector<int> m_used;        ///< bands that have products
     std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their centre, at the bands used
     std::vector<double> m_products; ///< the same bands squared, on and above the diagonal
-    std::vector<double> m_squared;  ///< a pixel each
+    std::vector<double> m_squared;  ///< by pixel
 };
 
 class ColumnWorker final : public ColumnLane {
@@ -343,7 +342,7 @@ class ColumnWorker final : public ColumnLane {
         return {m_chosen.data(), static_cast<ptrdiff_t>(places.size()), static_cast<int64_t>(places.size())};
     }
 
-    /// Null where the group has no scores, as `record` tells.
+    /// Null if the group has no scores, as `record` states.
     std::unique_ptr<Detector> detector_of(const Pixels& all, GroupRecord& record) {
         const GroupOptions& o = m_task.options;
         auto detector = detector_from(chosen(all, m_background), record);
@@ -422,7 +421,7 @@ class ColumnWorker final : public ColumnLane {
                         out);
     }
 
-    /// What the group's pixels in the core have.
+    /// Writes the outputs of the group's pixels in the core.
     void hand_out(const Tile& tile, int64_t x, int64_t width, bool scored, const CubeView<float>& view,
                   const std::vector<CubeView<float>>& out) {
         const int64_t from = std::max(x, tile.core.x), to = std::min(x + width, tile.core.right());
@@ -445,7 +444,7 @@ class ColumnWorker final : public ColumnLane {
     HostBuffer<float> m_packed;  ///< of the groups of a batch
     std::vector<float> m_chosen; ///< of a background that is not all of a group
     std::vector<float> m_scores; ///< (scores + map) x pixels
-    std::vector<char> m_valid;   ///< a pixel each
+    std::vector<char> m_valid;   ///< by pixel
     std::vector<float> m_best;   ///< of the background
     std::vector<int64_t> m_background;
     PixelRow m_row;
@@ -464,7 +463,7 @@ class CpuColumns final : public ColumnDetection {
 } // namespace
 
 bool groups_on_devices(const GroupOptions& options, int bands) {
-    constexpr int most_bands = 4096; // a vector of them lies in shared memory
+    constexpr int most_bands = 4096; // a vector of them must fit into shared memory
     return bands <= most_bands && are_finite(options.targets);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
 // covariance needs U'U (bands x bands, which slides along four lines at once: columns of pixels come and go,
-// see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
+// see ring_columns.h) or, if the ring is small, U U' (pixels x pixels): with delta the addition to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
 #include "detect/local/local.h"
@@ -23,8 +23,8 @@
 namespace hsi::detect {
 namespace {
 
-/// Pixels of a line after which sums start anew, at multiples of it in the scene; and lines that slide
-/// together, the first a multiple of it.
+/// Pixels of a line after which sums restart, at multiples of it in the scene; and lines that slide together,
+/// the first a multiple of it.
 constexpr int64_t segment = 128, together = RingColumns::pixels;
 
 /// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
@@ -37,9 +37,9 @@ size_t matrix_size(size_t columns) {
     return static_cast<size_t>(pitch_of(columns)) * (columns + Panels::height);
 }
 
-/// What a pixel takes, in multiplications of double precision, by either way: as measured with 60 to 224
-/// bands and rings of 3 / 11 to 15 / 31. Beside products and factor, a ring's pixels are centred and sums are
-/// moved.
+/// The cost of a pixel, in multiplications of double precision, by either way: measured with 60 to 224 bands
+/// and rings of 3 / 11 to 15 / 31. In addition to products and factor, a ring's pixels are centred and sums
+/// are moved.
 double cost_by_pixels(int bands, const Ring& ring) {
     return products_by_pixels(bands, ring) + 25.0 * static_cast<double>(ring_pixels(ring)) * bands;
 }
@@ -48,10 +48,10 @@ double cost_by_bands(int bands, const Ring& ring) {
     return b * b * b / 9 + (0.14 * window + 16) * b * b;
 }
 
-/// The same of a value of a neighbour that is read and laid beside the others of its pixel.
+/// The cost of a neighbour's value that is read and put next to the others of its pixel.
 constexpr double cost_of_value = 75;
 
-/// What is known of all workers' work.
+/// Facts about all workers' work.
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
@@ -97,7 +97,7 @@ class LocalWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const Rect& core = tile.core;
         for (int64_t x = core.x, end = x; x < core.right(); x = end) {
-            // Sums start anew at multiples of the segment, wherever the tile begins.
+            // Sums restart at multiples of the segment, for any beginning of the tile.
             end = std::min(core.right(), x - x % segment + segment);
             m_from = std::max(tile.window.x, x - m_plan.reach);
             m_to = std::min(tile.window.right(), end + m_plan.reach);
@@ -250,8 +250,7 @@ class LocalWorker final : public stream::Worker {
 
     double& diagonal(size_t a) { return m_matrix[a * static_cast<size_t>(m_pitch) + a]; }
 
-    /// d'M^-1 d, M what m_matrix becomes with `ridge` on its diagonal, d in m_apart; none where M has no
-    /// inverse.
+    /// d'M^-1 d, with M = m_matrix plus `ridge` on its diagonal, d in m_apart; nullopt if M has no inverse.
     std::optional<double> solve_bands(double ridge) {
         for (size_t a = 0; a < m_bands; ++a) {
             diagonal(a) += ridge;
@@ -294,7 +293,7 @@ class LocalWorker final : public stream::Worker {
         const auto [products, scatter] = sums.squares(pixel);
         double& greatest = m_greatest[pixel];
         greatest = std::max(greatest, products);
-        // What came and went leaves its rounding in the sums.
+        // Added and removed pixels leave rounding errors in the sums.
         if (!(scatter > 1e-9 * greatest)) return score_directly(y, sample);
         const double ridge = m_plan.ring.ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
         if (ridge > 0) // single precision bears it
@@ -338,8 +337,7 @@ class LocalWorker final : public stream::Worker {
         m_to_add = 0;
     }
 
-    /// Makes the sums those of the rings around the pixels of a sample: from those of the sample before, or
-    /// anew.
+    /// Moves the sums to the rings around the pixels of a sample: from the sample before, or from scratch.
     void slide_to(int64_t sample, int64_t x, int64_t end) {
         const int64_t reach = m_plan.reach, gap = m_plan.gap;
         if (!m_started) {
@@ -356,7 +354,7 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// Of the pixels that slide together, at work or not, those that are no more lines than that away.
+    /// Among the pixels that slide together, active or not, those within so many lines.
     RingColumns::Pixels pixels_within(int64_t line, int64_t lines) const {
         RingColumns::Pixels within = 0;
         for (int64_t i = 0; i < together; ++i)

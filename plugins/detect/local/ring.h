@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the backends of local RX decide alike.
+// Decisions that the backends of local RX make alike.
 #pragma once
 
 #include "core/error.h"
@@ -10,13 +10,13 @@
 
 namespace hsi::detect {
 
-/// Of a whole ring.
+/// The pixels of a whole ring.
 inline int64_t ring_pixels(const Ring& ring) {
     return int64_t{ring.outer} * ring.outer - int64_t{ring.inner} * ring.inner;
 }
 
 /// Multiplications a pixel by U U' (pixels x pixels), and by U'U (bands x bands) with sums that slide along a
-/// line and start anew after `run` pixels.
+/// line and restart after `run` pixels.
 inline double products_by_pixels(int bands, const Ring& ring) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring));
     return n * n * b / 2 + n * n * n / 6;

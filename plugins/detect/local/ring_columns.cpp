@@ -10,7 +10,7 @@ namespace {
 /// Columns are kept while the window is over them, where that takes no more than this; else their products
 /// are made again when they leave.
 constexpr uint64_t most_kept = uint64_t{64} << 20;
-/// Of a score: what the solution in single precision may cost it.
+/// The error of a score that the solution in single precision may cause.
 constexpr double most_apart = 1e-6;
 constexpr int64_t nothing = std::numeric_limits<int64_t>::min();
 
@@ -79,7 +79,7 @@ void RingColumns::join(const Store& store, int64_t sample, double sign) {
             if ((counts.of[k] >> pixel & 1) != 0) {
                 add(own.vector, pixel);
                 m_counts[pixel] += static_cast<int64_t>(sign);
-                // Of a pair that has it, the first one notes it.
+                // If a pair has it, the first pixel notes it.
                 const Pixels pair = 3u << pixel / 2 * 2;
                 if ((counts.of[k] & pair) != pair || pair > all_pixels)
                     m_step.own[pixel].add(own);
@@ -121,7 +121,7 @@ void RingColumns::add(int64_t sample, Lines lines, bool plus, const Spectra& spe
     m_all.samples[m_all.slot(sample)] = sample;
     m_inner.counts[i].all = in;
     m_all.counts[a].all = in + out;
-    std::fill_n(m_work.data(), m_room, 0.0); // sums of single vectors, which nobody wants
+    std::fill_n(m_work.data(), m_room, 0.0); // unused sums of single vectors
     take_own(m_inner, sample, spectra.square, centre);
     take_own(m_all, sample, spectra.window, centre);
     std::fill_n(of_inner, m_room, 0.0);

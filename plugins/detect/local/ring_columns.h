@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The sums of local RX in bands x bands, column by column of the window, of some pixels at once, one below
-// the other: most lines of their windows, and of their inner squares, are those of all. A column's products
-// are made once, from fresh, when the windows reach it: those of the lines of all inner squares, and those of
-// all windows. Then they join the sums and leave them again, so that a step of four pixels takes OUTER - 3
-// products for all, and of the three lines of four columns that a pixel has beside them, what a pair of
-// pixels has in common once: not 2 (INNER + OUTER) for each.
+// The sums of local RX in bands x bands, column by column of the window, for some pixels at once, one below
+// the other: they share most lines of their windows, and of their inner squares. A column's products are made
+// once when the windows reach it: for the lines of all inner squares, and for those of all windows. Then they
+// join the sums and leave them again. So a step of four pixels takes OUTER - 3 products for all, and, from
+// the three lines of four columns that a pixel has in addition, the common part of a pair of pixels once: not
+// 2 (INNER + OUTER) for each.
 #pragma once
 
 #include "core/host_memory.h"
@@ -41,7 +41,7 @@ class RingColumns {
     /// The spectra of a column that count, pixel 0 being the uppermost.
     struct Spectra {
         std::vector<const float*> inner; ///< in the lines of all inner squares
-        std::vector<const float*> outer; ///< in others of all windows, among them those of `square`
+        std::vector<const float*> outer; ///< in other lines of all windows, including those of `square`
         /// In some windows, and in some inner squares; no more than 2 (pixels - 1).
         std::vector<Own> window, square;
         void clear() {
@@ -53,32 +53,34 @@ class RingColumns {
     };
     /// Whether the column's products are kept: from its first add() until the window has passed it.
     bool keeps(int64_t sample) const;
-    /// At flush() or the next add() with spectra, adds all lines of a kept column to the sums, or those of
-    /// the inner square, or takes them away.
+    /// At flush() or the next add() with spectra, adds all lines of a kept column to the sums, or the lines
+    /// of the inner square, or removes them.
     void add(int64_t sample, Lines lines, bool plus);
-    /// The same of a column that is not kept, at once. What the window leaves in a step must be added before.
+    /// The same for a column that is not kept, at once. Lines that leave the window in a step must be added
+    /// before.
     void add(int64_t sample, Lines lines, bool plus, const Spectra& spectra, const double* centre);
     void flush();
 
-    // Of a pixel.
+    // The count of a pixel's ring.
     int64_t count(size_t pixel) const { return m_counts[pixel]; }                       ///< of pixels summed
     const double* apart(size_t pixel) const { return m_apart.data() + pixel * m_room; } ///< sum of x - centre
     /// Sums of |x - centre|^2 and of |x - mean|^2.
     std::pair<double, double> squares(size_t pixel) const;
     void matrix(size_t pixel, double* out, ptrdiff_t pitch) const; ///< the covariance, b >= a of row a
-    /// d'M^-1 d, M the covariance with ridge on its diagonal; none where single precision has not enough
-    /// digits.
+    /// d'M^-1 d, M the covariance with ridge on its diagonal; nullopt if single precision does not have
+    /// enough digits.
     std::optional<double> solve(size_t pixel, const double* d, double ridge);
 
   private:
     static constexpr size_t most_own = 2 * (pixels - 1);
-    /// What a store holds beside the products: how many pixels all have, and whose the others are.
+    /// Counts of a store in addition to the products: of the lines that all pixels share, and the owners of
+    /// the others.
     struct Counts {
         int all = 0, own = 0;
         std::array<Pixels, most_own> of{};
     };
-    /// Of some lines of columns, a slot each: the products of what all pixels have, and beside them what
-    /// lives a step longer, since a column leaves in the step that may bring another into its slot.
+    /// A slot for each of some lines of columns: the products of the lines that all pixels share, and data
+    /// that live a step longer, since a column leaves in the step that may bring another into its slot.
     struct Store {
         Store(size_t slots, size_t size, size_t room)
             : samples(slots), products(slots * size), counts(slots + 1),
@@ -90,9 +92,9 @@ class RingColumns {
         size_t slot(int64_t sample) const { return modulo(sample, samples.size()); }
         size_t beside(int64_t sample) const { return modulo(sample, counts.size()); }
         std::vector<int64_t> samples;
-        HostBuffer<double> products; ///< a Triangle each
+        HostBuffer<double> products; ///< one Triangle each
         std::vector<Counts> counts;
-        HostBuffer<double> vectors; ///< sum of x - centre of what all have, and x - centre of the others
+        HostBuffer<double> vectors; ///< sum of x - centre over shared lines, and x - centre of the others
     };
     /// Counts the lines of a store among the sums, and notes the products of lines that not all have.
     void join(const Store& store, int64_t sample, double sign);

@@ -53,7 +53,7 @@ void deviations(const float* const* spectra, int count, int bands, const double*
     }
 }
 
-/// Where columns from `column` on of a panel's row lie in its blocks.
+/// The places of columns from `column` on of a panel's row in its blocks.
 HWY_INLINE ptrdiff_t place(int row, int column) {
     return column / width * block + row * width + column % width;
 }
@@ -91,7 +91,8 @@ HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const dou
     }
 }
 
-/// A tile of what joins the sums of both pixels: the new products, and the parts, as many as there may be.
+/// A tile of the addition to the sums of both pixels: the new products, and the parts, as many as there may
+/// be.
 template <int parts>
 HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT change) {
     const D d;
@@ -172,7 +173,7 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums,
         for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
             for (int c = 0; c < width; c += tile * doubles) {
                 const size_t here = at + static_cast<size_t>(c);
-                // What is added comes from far: on its way while the tile before is made.
+                // The addends are far away: they are fetched while the tile before is made.
                 for (int i = 0; i < parts; ++i)
                     for (int k = c * height; k < (c + tile * doubles) * height; k += 8)
                         hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + block + k);
@@ -224,8 +225,8 @@ void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
     }
 }
 
-/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..]. next: what
-/// will be on the right, next_pitch apart.
+/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..]. next: the
+/// next right side, next_pitch apart.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
                               ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,
@@ -401,8 +402,8 @@ HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
         std::copy_n(corner.values[r], height, to + r * pitch);
 }
 
-/// The factor R of M, M = R'R, and beside it R'^-1 times column `bands`. Rows take what they need from those
-/// above (left-looking), so each number is written once.
+/// The factor R of M, M = R'R, and R'^-1 times column `bands`. Rows take what they need from those above
+/// (left-looking), so each number is written once.
 void factorise(const Sums& m, int bands, float ridge, float* factor, float* inverses) {
     const double* sums_panel = m.values;
     float* to = factor;
@@ -423,7 +424,7 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
             store_tile<1>(one, to + c, columns);
         }
         finish_first(corner, to, columns);
-        // Numbers of the rows below came into what lies beyond the last column.
+        // Numbers of the rows below got into the part beyond the last column.
         for (int r = 0; r < height; ++r) {
             std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
             inverses[row + r] = corner.inverse[r];
@@ -455,7 +456,7 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
             }
 #pragma GCC unroll 6
         for (int r = 0; r < height; ++r) {
-            // Halves to halves, whatever a register holds.
+            // Halves to halves, for any width of a register.
 #pragma GCC unroll 4
             for (int n = per_block / 2; n > 0; n /= 2)
                 for (int j = 0; j < n; ++j)
@@ -570,7 +571,7 @@ HWY_EXPORT(solve);
 
 const RingKernels& ring_kernels() {
     static const RingKernels kernels = [] {
-        // The first call of a kernel chooses the target, which what is taken before would do in every call.
+        // The first call of a kernel chooses the target, which a table taken before would do in every call.
         simd_kernels();
         return RingKernels{HWY_DYNAMIC_DISPATCH(deviations), HWY_DYNAMIC_DISPATCH(slide),
                            HWY_DYNAMIC_DISPATCH(solve)};

@@ -11,7 +11,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Takes pixels outside of the mask from what another worker sees, after a look at their values.
+/// Hides pixels outside of the mask from another worker, after their values were checked.
 class MaskingWorker final : public stream::Worker {
   public:
     MaskingWorker(std::unique_ptr<stream::Worker> behind, const PixelMask& mask, int bands, int64_t samples)
@@ -27,7 +27,7 @@ class MaskingWorker final : public stream::Worker {
     stream::Worker& behind() { return *m_behind; }
 
     int64_t valid = 0;           ///< pixels outside of the mask
-    std::vector<int64_t> finite; ///< a band each: finite values there
+    std::vector<int64_t> finite; ///< by band: finite values there
 
   private:
     void take_out(const Tile& tile, const CubeView<float>& in, int64_t line) {

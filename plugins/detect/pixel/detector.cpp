@@ -62,7 +62,7 @@ int usable_components(const Vector& eigenvalues, double mean) {
 /// The number of components, 0 for all bands. \throws Error where there are not so many.
 int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
     if (asked == 0) return 0;
-    // n pixels less their mean span no more than n - 1 directions, whatever rounding has left of the others.
+    // n pixels less their mean span at most n - 1 directions; the others are rounding errors.
     const auto rank = static_cast<int>(
         std::min<int64_t>(d.method == Method::cem ? d.background_pixels : d.background_pixels - 1,
                           usable_components(eigenvalues, d.mean_eigenvalue)));
@@ -98,10 +98,11 @@ Vector on_unit_bands(const Vector& matrix, size_t n) {
     return scaled;
 }
 
-/// Detector::free_dimensions of a matrix with these eigenvalues, whose mean is `mean`, before it was shrunk.
+/// Detector::free_dimensions of a matrix with these eigenvalues and the mean eigenvalue `mean`, before it was
+/// shrunk.
 double free_dimensions(const Detector& d, const Vector& eigenvalues, double mean) {
     if (d.shrinkage == 0) return static_cast<double>(d.dimensions());
-    // What lies beyond the rank is rounding.
+    // Eigenvalues beyond the rank are rounding errors.
     const auto most =
         std::min(d.dimensions(), d.background_pixels - (d.method == Method::cem ? int64_t{0} : int64_t{1}));
     double sum = 0;
@@ -137,16 +138,16 @@ void shrink(Vector& matrix, const Detector& d, bool by_bands) {
     }
 }
 
-/// Whether the least eigenvalue of the matrix, shrunk by now, is under 1e-10 of the mean one. Tries what is
-/// cheaper than eigenvalues first; `factor` becomes the inverse of the matrix's factor where it comes to
-/// that.
+/// Whether the least eigenvalue of the shrunk matrix is under 1e-10 of the mean one. Tries cheaper tests than
+/// eigenvalues first; `factor` becomes the inverse of the matrix's factor if that is computed.
 bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector& factor) {
     const size_t n = d.used.size();
     const double border = least_share * d.mean_eigenvalue;
     double least = matrix[0], squared = 0;
     for (size_t a = 0; a < n; ++a)
         least = std::min(least, matrix[a * n + a]);
-    // (1-a) C has no eigenvalue under 0, so that those of the sum are none under a's share of the diagonal.
+    // (1-a) C has no eigenvalue under 0, so the eigenvalues of the sum are at least a's share of the
+    // diagonal.
     if (by_bands && d.shrinkage * least >= 2 * border) return false;
     try {
         factor = math::invert_factor(matrix, static_cast<int>(n));
@@ -160,7 +161,7 @@ bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector&
     return math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back() < border;
 }
 
-/// What is added to the matrix, shrunk by now, where that is to bear an inverse.
+/// Adds a ridge to the shrunk matrix if it would have no inverse.
 void add_ridge(Detector& d, Vector& matrix) {
     const size_t n = d.used.size();
     d.ridge = ridge_share * d.mean_eigenvalue;
@@ -168,8 +169,8 @@ void add_ridge(Detector& d, Vector& matrix) {
         matrix[a * n + a] += d.ridge;
 }
 
-/// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
-/// `factor`: as is_singular() has it, where it is known.
+/// C or R at the bands used, as the method and `conditioning` require it, with the addition to its diagonal.
+/// `factor`: from is_singular(), if it is known.
 Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning,
                  Vector& factor) {
     const size_t n = d.used.size();
@@ -186,7 +187,7 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
         if (is_short || is_singular(d, matrix, conditioning.by_bands, factor)) add_ridge(d, matrix);
         return matrix;
     }
-    // Mostly the matrix stays as it is: its factor is made beside its eigenvalues.
+    // The matrix usually stays as it is: its factor is made at the same time as its eigenvalues.
     std::future<Vector> beside;
     if (d.shrinkage == 0 && conditioning.components == 0 && !is_short)
         beside = std::async(std::launch::async,
@@ -248,7 +249,7 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
 const char* name_of(Method method) {
     for (const auto& one : method_names)
         if (one.second == method) return one.first;
-    return nullptr; // there is no other
+    return nullptr; // this is the only one
 }
 
 Detector make_detector(Method method, const Targets& targets) {

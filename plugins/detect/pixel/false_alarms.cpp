@@ -10,8 +10,8 @@
 namespace hsi::detect {
 namespace {
 
-/// What a symmetric score exceeds with probability `rate`, whose square (or, for ace, whose magnitude) has
-/// the beta distribution.
+/// The value that a symmetric score exceeds with probability `rate`; its square (or, for ace, its magnitude)
+/// has the beta distribution.
 double symmetric_quantile(double rate, double a, double b) {
     if (rate == 0.5) return 0;
     return rate < 0.5 ? math::beta_quantile_of_tail(2 * rate, a, b)
@@ -24,7 +24,7 @@ double threshold_of(const Detector& detector, double rate) {
     const auto n = static_cast<double>(detector.background_pixels);
     const auto p = static_cast<double>(detector.dimensions());
     const char* const advice = "Give a -background, whose scores tell, or a -threshold.";
-    // Fewer components have a distribution where all bands have none.
+    // Fewer components have a distribution even if all bands have none.
     const char* const fewer = "Take -nc auto, the components that the background has pixels enough for.";
     if (detector.ridge > 0 || detector.shrinkage > 0)
         throw Error("something was added to the background's matrix: its scores have no known distribution",

@@ -17,9 +17,9 @@
 // Magazine 19(1), 2002 (mf); J. C. Harsanyi: Detection and Classification of Subpixel Spectral Signatures in
 // Hyperspectral Image Sequences, dissertation, University of Maryland, 1993 (cem); S. Kraut, L. L. Scharf, L.
 // T. McWhorter: Adaptive Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, (ace, squared there:
-// here d keeps its sign, so that what is opposite to a target does not rank with it); I. S. Reed, X. Yu:
-// Adaptive Multiple-Band CFAR Detection of an Optical Pattern with Unknown Spectral Distribution, IEEE Trans.
-// ASSP 38(10), 1990 (rx).
+// here d keeps its sign, so that the opposite of a target does not rank with it); I. S. Reed, X. Yu: Adaptive
+// Multiple-Band CFAR Detection of an Optical Pattern with Unknown Spectral Distribution, IEEE Trans. ASSP
+// 38(10), 1990 (rx).
 //
 // A pixel is valid when all its values are finite and not all are zero (sid: and one is positive).
 // Statistics, factors and products are in double precision; but rows of the inverse factor that can bear it
@@ -60,13 +60,13 @@ inline bool has_target(Method m) { return m != Method::rx; }
 /// Whether scores want the statistics of a background.
 inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
 inline bool is_small_at_target(Method m) { return !has_background(m); }
-/// 1 - u'v up to which sam is 0: what rounding of the sums over the bands makes of equal directions.
+/// 1 - u'v up to which sam is 0: the rounding errors of the sums over the bands for equal directions.
 inline double sam_rounding(size_t bands) {
     return (8 + static_cast<double>(bands) / 16) * std::numeric_limits<double>::epsilon();
 }
 const char* name_of(Method method);
 
-/// What BackgroundScan finds; named as tool::Scene wants it.
+/// The result of BackgroundScan, with the names that tool::Scene needs.
 struct Background {
     stream::SceneStatistics moments;              ///< of the background
     int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
@@ -92,8 +92,8 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Whether they are so few that scores of their own are alike: the statistics of n pixels span n - 1
-/// directions, and where these are all that there are, each pixel is (n - 1)^2 / n from the mean.
+/// Whether they are so few that their own scores are alike: the statistics of n pixels span n - 1 directions,
+/// and if the bands have no more, each pixel is (n - 1)^2 / n from the mean.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
 }
@@ -102,9 +102,9 @@ inline bool are_alike(int64_t pixels, double dimensions) {
 inline bool is_few(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
-/// What a matched filter whose statistics come from n pixels keeps of its contrast on average, half with two
-/// a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate
-/// in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
+/// The part of its contrast that a matched filter with statistics of n pixels keeps on average, half with two
+/// pixels a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence
+/// Rate in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
 inline double kept_contrast(int64_t pixels, double dimensions) {
     const auto n = static_cast<double>(pixels);
     return (n + 2 - dimensions) / (n + 1);
@@ -126,15 +126,15 @@ struct Detector {
     std::vector<double> centre;    ///< m, or zeros: a number a band used
     std::vector<double> rows;      ///< targets x used: v (sam), ln q (sid), M^-1(t-m) / (t-m)'M^-1(t-m)
     std::vector<double> log_rows;  ///< targets x used, for the logarithms of the pixel: q (sid)
-    std::vector<double> constants; ///< a target each: (t-m)'C^-1(t-m) (ace), sum q ln q (sid)
+    std::vector<double> constants; ///< by target: (t-m)'C^-1(t-m) (ace), sum q ln q (sid)
     std::vector<double> factor;    ///< used x used, lower: L^-1, C = L L' (ace, rx); empty otherwise
-    std::vector<double> deviation; ///< beside a factor: the standard deviation of the bands used
+    std::vector<double> deviation; ///< with a factor: the standard deviation of the bands used
     int targets = 0;               ///< rx: 0
     int scores() const { return targets > 0 ? targets : 1; }
 
     int64_t background_pixels = 0;
     double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before anything was added
-    double ridge = 0;                                 ///< what was added to its diagonal; 0: nothing
+    double ridge = 0;                                 ///< the addition to its diagonal; 0: none
     double shrinkage = 0;                             ///< Conditioning::shrinkage
     int components = 0; ///< principal components that scores are made from; 0: all bands used
     /// Directions whose variance is the background's own: dimensions(), and of a shrunk matrix the sum of
@@ -147,25 +147,25 @@ struct Detector {
 /// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
 Detector make_detector(Method method, const Targets& targets);
 
-/// What makes a background of few pixels bear an inverse.
+/// The means by which a background of few pixels gets an inverse.
 struct Conditioning {
     /// 0..1: (1 - a) C + a s I takes the place of C, s = trace C / bands.
     double shrinkage = 0;
     /// a diag(C) takes the place of a s I there: the units of the bands, and dark ones, do not matter.
     bool by_bands = false;
-    /// The detector is to tell the eigenvalues of the matrix. Else they are NaN, and are computed only where
-    /// nothing cheaper proves that the matrix bears an inverse.
+    /// The detector is to state the eigenvalues of the matrix. Else they are NaN, and are computed only if no
+    /// cheaper test proves that the matrix has an inverse.
     bool tell_eigenvalues = true;
     /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
     /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
     /// least (ace, which is 1 or -1 in one: two), without those whose eigenvalues are under 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
-    /// What best_components takes at least, where there are as many.
+    /// The least result of best_components, if there are as many.
     static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
-/// What ShrinkageScan finds: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for
+/// The result of ShrinkageScan: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for
 /// large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma 3.2 to 3.5),
 /// with the least expected squared error: min(b, d) / d of S, the covariance divided by n,
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
@@ -174,7 +174,7 @@ struct Conditioning {
 /// variance.
 class ShrinkageScan final : public stream::Operation {
   public:
-    /// `moments` of the pixels that it will see, of which those in the mask count.
+    /// `moments` of the pixels that it will see; those in the mask count.
     ShrinkageScan(Method method, const stream::SceneStatistics& moments, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
@@ -187,15 +187,16 @@ class ShrinkageScan final : public stream::Operation {
     const Method m_method;
     const stream::SceneStatistics& m_moments;
     const PixelMask* m_mask;
-    std::vector<double> m_centre; ///< a band each; NaN: left out
+    std::vector<double> m_centre; ///< by band; NaN: left out
     math::ExactSums m_fourth{1};  ///< of |z|^4
 };
 
-/// mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), as
-/// `conditioning` wants it, made into C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
-/// 1e-10 s or, unless it was shrunk, the background has no more pixels than bands; never in components.
-/// Throws Error for more components than have eigenvalues over 1e-10 s, too. Throws Error when the background
-/// has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all zero).
+/// For mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), as
+/// `conditioning` requires. It becomes C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
+/// 1e-10 s or, unless it was shrunk, the background does not have more pixels than bands; never in
+/// components. Also throws Error for more components than there are eigenvalues over 1e-10 s. Throws Error
+/// when the background has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all
+/// zero).
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 
@@ -215,26 +216,25 @@ void check_detector(const Detector& detector);
 ///   ace  its magnitude is B(1/2, (p-1)/2), either sign as likely; each target has 1/K of the rate
 ///   mf   its square is (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m), likewise; the greatest of all targets
 /// R. Gnanadesikan, J. R. Kettenring: Robust Estimates, Residuals, and Outlier Detection with Multiresponse
-/// Data, Biometrics 28(1), 1972 (rx). The rows of the whitened background are those of an orthonormal frame
-/// without a preferred direction, whence the others, as S. Kraut, L. L. Scharf, L. T. McWhorter: Adaptive
-/// Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, have them for a known covariance. \throws
-/// Error where no such distribution holds: other methods, a matrix to which something was added, n < p
-/// + 2, or p = 1 (ace).
+/// Data, Biometrics 28(1), 1972 (rx). The rows of the whitened background are an orthonormal frame without a
+/// preferred direction, which gives the others, as S. Kraut, L. L. Scharf, L. T. McWhorter: Adaptive Subspace
+/// Detectors, IEEE Trans. Signal Processing 49(1), 2001, have them for a known covariance. \throws Error if
+/// no such distribution holds: other methods, a matrix with a ridge, n < p + 2, or p = 1 (ace).
 double threshold_of(const Detector& detector, double false_alarm_rate);
 
-/// Output 0: a score a target (rx: one band). Output 1, when asked for: the best target, 1..k (rx: 1), the
-/// first of those whose scores are equal to 1e-10 of the best; 0 where it is no detection. NaN in both where
-/// a pixel is invalid.
+/// Output 0: one score per target (rx: one band). Output 1, if requested: the best target, 1..k (rx: 1), the
+/// first of those whose scores are equal to 1e-10 of the best; 0 without a detection. NaN in both for invalid
+/// pixels.
 std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision);
 
-/// The scores of single pixels; hsi_cuda_detect_pixel.so has those of devices.
+/// The scores of single pixels; the backend for devices is in hsi_cuda_detect_pixel.so.
 class PixelBackend : public Backend {
   public:
     virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
         return detect::make_detection(detector, decision);
     }
-    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene that lies on the
-    /// device. False where this is no device.
+    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the device.
+    /// Returns false if this is not a device.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
 };
 

@@ -68,7 +68,7 @@ class TunedWorker final : public BlockWorker {
             map[i] = is_valid_sum(m_magnitude[i]) ? best(i) : no_value;
     }
 
-    /// Of the map, at a pixel of the block.
+    /// The map's value at a pixel of the block.
     float best(size_t i) {
         bool any = false;
         for (size_t k = 0; k < m_plan.targets; ++k) {

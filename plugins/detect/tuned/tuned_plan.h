@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all pixels share of a tuned filter, on the processor and on GPUs.
+// Data of a tuned filter that all pixels share, on the processor and on GPUs.
 #pragma once
 
 #include "detect/tuned/tuned.h"
