@@ -51,7 +51,7 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
         const auto value = [&](size_t column, const char* name) -> std::optional<double> {
             if (cells[column].empty()) return {};
             const double v = raster::table_number(cells[column]);
-            if (!std::isfinite(v)) throw Error(where + name + " '" + cells[column] + "' is no number");
+            if (!std::isfinite(v)) throw Error(where + name + " '" + cells[column] + "' is not a number");
             if (v < 0) throw Error(where + name + " " + cells[column] + " is below 0");
             return v;
         };

@@ -106,7 +106,7 @@ detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::
         }
     if (classes.empty())
         throw Error("-background-by " + how.by + ": no pixel of the scene has a class",
-                    "Give a map that lies on the scene; 0 and nodata are no class.");
+                    "Give a map that overlaps the scene; 0 and nodata are not classes.");
     for (uint16_t& value : plane.of)
         value = number[value];
     plane.groups = static_cast<int>(classes.size());

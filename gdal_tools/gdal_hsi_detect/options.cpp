@@ -50,7 +50,7 @@ void parse_threshold(Options& o) {
     const bool percent = !text.empty() && text.back() == '%';
     const auto value = tool::parse_number(percent ? text.substr(0, text.size() - 1) : text);
     if (!value || !std::isfinite(*value))
-        throw UsageError("-threshold: '" + text + "' is no " + (value ? "finite " : "") + "number",
+        throw UsageError("-threshold: '" + text + "' is not a " + (value ? "finite " : "") + "number",
                          "Give a score, or a share of the scores: 99%.");
     (percent ? o.map.percent : o.map.threshold) = *value;
     if (percent && !(*value > 0 && *value < 100))
@@ -305,7 +305,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
     if (call.given("nc")) {
         const auto value = tool::parse_number(o.components_text);
         if (!(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
-            throw UsageError("-nc: '" + o.components_text + "' is no whole number from 1 on",
+            throw UsageError("-nc: '" + o.components_text + "' is not a whole number from 1 on",
                              "Without it " + method + " takes the components with as much signal as noise.");
         o.mixtures.components = static_cast<int>(*value);
     }
@@ -347,7 +347,7 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
         const std::string given = "-window " + std::to_string(inner) + " " + std::to_string(outer);
         if (has_target(o.approach)) throw UsageError(given + " goes with -method rx alone");
         if (inner < 1 || inner >= outer || outer > detect::largest_window || inner % 2 == 0 || outer % 2 == 0)
-            throw UsageError(given + " is no ring around a pixel",
+            throw UsageError(given + " is not a ring around a pixel",
                              "Give two odd numbers, the smaller one first, from 1 to " +
                                  std::to_string(detect::largest_window) + ".");
     }

@@ -309,7 +309,7 @@ bool has_scores(const detect::Detection& detection) {
     const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
     if (groups == nullptr || groups->without_group() + groups->in_bad_groups() == 0) return false;
     if (groups->in_bad_groups() == 0)
-        throw Error("-background-by: no valid pixel has a group", "Give a map that lies on the scene.");
+        throw Error("-background-by: no valid pixel has a group", "Give a map that overlaps the scene.");
     throw Error("-background-by: no group has a background: each has fewer than 2 pixels of it, or they are "
                 "all equal, or their mean is a target",
                 "Take larger groups (-columns-per-group), or leave -background-by out.");

@@ -268,7 +268,7 @@ Result Confusion::result(bool unclassified_are_errors) const {
             }
         }
     if (r.pixels == 0)
-        throw Error(m_reference_values.empty() ? "no labelled pixel of the reference lies on the map"
+        throw Error(m_reference_values.empty() ? "no labelled pixel of the reference is on the map"
                                                : "no labelled pixel has a class in the map",
                     "Do map and reference lie in the same place? Does the mask leave anything?");
     if (unclassified_are_errors) r.pixels += r.unclassified;

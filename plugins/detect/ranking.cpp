@@ -68,7 +68,7 @@ ScoreRanking::Place ScoreRanking::place_of(int64_t rank) const {
         if (place.better + m_counts[place.bin] >= rank) return place;
         place.better += m_counts[place.bin];
     }
-    throw Error("internal: the score of rank " + std::to_string(rank) + " is none of those counted");
+    throw Error("internal: the score of rank " + std::to_string(rank) + " was not counted");
 }
 
 void ScoreRanking::seek(int64_t rank) {

@@ -113,7 +113,7 @@ Model from_json(const std::string& text, const std::string& name) {
             if (training.contains("cv_accuracy"))
                 m.cv_accuracy = in.number(training["cv_accuracy"], "cv_accuracy");
             if (training.contains("seed")) {
-                if (!training["seed"].is_number_integer()) in.fail("'seed' is no whole number");
+                if (!training["seed"].is_number_integer()) in.fail("'seed' is not a whole number");
                 m.seed = training["seed"].get<uint64_t>();
             }
         }

@@ -244,7 +244,7 @@ def check_same_places(layout, first, window=None):
     scene = in_window(first.like, first.plane_dims(), window)
     for name, of_first in zip(layout.plane_dims(), first.plane_dims()):
         if name == of_first and layout.like.sizes[name] == scene.sizes[name] and not same_places(scene, layout.like, name, name):
-            raise UsageError(f"{layout.name} lies elsewhere than {first.name}: it has other coordinates along '{name}'",
+            raise UsageError(f"{layout.name} is at another place than {first.name}: it has other coordinates along '{name}'",
                              f"Bring it onto the same ones: {layout.name}.reindex_like(..., method='nearest'), or .sel(); or give .values, where "
                              "pixels belong together as they stand.")
 

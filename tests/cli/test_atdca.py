@@ -489,7 +489,7 @@ def test_outputs_that_cannot_be(scene, out, tmp_path):
         assert result.code == 1 and "20x30" in first_error(result)
         other = write_scene(tmp_path / "e.img", cube(), geotransform=(0, 20, 0, 4480000, 0, -20))
         result = atdca("-t", 3, "-original", other, scene, out / "t.gpkg")
-        assert result.code == 1 and "lies elsewhere" in first_error(result) and str(other) in first_error(result)
+        assert result.code == 1 and "is at another place" in first_error(result) and str(other) in first_error(result)
         result = atdca("-t", 3, "-reference", out / "no.sli", scene, out / "t.gpkg")
         assert result.code == 1 and "no.sli" in first_error(result)
         nothing = write_scene(tmp_path / "n.img", np.zeros((4, 6, 5)))

@@ -221,7 +221,7 @@ def test_thresholds_that_decide_nothing(tmp_path, out, threshold):
     scene = write_scene(tmp_path / "s.img", cube())
     with assert_untouched(out):
         result = run("gdal_hsi_detect", "-method", "rx", scene, out / "o.tif", "-map", out / "m.tif", "-threshold", threshold)
-    assert result.code == 2 and f"-threshold: '{threshold}' is no " in first_error(result), result.err
+    assert result.code == 2 and f"-threshold: '{threshold}' is not a " in first_error(result), result.err
 
 
 def test_points_of_a_scene_that_others_place(tmp_path, out):

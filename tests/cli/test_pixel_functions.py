@@ -404,7 +404,7 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_sad", {"spectra": ONE, "library": "a.sli"}, ["exclude"]),
     ("hsi_sad", {"library": "absent.sli"}, ["absent.sli"]),
     ("hsi_sad", {"spectra": ONE, "output": "colour"}, ["'output'", "angle, class"]),
-    ("hsi_sad", {"spectra": ONE, "refrence": "1"}, ["no argument 'refrence'"]),
+    ("hsi_sad", {"spectra": ONE, "refrence": "1"}, ["unknown argument 'refrence'"]),
     ("hsi_sad", {"spectra": " ".join(["0"] * BANDS)}, ["all zero"]),
     ("hsi_osp", {"spectra": ONE + ";" + ONE}, ["target 2"]),
     ("hsi_project", {}, ["'weights'", "missing"]),

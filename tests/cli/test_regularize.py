@@ -241,7 +241,7 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     with assert_untouched(files):
         for path in elsewhere:
             result = regularize("-q", "-scene", path, p, files / "q.tif")
-            assert result.code == 1 and "lies elsewhere" in first_error(result), (path, result)
+            assert result.code == 1 and "is at another place" in first_error(result), (path, result)
             assert str(path) in first_error(result) and str(p) in first_error(result)
             assert ("SRS" in first_error(result)) == (path == elsewhere[3])
     succeed(regularize("-q", "-iterations", 5, "-scene", files / "scene.img", p, files / "q.tif"))

@@ -313,7 +313,7 @@ def test_planes_as_rioxarray_has_them():
     expected = hsi.pca(scene(), nc=2, mask=plane)
     for one in (plane.expand_dims(band=[1]), plane.expand_dims(band=[1]).transpose("x", "y", "band")):
         xr.testing.assert_identical(hsi.pca(scene(), nc=2, mask=one), expected)
-        with pytest.raises(hsi.UsageError, match="mask lies elsewhere"):
+        with pytest.raises(hsi.UsageError, match="mask is at another place"):
             hsi.pca(scene(), nc=2, mask=one.isel(y=slice(None, None, -1)))
 
 

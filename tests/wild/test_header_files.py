@@ -28,7 +28,7 @@ def test_bytes_without_a_byte_order(tmp_path):
 
 
 @pytest.mark.parametrize("key, value, word", [
-    ("samples", "six", "no whole number"), ("bands", "-4", "no whole number"), ("header offset", "none", "no whole number"),
+    ("samples", "six", "not a whole number"), ("bands", "-4", "not a whole number"), ("header offset", "none", "not a whole number"),
     ("header offset", "5000000000", "up to 2147483647"), ("byte order", "2", "which is invalid"),
     ("interleave", "bis", "which is invalid")])
 def test_fields_that_are_none(tmp_path, key, value, word):

@@ -206,7 +206,7 @@ def test_a_target_that_is_the_mean(files):
     (("-target", "targets.csv", "-map", "m.tif", "-threshold", "99%"), 2, "-threshold 99% cannot be used with -method mtmf"),
     (("-target", "targets.csv", "-max-infeasibility", "2"), 2, "-max-infeasibility requires -map"),
     (("-target", "targets.csv", "-map", "m.tif", "-max-infeasibility", "0"), 2, "-max-infeasibility"),
-    (("-target", "targets.csv", "-nc", "auto"), 2, "-nc: 'auto' is no whole number"),
+    (("-target", "targets.csv", "-nc", "auto"), 2, "-nc: 'auto' is not a whole number"),
     (("-target", "targets.csv", "-nc", "25"), 2, "-nc 25"),
     (("-target", "targets.csv", "-target-is-absorption"), 2, "mf and ace alone"),
     (("-target", "targets.csv", "-window", "3", "9"), 2, "-window"),

@@ -23,7 +23,7 @@ void check_finite(const Targets& targets) {
     for (size_t k = 0; k < targets.spectra.size(); ++k)
         if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
                          [](double v) { return std::isfinite(v); }))
-            throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
+            throw Error("target '" + targets.names[k] + "' holds values that are not numbers");
 }
 
 /// x / |x|

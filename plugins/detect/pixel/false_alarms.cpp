@@ -40,7 +40,7 @@ double threshold_of(const Detector& detector, double rate) {
         return spread * math::beta_quantile_of_tail(rate, p / 2, (n - p - 1) / 2);
     case Method::ace:
         if (p < 2)
-            throw Error("ace of one band is 1 or -1 everywhere: there is no threshold for false alarms",
+            throw Error("ace of one band is 1 or -1 everywhere, so it has no threshold for false alarms",
                         advice);
         return symmetric_quantile(each, 0.5, (p - 1) / 2);
     case Method::mf: {

@@ -143,7 +143,7 @@ void TunedPlan::add_target(const TunedTask& task, size_t k) {
         contrast += sum * sum / task.eigenvalues[c];
     }
     const std::string name = "target '" + task.targets.names[k] + "' ";
-    if (!std::isfinite(contrast)) throw Error(name + "holds values that are no numbers");
+    if (!std::isfinite(contrast)) throw Error(name + "holds values that are not numbers");
     if (!(contrast >= least_contrast))
         throw TargetIsMean(name + "is the mean of the scene in these components",
                            "Leave it out, take another spectrum, or more components (-nc).");
