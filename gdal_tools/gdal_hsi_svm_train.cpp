@@ -308,7 +308,16 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
         std::snprintf(text, sizeof text,
                       "Cross-validation: %d folds, accuracy %.2f %% with C = %g and gamma = %g", result.folds,
                       100 * m.cv_accuracy, m.c, m.gamma);
-        run.note(text);
+        std::string note = text;
+        if (const auto& best = svm::best_of(result.grid); best.accuracy > m.cv_accuracy) {
+            std::snprintf(
+                text, sizeof text,
+                "; the smallest C within one standard error (%.2f %%) of the highest accuracy, %.2f %% with "
+                "C = %g",
+                100 * best.error, 100 * best.accuracy, best.c);
+            note += text;
+        }
+        run.note(note);
     }
     std::snprintf(text, sizeof text, "Model: %d classes, %s, %s", m.class_count(),
                   counted(m.features(), "feature").c_str(),

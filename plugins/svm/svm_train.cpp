@@ -479,6 +479,13 @@ const GridPoint& best_of(const std::vector<GridPoint>& grid) {
     return *best;
 }
 
+const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid) {
+    const GridPoint& highest = best_of(grid);
+    return *std::find_if(grid.begin(), grid.end(), [&](const GridPoint& point) {
+        return point.accuracy >= highest.accuracy - highest.error;
+    });
+}
+
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes) {
     int64_t total = 0;
     for (const auto& c : classes)
@@ -579,7 +586,8 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         result.samples = search_grid.samples();
         result.guess = search_grid.guess();
         result.grid = search_grid.run();
-        const GridPoint& best = best_of(result.grid);
+        const GridPoint& best =
+            options.fold.empty() ? best_of(result.grid) : simplest_of_best(result.grid);
         model.c = best.c;
         model.gamma = best.gamma;
         model.cv_accuracy = best.accuracy;

@@ -70,8 +70,15 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options);
 /// differ by one sample at most, and the folds as a whole by one as well.
 std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds, uint64_t seed);
 
-/// The best of a grid: the highest accuracy, of equal ones the smallest C, then the smallest gamma.
+/// Returns the point with the highest accuracy; of equal ones that of the smallest C, then the smallest
+/// gamma.
 const GridPoint& best_of(const std::vector<GridPoint>& grid);
+
+/// Returns, of the points whose accuracy is within one standard error of the highest one, that of the
+/// smallest C, then the smallest gamma: what is trained where TrainOptions::fold is given. A few folds of
+/// whole patches do not tell such points apart, and a large C learns single patches by heart. L. Breiman, J.
+/// H. Friedman, R. A. Olshen, C. J. Stone: Classification and Regression Trees, 1984, section 3.4.3.
+const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid);
 
 /// Weights that make classes count alike: samples / (classes * samples of the class).
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes);

@@ -321,8 +321,29 @@ TEST(SvmTrain, GridSearchFindsTheSameWithAndWithoutKernelTables) {
     double best = 0;
     for (const auto& g : with.grid)
         best = std::max(best, g.accuracy);
-    EXPECT_EQ(with.model.cv_accuracy, best);
+    EXPECT_EQ(svm::best_of(with.grid).accuracy, best);
+    EXPECT_EQ(with.model.cv_accuracy, best); // of single pixels
+    options.fold = with.fold;
+    const auto by_groups = svm::train(set, options);
+    EXPECT_EQ(by_groups.model.c, svm::simplest_of_best(by_groups.grid).c);
+    EXPECT_EQ(by_groups.model.cv_accuracy, svm::simplest_of_best(by_groups.grid).accuracy);
     EXPECT_GT(best, 0.6);
+}
+
+TEST(SvmTrain, TheSmallestCWithinOneStandardErrorIsTaken) {
+    const std::vector<svm::GridPoint> grid{{1, 0.1, 0.50, 0.10}, {1, 1, 0.78, 0.20},    {4, 0.1, 0.79, 0.20},
+                                           {4, 1, 0.76, 0.20},   {16, 0.1, 0.81, 0.02}, {16, 1, 0.81, 0.50}};
+    struct Case {
+        double error; // of the most accurate point
+        size_t chosen;
+    };
+    for (const Case& one :
+         {Case{0, 4}, Case{0.015, 4}, Case{0.025, 2}, Case{0.035, 1}, Case{0.2, 1}, Case{0.4, 0}}) {
+        auto points = grid;
+        points[4].error = one.error;
+        EXPECT_EQ(&svm::simplest_of_best(points), &points[one.chosen]) << one.error;
+        EXPECT_EQ(&svm::best_of(points), &points[4]);
+    }
 }
 
 TEST(SvmTrain, RefinedSearchFindsWhatTheFullGridFinds) {
@@ -340,7 +361,7 @@ TEST(SvmTrain, RefinedSearchFindsWhatTheFullGridFinds) {
     EXPECT_EQ(full.grid.size(), 110u);
     EXPECT_LT(refined.grid.size(), 60u);
     EXPECT_GE(steps, 2u);
-    EXPECT_GE(refined.model.cv_accuracy, full.model.cv_accuracy - 0.01);
+    EXPECT_GE(svm::best_of(refined.grid).accuracy, svm::best_of(full.grid).accuracy - 0.01);
     for (const auto& one : refined.grid) // each candidate as in the full grid
         for (const auto& other : full.grid)
             if (one.c == other.c && one.gamma == other.gamma) {
