@@ -586,8 +586,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         result.samples = search_grid.samples();
         result.guess = search_grid.guess();
         result.grid = search_grid.run();
-        const GridPoint& best =
-            options.fold.empty() ? best_of(result.grid) : simplest_of_best(result.grid);
+        const GridPoint& best = options.fold.empty() ? best_of(result.grid) : simplest_of_best(result.grid);
         model.c = best.c;
         model.gamma = best.gamma;
         model.cv_accuracy = best.accuracy;
