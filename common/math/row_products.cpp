@@ -22,25 +22,47 @@ constexpr int row_registers = 3;
 
 constexpr int group_rows = static_cast<int>(RowPanels::group_size);
 
-/// Adds the products of a group of rows.
-HWY_INLINE void group_products(const RowPanels& panels, size_t g, const double* HWY_RESTRICT at,
-                               RowVector (&sum)[group_rows][row_registers]) {
+/// Entries whose pixels stay in the first cache while they meet all rows.
+constexpr size_t stay_entries = 64;
+
+/// results[row] = (offset of the row, or 0) + row times x. Sums that are not complete wait in `results`.
+HWY_INLINE void row_sums(const RowPanels& panels, const double* offsets, const double* HWY_RESTRICT x,
+                         double* HWY_RESTRICT results) {
     const RowTag d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const double* HWY_RESTRICT w = panels.weights_of(g);
-    for (size_t b = panels.length_of(g); b > 0; --b, w += group_rows, at += row_registers * lanes) {
-        RowVector pixel[row_registers];
-#pragma GCC unroll 3
-        for (int r = 0; r < row_registers; ++r)
-            pixel[r] = hn::LoadU(d, at + r * lanes);
+    const auto lanes = hn::Lanes(d), width = row_registers * lanes;
+    for (size_t from = 0; from < panels.length(); from += stay_entries)
+        for (size_t g = 0; g < panels.groups(); ++g) {
+            const size_t to = std::min(panels.length_of(g), from + stay_entries);
+            if (from > 0 && from >= to) continue;
+            double* const HWY_RESTRICT result = results + g * group_rows * width;
+            RowVector sum[group_rows][row_registers];
 #pragma GCC unroll 4
-        for (int k = 0; k < group_rows; ++k) {
-            const RowVector weight = hn::Set(d, w[k]);
+            for (int k = 0; k < group_rows; ++k)
 #pragma GCC unroll 3
-            for (int r = 0; r < row_registers; ++r)
-                sum[k][r] = hn::MulAdd(pixel[r], weight, sum[k][r]);
+                for (int r = 0; r < row_registers; ++r)
+                    sum[k][r] = from > 0 ? hn::LoadU(d, result + (k * row_registers + r) * lanes)
+                                         : hn::Set(d, offsets != nullptr ? offsets[g * group_rows + k] : 0.0);
+            const double* HWY_RESTRICT w = panels.weights_of(g) + from * group_rows;
+            const double* HWY_RESTRICT at = x + from * width;
+            for (size_t b = from; b < to; ++b, w += group_rows, at += width) {
+                RowVector pixel[row_registers];
+#pragma GCC unroll 3
+                for (int r = 0; r < row_registers; ++r)
+                    pixel[r] = hn::LoadU(d, at + r * lanes);
+#pragma GCC unroll 4
+                for (int k = 0; k < group_rows; ++k) {
+                    const RowVector weight = hn::Set(d, w[k]);
+#pragma GCC unroll 3
+                    for (int r = 0; r < row_registers; ++r)
+                        sum[k][r] = hn::MulAdd(pixel[r], weight, sum[k][r]);
+                }
+            }
+#pragma GCC unroll 4
+            for (int k = 0; k < group_rows; ++k)
+#pragma GCC unroll 3
+                for (int r = 0; r < row_registers; ++r)
+                    hn::StoreU(sum[k][r], d, result + (k * row_registers + r) * lanes);
         }
-    }
 }
 
 void load(const std::vector<ResampledBand>& bands, const double* scale, const double* offset, const float* in,
@@ -95,45 +117,24 @@ void standardise(const double* x, const double* centre, const double* factor, si
 }
 
 void multiply(const RowPanels& panels, const double* x, double* results) {
-    const RowTag d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (size_t g = 0; g < panels.groups(); ++g, results += group_rows * row_registers * lanes) {
-        RowVector sum[group_rows][row_registers];
-#pragma GCC unroll 4
-        for (int k = 0; k < group_rows; ++k)
-#pragma GCC unroll 3
-            for (int r = 0; r < row_registers; ++r)
-                sum[k][r] = hn::Zero(d);
-        group_products(panels, g, x, sum);
-#pragma GCC unroll 4
-        for (int k = 0; k < group_rows; ++k)
-#pragma GCC unroll 3
-            for (int r = 0; r < row_registers; ++r)
-                hn::StoreU(sum[k][r], d, results + (k * row_registers + r) * lanes);
-    }
+    row_sums(panels, nullptr, x, results);
 }
 
-void sum_squares(const RowPanels& panels, const double* offsets, const double* x, double* sums) {
+void sum_squares(const RowPanels& panels, const double* offsets, const double* x, double* results,
+                 double* sums) {
     const RowTag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    row_sums(panels, offsets, x, results);
     RowVector all[row_registers];
 #pragma GCC unroll 3
     for (int r = 0; r < row_registers; ++r)
         all[r] = hn::Zero(d);
-    for (size_t g = 0; g < panels.groups(); ++g, offsets += group_rows) {
-        RowVector sum[group_rows][row_registers];
-#pragma GCC unroll 4
-        for (int k = 0; k < group_rows; ++k)
+    for (size_t k = 0; k < panels.results(); ++k, results += row_registers * lanes)
 #pragma GCC unroll 3
-            for (int r = 0; r < row_registers; ++r)
-                sum[k][r] = hn::Set(d, offsets[k]);
-        group_products(panels, g, x, sum);
-#pragma GCC unroll 4
-        for (int k = 0; k < group_rows; ++k)
-#pragma GCC unroll 3
-            for (int r = 0; r < row_registers; ++r)
-                all[r] = hn::MulAdd(sum[k][r], sum[k][r], all[r]);
-    }
+        for (int r = 0; r < row_registers; ++r) {
+            const RowVector sum = hn::LoadU(d, results + r * lanes);
+            all[r] = hn::MulAdd(sum, sum, all[r]);
+        }
 #pragma GCC unroll 3
     for (int r = 0; r < row_registers; ++r)
         hn::StoreU(all[r], d, sums + r * lanes);

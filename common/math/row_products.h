@@ -37,6 +37,7 @@ class RowPanels {
     size_t groups() const { return m_begin.size(); }
     /// Doubles of the results of one pixel: rows(), filled up to whole groups.
     size_t results() const { return m_begin.size() * group_size; }
+    size_t length() const { return m_length; } ///< of the longest row
     size_t length_of(size_t group) const {
         return std::min(m_length, m_first + (group + 1) * group_size - 1);
     }
@@ -60,9 +61,10 @@ struct RowKernels {
                         double* z, double* squares);
     /// results[row] = the row times x. Each sum runs over the entries in their order.
     void (*multiply)(const RowPanels& panels, const double* x, double* results);
-    /// sums: of each pixel the sum of (row times x + offset of the row)^2 over all rows. offsets: one a row,
-    /// filled up with zeros to panels.results().
-    void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* sums);
+    /// results[row] = row times x + offset of the row; sums: of each pixel the sum of their squares over all
+    /// rows. offsets: one a row, filled up with zeros to panels.results().
+    void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* results,
+                        double* sums);
     /// Adds weights[row] * values[row] to the sums, and the same of the values' squares.
     void (*add)(const double* values, const double* weights, size_t rows, double* sums);
     void (*add_squares)(const double* values, const double* weights, size_t rows, double* sums);

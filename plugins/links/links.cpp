@@ -395,8 +395,7 @@ Make read_regression(const Settings& s) {
             regression::from_json(model::dump(s.model("model" + number)), "the link 'regression'"));
         regression::Inputs inputs{read_sums(s, ("bands" + number).c_str(), weights), scale, offset};
         if (inputs.bands.size() != model->bands.size()) s.fail("a model has another count of bands");
-        products += static_cast<double>(inputs.bands.size()) *
-                    static_cast<double>(model->members() + model->kernel.weights.size());
+        products += regression::product_count(*model);
         models.push_back({std::move(model), std::move(inputs)});
     }
     return [inputs = s.scene.bands, models, products] {

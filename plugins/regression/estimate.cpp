@@ -16,38 +16,15 @@ constexpr float no_estimate = std::numeric_limits<float>::quiet_NaN();
 
 const double* given(const std::vector<double>& list) { return list.empty() ? nullptr : list.data(); }
 
-/// A model with what is read for it.
-struct Part {
-    Part(Applied applied, int bands) : fitted(applied.model), inputs(std::move(applied.inputs)) {
-        std::vector<char> used(static_cast<size_t>(bands));
-        for (const auto& band : inputs.bands)
-            for (const size_t source : band.sources) {
-                if (source >= used.size())
-                    throw Error("internal: a band of a regression model has no source");
-                used[source] = 1;
-            }
-        for (size_t b = 0; b < used.size(); ++b) {
-            if (used[b] == 0) continue;
-            sources.push_back(b);
-            if (!inputs.scale.empty()) scale = std::max(scale, std::fabs(inputs.scale[b]));
-        }
-        if (inputs.scale.empty()) scale = 1;
-    }
-    Fitted fitted;
-    Inputs inputs;
-    std::vector<size_t> sources; ///< bands of the scene that are read
-    double scale = 0;            ///< the greatest of theirs
-};
-using Parts = std::vector<Part>;
-
 class EstimateWorker final : public stream::Worker {
   public:
-    explicit EstimateWorker(std::shared_ptr<const Parts> parts)
-        : counts(2 + 4 * parts->size()), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
+    EstimateWorker(std::shared_ptr<const std::vector<Part>> parts, size_t count)
+        : counts(count), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
         const auto width = static_cast<int64_t>(Fitted::width());
+        counts[0] += pixels;
         for (int64_t first = 0; first < pixels; first += width)
             for (size_t m = 0; m < m_parts->size(); ++m)
                 block(m, in, first, static_cast<size_t>(std::min(width, pixels - first)), out.front());
@@ -75,8 +52,7 @@ class EstimateWorker final : public stream::Worker {
             to[0] = made ? static_cast<float>(b.estimate[i]) : no_estimate;
             to[out.band_stride] = made ? static_cast<float>(b.deviation[i]) : no_estimate;
             to[2 * out.band_stride] = made ? static_cast<float>(b.outside[i]) : no_estimate;
-            if (m == 0) ++counts[made ? 0 : 1];
-            int64_t* const of_model = counts.data() + 2 + 4 * m;
+            int64_t* const of_model = counts.data() + 1 + 4 * m;
             of_model[0] += made;
             of_model[1] += valid && !made;
             of_model[2] += made && b.outside[i] > 0;
@@ -85,21 +61,14 @@ class EstimateWorker final : public stream::Worker {
         }
     }
 
-    const std::shared_ptr<const Parts> m_parts;
+    const std::shared_ptr<const std::vector<Part>> m_parts;
     std::vector<Fitted::Buffers> m_buffers;
     PixelRow m_pixels;
 };
 
 class CpuEstimation final : public Estimation {
   public:
-    CpuEstimation(int inputs, std::vector<Applied> models) {
-        auto parts = std::make_shared<Parts>();
-        for (Applied& one : models)
-            parts->emplace_back(std::move(one), inputs);
-        m_counts.assign(2 + 4 * parts->size(), 0);
-        m_parts = std::move(parts);
-    }
-    std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
+    using Estimation::Estimation;
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         uint64_t bytes = 0;
@@ -108,19 +77,40 @@ class CpuEstimation final : public Estimation {
         return bytes;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<EstimateWorker>(m_parts);
+        return std::make_unique<EstimateWorker>(m_parts, count_of(*m_parts));
     }
-    void stop(stream::Worker& worker) override {
-        const auto& counts = static_cast<const EstimateWorker&>(worker).counts;
-        for (size_t k = 0; k < m_counts.size(); ++k)
-            m_counts[k] += counts[k];
-    }
-
-  private:
-    std::shared_ptr<const Parts> m_parts;
+    void stop(stream::Worker& worker) override { add(static_cast<const EstimateWorker&>(worker).counts); }
 };
 
 } // namespace
+
+Part::Part(Applied applied, int bands) : fitted(applied.model), inputs(std::move(applied.inputs)) {
+    std::vector<char> used(static_cast<size_t>(bands));
+    for (const auto& band : inputs.bands)
+        for (const size_t source : band.sources) {
+            if (source >= used.size()) throw Error("internal: a band of a regression model has no source");
+            used[source] = 1;
+        }
+    for (size_t b = 0; b < used.size(); ++b) {
+        if (used[b] == 0) continue;
+        sources.push_back(b);
+        if (!inputs.scale.empty()) scale = std::max(scale, std::fabs(inputs.scale[b]));
+    }
+    if (inputs.scale.empty()) scale = 1;
+}
+
+Estimation::Estimation(int inputs, std::vector<Applied> models) {
+    auto parts = std::make_shared<Parts>();
+    for (Applied& one : models)
+        parts->emplace_back(std::move(one), inputs);
+    m_counts.assign(count_of(*parts), 0);
+    m_parts = std::move(parts);
+}
+
+void Estimation::add(const std::vector<int64_t>& counts) {
+    for (size_t k = 0; k < m_counts.size(); ++k)
+        m_counts[k] += counts[k];
+}
 
 void Estimation::exchange(parallel::Group& ranks) { ranks.add_up("estimated pixels", m_counts); }
 

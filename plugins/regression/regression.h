@@ -7,10 +7,12 @@
 //
 // A model takes scaled values (number * scale + offset), transforms them, and gives an estimate, its
 // deviation, and whether the spectrum is outside of what it was trained with. All is computed in double
-// precision, pixel by pixel: no tile, thread or rank changes a bit.
+// precision, pixel by pixel: no tile, thread or rank changes a bit. Devices differ from the processor by
+// rounding.
 #pragma once
 
 #include "core/cost.h"
+#include "core/host_device.h"
 #include "core/json.h"
 #include "math/resampling.h"
 #include "math/row_products.h"
@@ -29,7 +31,7 @@ namespace hsi::regression {
 
 /// What it costs, for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost product{1.5e-10, 0}; ///< a pixel, and a band of a row or a sample
+inline constexpr Cost product{6e-11, 2e-13}; ///< a pixel, a row of weights, and an entry of it
 } // namespace cost
 
 enum class Method { plsr, ridge, gp, svr };
@@ -64,6 +66,8 @@ class Transform {
     bool has_derivatives() const;
     size_t inputs() const { return m_inputs; }
     size_t outputs() const { return m_outputs; } ///< derivatives leave out bands of runs that are too short
+    /// The sums of bands that a step is; empty: it is no derivative.
+    const std::vector<math::ResampledBand>& rows_of(size_t step) const { return m_made[step].rows; }
     /// values: [band][pixels], in place; each pixel is computed by itself. At most
     /// smooth::Transformer::most_pixels of them. `spare`: memory for it.
     void apply(std::vector<double>& values, size_t pixels, std::vector<double>& spare) const;
@@ -155,16 +159,47 @@ Model from_json(const std::string& text, const std::string& name);
 /// HyTools' trait model of a linear model whose steps are vector, mean and log.
 std::string to_hytools(const Model& model);
 
-/// A model as it is evaluated.
+/// Whether magnitudes up to `greatest` are of another scale than those up to `known` (0: unknown): more than
+/// twenty times as large or as small. Reflectance in per cent or in integers is 100 or 10000 times as large.
+HSI_HOST_DEVICE inline bool is_of_another_scale(double greatest, double known) {
+    constexpr double far = 20;
+    return known > 0 && (greatest > far * known || greatest * far < known);
+}
+
+/// Whether a spectrum with these distances lies over the limits of a domain, by more than 1e-6. `squares`:
+/// |z|^2, whose rounding is left in Q where the components hold all of a spectrum.
+HSI_HOST_DEVICE inline bool is_unlike(double t2, double q, double squares, double t2_limit, double q_limit) {
+    constexpr double over_limit = 1 + 1e-6, rounding = 1e-12;
+    return t2 > t2_limit * over_limit || q > q_limit * over_limit + rounding * squares;
+}
+
+/// A model as it is evaluated, on the processor or on a device.
 class Fitted {
   public:
     /// \throws Error when the matrix of a Gaussian process is not positive definite.
     explicit Fitted(std::shared_ptr<const Model> model);
     const Model& model() const { return *m_model; }
-    static size_t width() { return static_cast<size_t>(math::row_kernels().width); }
 
+    /// z = (x - centre) * factor, of the transformed bands.
+    struct Weights {
+        std::vector<double> centre, factor; ///< of the domain and of linear models
+        math::RowPanels rows;               ///< of z: components of the domain, then the mean of the members
+        std::vector<double> t2;             ///< of the squared components in T2
+        double mean_offset = 0;
+        /// The sum of the squares of (row + offset) is that of the members about their mean, of z; of a
+        /// Gaussian process k'M^-1 k, of the kernel's values: rows of L^-1, L L' = K + q I.
+        math::RowPanels spread;
+        std::vector<double> spread_offsets;
+        std::vector<double> kernel_factor; ///< kernels standardise by their own centre
+        math::RowPanels samples;
+        std::vector<double> squares; ///< |s|^2 of the samples
+        double greatest = 0;         ///< magnitude of the training's values; 0: unknown
+    };
+    const Weights& weights() const { return m_weights; }
+
+    static size_t width() { return static_cast<size_t>(math::row_kernels().width); }
     struct Buffers {
-        std::vector<double> x, spare, standard, results, squares, t2, q, estimate, deviation, outside;
+        std::vector<double> x, spare, standard, results, rows, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
     /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN
@@ -174,29 +209,25 @@ class Fitted {
     /// evaluate() of spectra, [row][band] as buffers.x: use(buffers, i) of each in turn, the block's i-th.
     template <class Use>
     void evaluate_rows(const std::vector<double>& x, const Use& use) const;
-    /// Whether a spectrum whose greatest magnitude is this has values of another scale than the training's:
-    /// more than twenty times as large or as small.
-    bool is_of_another_scale(double greatest) const;
+    /// Whether a spectrum whose greatest magnitude is this has values of another scale than the training's.
+    bool is_of_another_scale(double greatest) const {
+        return regression::is_of_another_scale(greatest, m_weights.greatest);
+    }
     uint64_t buffer_bytes() const;
 
   private:
     /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
     /// buffers.x.
     void distances(Buffers& buffers) const;
+    /// Computes `squares`, the sums of the squares of the spread's rows, each of them times `of`.
+    void sum_spread(const std::vector<double>& of, Buffers& buffers) const;
     void take_members();
     void take_kernel();
     void evaluate_linear(Buffers& b) const;
     void evaluate_kernel(Buffers& b) const;
     std::shared_ptr<const Model> m_model;
-    /// Bands are standardised as those of the domain: z = (x - centre) * factor.
-    std::vector<double> m_centre, m_factor;
-    math::RowPanels m_rows; ///< of z: components of the domain, then the mean of the members
-    std::vector<double> m_weights_t2, m_weights_q;
-    double m_mean_offset = 0, m_greatest = 0; ///< m_greatest: magnitude of the training's values; 0: unknown
-    math::RowPanels m_spread; ///< of z: the sum of its squares is that of the members about their mean
-    std::vector<double> m_spread_offsets;
-    math::RowPanels m_samples, m_inverse;                    ///< of a kernel; m_inverse: L^-1, L L' = K + q I
-    std::vector<double> m_kernel_factor, m_squares, m_zeros; ///< m_squares: |s|^2 of the samples
+    Weights m_weights;
+    std::vector<double> m_weights_q; ///< -1 a component
 };
 
 template <class Use>
@@ -225,29 +256,64 @@ struct Applied {
     Inputs inputs;
 };
 
+/// Products of a weight and a value that the estimate of a pixel takes, roughly.
+double product_count(const Model& model);
+
+/// A model with what is read for it.
+struct Part {
+    Part(Applied applied, int bands);
+    Fitted fitted;
+    Inputs inputs;
+    std::vector<size_t> sources; ///< bands of the scene that are read
+    double scale = 0;            ///< the greatest of theirs
+};
+
 /// One output of three bands a model: estimate, deviation, outside. A pixel is invalid, NaN in the three
 /// bands of a model, when one of the model's inputs is not finite or all are zero, or what is transformed is
 /// not finite.
 class Estimation : public stream::Operation {
   public:
+    /// \throws Error when a source is none of the `inputs` bands.
+    Estimation(int inputs, std::vector<Applied> models);
+    std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     /// Pixels with an estimate of the first model, and others. Complete after the pass, as those below.
-    int64_t valid() const { return m_counts[0]; }
-    int64_t invalid() const { return m_counts[1]; }
+    int64_t valid() const { return estimated(0); }
+    int64_t invalid() const { return m_counts[0] - valid(); }
     /// Counts of a model: pixels with an estimate, and valid pixels without one.
-    int64_t estimated(size_t model) const { return m_counts[2 + 4 * model]; }
-    int64_t undefined(size_t model) const { return m_counts[3 + 4 * model]; }
+    int64_t estimated(size_t model) const { return m_counts[1 + model_counts * model]; }
+    int64_t undefined(size_t model) const { return m_counts[2 + model_counts * model]; }
     /// Counts of pixels with an estimate: those outside, and those whose spectrum is outside and whose values
     /// are more than twenty times as large or as small as those of the training.
-    int64_t outside(size_t model) const { return m_counts[4 + 4 * model]; }
-    int64_t of_another_scale(size_t model) const { return m_counts[5 + 4 * model]; }
+    int64_t outside(size_t model) const { return m_counts[3 + model_counts * model]; }
+    int64_t of_another_scale(size_t model) const { return m_counts[4 + model_counts * model]; }
 
   protected:
+    using Parts = std::vector<Part>;
+    static constexpr size_t model_counts = 4; ///< of a model, in the order above
+    static size_t count_of(const Parts& parts) { return 1 + model_counts * parts.size(); }
+    /// Adds what a worker has counted: pixels, then the counts of each model.
+    void add(const std::vector<int64_t>& counts);
+    std::shared_ptr<const Parts> m_parts;
+
+  private:
     std::vector<int64_t> m_counts;
 };
-/// \throws Error when a source is none of the `inputs` bands.
 std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models);
+
+/// Estimation on the CPU; hsi_cuda_regression.so has that of devices.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models) {
+        return regression::make_estimation(inputs, std::move(models));
+    }
+    /// Seconds that kernels took since the backend was made, added over the lanes; 0 on the CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
 const char* simd_target();
 
 } // namespace hsi::regression

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "regression/regression_models.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
@@ -25,68 +26,7 @@ namespace {
 
 using namespace regression;
 
-constexpr int bands = 13;
-
-std::vector<double> normals(size_t count, uint32_t seed, double scale = 1) {
-    std::mt19937 random(seed);
-    std::normal_distribution<double> normal;
-    std::vector<double> values(count);
-    for (double& v : values)
-        v = scale * normal(random);
-    return values;
-}
-
-Standard standard(uint32_t seed) {
-    Standard s{normals(bands, seed, 0.1), normals(bands, seed + 1)};
-    for (size_t b = 0; b < bands; ++b) {
-        s.centre[b] += 0.7;
-        s.spread[b] = 0.5 + std::fabs(s.spread[b]);
-    }
-    return s;
-}
-
-std::shared_ptr<Model> empty_model(Method method, bool with_domain) {
-    auto m = std::make_shared<Model>();
-    m->method = method;
-    m->name = "trait";
-    for (int b = 1; b <= bands; ++b)
-        m->bands.push_back(b);
-    m->minimum.assign(bands, 0);
-    m->maximum.assign(bands, 1);
-    m->mean.assign(bands, 0.5);
-    m->transform = {{}, {}, bands};
-    m->lowest = -1;
-    m->highest = 3;
-    if (with_domain) m->domain = Domain{standard(7), normals(3 * bands, 8, 0.3), {2, 1, 0.5}, 4, 9};
-    return m;
-}
-
-std::shared_ptr<Model> linear_model(size_t members, bool with_domain) {
-    auto m = empty_model(Method::plsr, with_domain);
-    const auto mean = normals(bands, 3);
-    m->linear.components = 4;
-    m->linear.coefficients = normals(members * bands, 4, 0.05);
-    for (size_t i = 0; i < members * bands; ++i)
-        m->linear.coefficients[i] += mean[i % bands];
-    m->linear.intercepts = normals(members, 5, 0.1);
-    return m;
-}
-
-std::shared_ptr<Model> kernel_model(Method method) {
-    auto m = empty_model(method, true);
-    Kernel& k = m->kernel;
-    k.standard = standard(20);
-    k.value_mean = 1.3;
-    k.value_spread = 0.7;
-    k.samples = normals(21 * bands, 21);
-    k.weights = normals(21, 22);
-    k.length = 4;
-    k.noise = 0.05;
-    k.variance = 1.2;
-    k.gamma = 0.04;
-    k.rho = 0.2;
-    return m;
-}
+constexpr int bands = few_bands;
 
 struct Expected {
     double estimate, deviation; ///< NaN: none
@@ -173,24 +113,6 @@ Expected expected_of(const Model& m, const std::vector<double>& x) {
     e.q = static_cast<double>(q);
     e.t2 = static_cast<double>(t2);
     return e;
-}
-
-std::vector<std::pair<std::string, std::shared_ptr<Model>>> models() {
-    std::vector<std::pair<std::string, std::shared_ptr<Model>>> all;
-    for (const size_t members : {1, 2, 3, 13, 14, 15, 100}) // fewer than bands, as many, more
-        for (const bool with_domain : {false, true})
-            all.emplace_back(std::to_string(members) + (with_domain ? " members, domain" : " members"),
-                             linear_model(members, with_domain));
-    all.emplace_back("gp", kernel_model(Method::gp));
-    all.emplace_back("svr", kernel_model(Method::svr));
-    return all;
-}
-
-Inputs as_they_are() {
-    Inputs inputs;
-    for (size_t b = 0; b < bands; ++b)
-        inputs.bands.push_back({b, {b}, {1.0}});
-    return inputs;
 }
 
 Cube map_of(const std::shared_ptr<Model>& model, const Inputs& inputs, const Cube& scene, int threads,
