@@ -205,6 +205,16 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
     if (scatter.wanted()) scatter.write(run, tools::scatter_plot(held_out, *applied[0].model, metrics));
 }
 
+tool::Work work_of(const stream::CubeShape& shape, const std::vector<Applied>& models) {
+    tool::Work work;
+    const auto pixels = static_cast<double>(shape.pixels());
+    work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
+    work.writes = 12 * pixels * static_cast<double>(models.size());
+    for (const Applied& one : models)
+        work.add(regression::cost::product, pixels * regression::product_count(*one.model));
+    return work;
+}
+
 void run_predict(tool::Run& run, const Settings& s) {
     const auto files = s.apply.empty() ? std::vector<std::string>{s.model_file} : s.apply;
     for (const auto& file : s.apply)
@@ -223,17 +233,22 @@ void run_predict(tool::Run& run, const Settings& s) {
             run, dst, spec, *scene, [&] { return links::estimates(scene->shape().bands, models); },
             [] { return std::vector<raster::VirtualBand>(); });
     }
-    const auto operation = regression::make_estimation(scene->shape().bands, models);
-    run.report()["device"] = tool::describe_devices(run, {}, regression::simd_target());
+    tool::Computing<regression::Backend> computing(
+        run, "regression", tool::choose_devices(run, "regression", work_of(scene->shape(), models)),
+        regression::simd_target(), [] { return std::make_unique<regression::Backend>(); });
+    const auto operation = computing->make_estimation(scene->shape().bands, models);
     raster::OutputSet outputs;
     outputs.plan(dst, spec);
-    tool::write(run, *scene, *operation, outputs, scene.get(), [&] { return run.pass("estimation", 1.0); });
+    tool::write(run, *scene, *operation, outputs, scene.get(),
+                [&] { return computing.pass("estimation", 1.0); });
     if (operation->valid() == 0 && operation->undefined(0) == 0) throw tool::no_valid_pixel(*scene);
     for (size_t m = 0; m < models.size(); ++m)
         if (operation->estimated(m) > 0 && operation->of_another_scale(m) == operation->estimated(m))
             throw another_scale(*scene, files[m], *models[m].model);
     outputs.commit();
     report_outside(run, models, *operation);
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     tool::report_invalid(run, operation->valid(), operation->invalid());
 }
 
@@ -243,6 +258,11 @@ void check(const tool::Call& call, const Settings& s) {
         throw UsageError("dst is missing", "Only -reference needs no dst.");
     if (!s.reference.empty() && s.apply.size() > 1)
         throw UsageError(tool::cannot_be_used_with("-reference", "several models"), "Give one model.");
+    if (call.options().destination.path.empty())
+        for (const char* name : {"device", "device-memory"})
+            if (call.given(name))
+                throw UsageError("-" + std::string(name) + " requires dst",
+                                 "The samples of -reference are computed on the CPU.");
     tools::PlotOutput::check_name("scatter", s.scatter);
     if (s.reference.empty()) {
         tools::refuse_sample_options(call, "requires -reference");
@@ -274,7 +294,7 @@ void declare(tool::Builder& args) {
                 "Also write values and estimates of -reference to this .csv");
     args.output("scatter", s.scatter, Content::text,
                 "Also plot the estimates against the values of -reference, to .svg or .png");
-    args.add_compute(false);
+    args.add_compute();
     args.check([&s](const tool::Call& call) { check(call, s); });
     args.body([&s](tool::Run& run) { run_predict(run, s); });
 }
@@ -292,6 +312,7 @@ extern constinit const tool::Definition regression_predict{
     {{"gdal_hsi_regression_predict scene.img model.json traits.tif", "A map with three bands"},
      {"gdal_hsi_regression_predict -apply nitrogen.json -apply lma.json scene.img traits.tif",
       "Two models, one read"},
+     {"gdal_hsi_regression_predict -device cuda scene.img gp.json traits.tif", "A Gaussian process on a GPU"},
      {"gdal_hsi_regression_predict -reference test.gpkg -field nitrogen scene.img model.json",
       "Metrics of independent plots"}},
     "",

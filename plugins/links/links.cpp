@@ -401,6 +401,9 @@ Make read_regression(const Settings& s) {
     return [inputs = s.scene.bands, models, products] {
         Made work = dear(Made(regression::make_estimation(inputs, models)));
         work.per_pixel = regression::cost::product * products;
+        work.on_devices = by_backend<regression::Backend>("regression", [=](regression::Backend& backend) {
+            return backend.make_estimation(inputs, models);
+        });
         return work;
     };
 }

@@ -1001,7 +1001,9 @@ class _RegressionPredictOptions(TypedDict, total=False):
     resample: Literal['auto', 'response', 'linear'] | None
     any_wavelengths: bool | None
     per: Literal['feature', 'pixel'] | None
+    device: str | float | None
     memory: str | float | None
+    device_memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
     band_axis: int

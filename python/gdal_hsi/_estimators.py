@@ -883,7 +883,7 @@ class _RegressorOfPixels(_Regressor, _Predicting):
     def _map(self, X):
         self._check_fitted()
         X = _pixels(X, self)
-        bands = _call("regression_predict", {"any-wavelengths": True, "threads": self.threads},
+        bands = _call("regression_predict", {"any-wavelengths": True, **self._compute()},
                       {"src": _scene(X), "model": self.model_}, ["dst"]).arrays["dst"][:, 0]
         _check_values(np.isfinite(bands[0]), "estimate")
         return bands.astype(np.float64)
@@ -922,6 +922,8 @@ class PLSR(_RegressorOfPixels):
         Seed of the folds and members; default: 1.
     threads : int or "auto"
         Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
     Attributes
     ----------
@@ -945,9 +947,9 @@ class PLSR(_RegressorOfPixels):
     _method, _parameters = "plsr", ("n_components", "max_components", "scale", "members", "share", *_RegressorOfPixels._parameters)
 
     def __init__(self, n_components=None, *, max_components=None, scale=False, members=None, share=None, steps=None, cv=None,
-                 seed=None, threads=None):
+                 seed=None, threads=None, device=None):
         self.n_components, self.max_components, self.scale, self.members, self.share = n_components, max_components, scale, members, share
-        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+        self.steps, self.cv, self.seed, self.threads, self.device = steps, cv, seed, threads, device
 
 
 class Ridge(_RegressorOfPixels):
@@ -971,6 +973,8 @@ class Ridge(_RegressorOfPixels):
         Seed of the folds and members; default: 1.
     threads : int or "auto"
         Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
     Attributes
     ----------
@@ -991,9 +995,9 @@ class Ridge(_RegressorOfPixels):
     """
     _method, _parameters = "ridge", ("lambda_", "scale", "members", "share", *_RegressorOfPixels._parameters)
 
-    def __init__(self, lambda_=None, *, scale=False, members=None, share=None, steps=None, cv=None, seed=None, threads=None):
+    def __init__(self, lambda_=None, *, scale=False, members=None, share=None, steps=None, cv=None, seed=None, threads=None, device=None):
         self.lambda_, self.scale, self.members, self.share = lambda_, scale, members, share
-        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+        self.steps, self.cv, self.seed, self.threads, self.device = steps, cv, seed, threads, device
 
 
 class GP(_RegressorOfPixels):
@@ -1013,6 +1017,8 @@ class GP(_RegressorOfPixels):
         Seed of the folds and members; default: 1.
     threads : int or "auto"
         Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
     Attributes
     ----------
@@ -1033,9 +1039,9 @@ class GP(_RegressorOfPixels):
     """
     _method, _parameters = "gp", ("select", "max_samples", *_RegressorOfPixels._parameters)
 
-    def __init__(self, *, select=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
+    def __init__(self, *, select=None, max_samples=None, steps=None, cv=None, seed=None, threads=None, device=None):
         self.select, self.max_samples = select, max_samples
-        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+        self.steps, self.cv, self.seed, self.threads, self.device = steps, cv, seed, threads, device
 
 
 class SVR(_RegressorOfPixels):
@@ -1057,6 +1063,8 @@ class SVR(_RegressorOfPixels):
         Seed of the folds and members; default: 1.
     threads : int or "auto"
         Number of threads; default: all.
+    device : "cpu", "cuda" or "auto"
+        Where it is computed.
 
     Attributes
     ----------
@@ -1077,9 +1085,9 @@ class SVR(_RegressorOfPixels):
     """
     _method, _parameters = "svr", ("C", "gamma", "epsilon", "max_samples", *_RegressorOfPixels._parameters)
 
-    def __init__(self, C=None, gamma=None, *, epsilon=None, max_samples=None, steps=None, cv=None, seed=None, threads=None):
+    def __init__(self, C=None, gamma=None, *, epsilon=None, max_samples=None, steps=None, cv=None, seed=None, threads=None, device=None):
         self.C, self.gamma, self.epsilon, self.max_samples = C, gamma, epsilon, max_samples
-        self.steps, self.cv, self.seed, self.threads = steps, cv, seed, threads
+        self.steps, self.cv, self.seed, self.threads, self.device = steps, cv, seed, threads, device
 
 
 class EADP(_Transformer, _Base):

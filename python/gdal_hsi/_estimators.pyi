@@ -98,7 +98,7 @@ class PLSR(_RegressorOfPixels):
     share: _Number
     def __init__(self, n_components: Optional[int] = ..., *, max_components: Optional[int] = ..., scale: bool = ...,
                  members: Optional[int] = ..., share: _Number = ..., steps: _Text = ..., cv: Optional[int] = ...,
-                 seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+                 seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class Ridge(_RegressorOfPixels):
     lambda_: _Numbers
@@ -106,13 +106,13 @@ class Ridge(_RegressorOfPixels):
     members: Optional[int]
     share: _Number
     def __init__(self, lambda_: _Numbers = ..., *, scale: bool = ..., members: Optional[int] = ..., share: _Number = ...,
-                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class GP(_RegressorOfPixels):
     select: _Text
     max_samples: Optional[int]
     def __init__(self, *, select: _Text = ..., max_samples: Optional[int] = ..., steps: _Text = ..., cv: Optional[int] = ...,
-                 seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+                 seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class SVR(_RegressorOfPixels):
     C: _Numbers
@@ -120,7 +120,7 @@ class SVR(_RegressorOfPixels):
     epsilon: _Number
     max_samples: Optional[int]
     def __init__(self, C: _Numbers = ..., gamma: _Numbers = ..., *, epsilon: _Number = ..., max_samples: Optional[int] = ...,
-                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ...) -> None: ...
+                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class EADP(_Base):
     n_components: Optional[int]

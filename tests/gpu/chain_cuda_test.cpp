@@ -3,6 +3,7 @@
 // make there one after the other of cubes that are stored in between, to the last bit.
 #include "core/cuda_module.h"
 #include "links/links.h"
+#include "regression/regression_models.h"
 #include "stream/computed_source.h"
 #include "stream/copy_operation.h"
 #include "stream/pipeline.h"
@@ -126,6 +127,8 @@ TEST_F(ChainCuda, GivesTheBitsOfCubesThatWereStored) {
         {projection(), links::nearest_target(spectra(projected), 180)},
         {displacement(5), links::nearest_target(spectra(m_cube), 180)},
         {displacement(5), projection(), unmixing(projected)},
+        {displacement(5),
+         links::estimates(bands, {{kernel_model(regression::Method::gp, 21, bands), as_they_are(bands)}})},
         {displacement(5), projection(), links::nearest_target(spectra(projected), 20)}};
     for (size_t number = 0; number < chains.size(); ++number) {
         std::vector<Cube> cubes{m_cube};
