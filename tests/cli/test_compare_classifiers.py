@@ -40,7 +40,7 @@ def functions():
 
 
 def settings(case):
-    return types.SimpleNamespace(scene=case.scene, labels=case.path, per_class=20, bin=BIN, nc=None, train=[])
+    return types.SimpleNamespace(scene=case.scene, labels=case.path, per_class=20, bin=BIN, nc=None, train=[], patch_pixels=0, seeds=SEEDS)
 
 
 def cells(line):
@@ -173,8 +173,37 @@ def test_peers_meet_the_pixels_that_our_tools_meet(case, told):
     assert told[1]["random", "raw", "sklearn-forest"][0]["overall_accuracy"] == pytest.approx(right)
     peer, own = ([100 * one["overall_accuracy"] for one in told[1]["disjoint", "mnf", m]] for m in ("sklearn-svm", "svm"))
     gains = np.subtract(peer, own)
-    (line,) = [line for line in told[0].splitlines() if "less ours" in line and "disjoint:" in line]
+    (line,) = [line for line in told[0].splitlines() if "'s SVM less ours" in line and "disjoint:" in line]
     assert f" mnf {gains.mean():.1f} ± {gains.std(ddof=1) / 2**0.5:.1f}," in line
+
+
+def test_folds_hold_whole_patches_out(case, tmp_path):
+    """Every pixel of the classes of several patches is tested once, by models of no pixel of its patch."""
+    script = functions()
+    comparison = script.Comparison(settings(case), tmp_path)
+    tested = np.zeros_like(case.labels, dtype=int)
+    for seed in range(1, SEEDS + 1):
+        train, test = (gdal.Open(str(path)).ReadAsArray() for path in comparison.split("folds", seed))
+        tested += test > 0
+        assert not ((train > 0) & (test > 0)).any()
+        assert not set(comparison.groups[train > 0]) & set(comparison.groups[test > 0])
+        for labels in (train, test):
+            assert np.array_equal(labels[labels > 0], case.labels[labels > 0])
+    assert np.array_equal(tested > 0, (case.labels > 0) & (case.labels != 4)) and tested.max() == 1
+    assert comparison.notes == ["Left out of the folds, being one patch: class 4."]
+
+
+def test_labels_of_few_pixels_of_each_patch(case):
+    script = functions()
+    kept = script.centres_of_patches(case.labels, 5)
+    numbers = script.patch_numbers(case.labels)
+    assert set(np.bincount(numbers[kept > 0])[1:]) == {5} and np.array_equal(kept[kept > 0], case.labels[kept > 0])
+    inner = np.pad(case.labels, 1)
+    inside = np.ones_like(case.labels, bool)
+    for y in range(3):
+        for x in range(3):
+            inside &= inner[y:y + LINES, x:x + SAMPLES] == case.labels
+    assert inside[kept > 0].mean() > 0.8  # the middle of a field
 
 
 def test_features_label_what_they_cover(case, tmp_path):
@@ -211,6 +240,7 @@ def test_what_cannot_be_compared_is_said(case, tmp_path):
             ((case.scene, small), 1, "5 x 5 pixels, the scene 40 x 36"),
             ((case.scene, one), 1, "fewer than two classes"),
             ((case.scene, single, "--only", "disjoint,raw,svm"), 1, "there is no disjoint split"),
+            ((case.scene, single, "--only", "folds,raw,svm"), 1, "there are no folds"),
             ((case.scene, tmp_path / "none.tif"), 1, "none.tif' is not there"),
             ((case.scene, case.path, "--only", "mfn"), 1, "--only: 'mfn' is not known"),
             ((case.scene, case.path, "--bin", tmp_path), 1, "is not there")):
@@ -218,5 +248,5 @@ def test_what_cannot_be_compared_is_said(case, tmp_path):
             done = compare(*words, "--json", numbers)
         assert done.code == code and said in first_error(done), done.err
         assert done.out == ""
-    for option, value in (("--seeds", 0), ("--per-class", 1), ("--min-cover", 0), ("--min-cover", 1.2), ("--nc", 0)):
+    for option, value in (("--seeds", 0), ("--per-class", 1), ("--min-cover", 0), ("--min-cover", 1.2), ("--nc", 0), ("--patch-pixels", -1)):
         assert compare(case.scene, case.path, option, value).code == 2
