@@ -68,6 +68,7 @@ struct SpectrumRow {
     std::vector<double> mean, deviation;
     int64_t line = -1, sample = -1; ///< of a single pixel
     size_t scene = 0;               ///< that it lies in
+    std::string of_class = {};      ///< of a single pixel: the name of its class
 };
 
 std::string class_name(const LabelClass& c) {
@@ -196,15 +197,16 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
         const int64_t together = pixels.index[i] / labels.samples, sample = pixels.index[i] % labels.samples;
         const auto [k, line] =
             source.many ? source.many->place_of(together) : tools::ManyScenes::Place{0, together};
-        rows.push_back({class_name(known) + " " + std::to_string(line) + " " + std::to_string(sample) +
-                            (source.many ? " of " + source.many->name(k) : ""),
+        rows.push_back({class_name(known) + " (line " + std::to_string(line) + " sample " +
+                            std::to_string(sample) + (source.many ? " of " + source.many->name(k) : "") + ")",
                         known.value,
                         1,
                         std::move(spectrum),
                         {},
                         line,
                         sample,
-                        k});
+                        k,
+                        class_name(known)});
     }
     if (rows.empty()) return rows;
     const auto valid = static_cast<int64_t>(rows.size());
@@ -324,7 +326,7 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
         const auto [known, first] = of_class.try_emplace(row.value, plot.groups.size(), size_t{0});
         ++known->second.second;
         if (s.kind != Kind::every || first)
-            plot.groups.push_back(row.name);
+            plot.groups.push_back(row.of_class.empty() ? row.name : row.of_class);
         else
             one.group = known->second.first;
         plot.spectra.push_back(std::move(one));

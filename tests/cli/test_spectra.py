@@ -157,6 +157,8 @@ def test_plot_of_classes(scene, labels, data, classes, tmp_path):
     assert gdal.Open(str(tmp_path / "o.png")).RasterCount == 3 and (tmp_path / "o.csv").exists()
     succeed(spectra("-kind", "every", "-plot", tmp_path / "e.svg", scene, labels))
     assert len({colour for colour, _, _ in curves_of(tmp_path / "e.svg")}) == len(present)
+    for value in present:  # the legend has the classes, not their pixels
+        assert f">{name_of(value)}<" in (tmp_path / "e.svg").read_text()
 
 
 @pytest.mark.quick
@@ -213,6 +215,9 @@ def test_every_spectrum(scene, labels, data, classes, tmp_path):
     features = json.loads((tmp_path / "o.geojson").read_text())["features"]
     mask = (classes > 0) & valid(data)
     assert len(features) == mask.sum()
+    for properties in (feature["properties"] for feature in features):
+        place = f"(line {properties['line']} sample {properties['sample']})"
+        assert properties["name"] == f"{name_of(properties['class'])} {place}"
     to_degrees = osr.CoordinateTransformation(utm(), degrees())
     for feature in features:
         line, sample = feature["properties"]["line"], feature["properties"]["sample"]
