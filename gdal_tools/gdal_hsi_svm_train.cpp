@@ -92,7 +92,7 @@ struct LabelledScene {
     tools::LabelPatches patches;
 };
 
-/// Where the pixels of all scenes lie, as if on one grid: no pixel of one touches one of another.
+/// The positions of the pixels of all scenes, as if on one grid: pixels of different scenes do not touch.
 struct Places {
     int64_t samples = 0; ///< of a line
     std::vector<int64_t> index;
@@ -135,7 +135,7 @@ class TrainingSets {
 
     svm::TrainingSet all;
     Places places;
-    std::vector<size_t> group; ///< of each pixel: its patch, or what -cv-by FILE says
+    std::vector<size_t> group; ///< of each pixel: its patch, or its group in -cv-by FILE
 
   private:
     tools::JoinedClasses m_classes;
@@ -150,8 +150,8 @@ struct Folds {
     std::string why;  ///< empty: -cv-by says so
 };
 
-/// Half of the pixels are in patches of this size or more: such labels are fields, not draws of pixels. Of a
-/// draw of a tenth of all pixels a fifth is in such patches.
+/// Half of the pixels are in patches of this size or more: such labels are fields, not random draws of
+/// pixels. In a random draw of a tenth of all pixels, a fifth is in such patches.
 constexpr int64_t least_patch = 4;
 
 bool are_fields(const std::vector<size_t>& group) {
@@ -163,7 +163,7 @@ bool are_fields(const std::vector<size_t>& group) {
     return 2 * inside >= static_cast<int64_t>(group.size());
 }
 
-/// Two classes or more are in several groups, so that other groups can say how they are told apart.
+/// Two classes or more are in several groups, so that other groups can show how well they are separated.
 bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& group) {
     std::map<uint16_t, std::set<size_t>> groups;
     for (size_t i = 0; i < group.size(); ++i)
@@ -172,7 +172,7 @@ bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& grou
                          [](const auto& one) { return one.second.size() > 1; }) > 1;
 }
 
-/// The groups of -cv-by FILE, for the labelled pixels. \throws Error where a pixel has none.
+/// The groups of -cv-by FILE, for the labelled pixels. \throws Error if a pixel has none.
 std::vector<size_t> read_groups(const std::string& path, const LabelledScene& part) {
     raster::LabelOptions options;
     options.path = path;
@@ -195,7 +195,7 @@ std::vector<size_t> read_groups(const std::string& path, const LabelledScene& pa
     return of;
 }
 
-/// \throws Error where -cv-by asks for what the labels do not have.
+/// \throws Error if -cv-by requires more than the labels have.
 Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     Folds folds;
     if (s.cv_by == "pixels") return folds;
@@ -218,7 +218,7 @@ Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     return folds;
 }
 
-/// Which folds are used, before the search.
+/// Reports the folds, before the search.
 void report_folds(tool::Run& run, const Folds& folds, const std::string& cv_by) {
     const bool by_groups = !folds.of.empty();
     auto& report = run.report();
@@ -240,10 +240,10 @@ std::string percent(double share) {
 
 bool model_is_a_guess(const svm::TrainResult& result) { return result.model.cv_accuracy <= result.guess; }
 
-/// What makes the figures of training doubtful: classes of a few pixels, and folds that touch one another.
+/// Warns of doubtful results of training: classes of a few pixels, and folds that touch.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
                            bool by_groups, const Places& at) {
-    // Of fewer than two pixels a fold, one that is wrong by chance is all that a fold says of a class.
+    // With fewer than two pixels per fold, one that is wrong by chance decides the fold's result for a class.
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
                                     : tools::least_class_pixels;
@@ -379,7 +379,7 @@ void run_train(tool::Run& run, const Settings& s) {
     });
     TrainingSets sets(parts);
     for (auto& part : parts) {
-        // A band that the first one lacks is none of the model's.
+        // A band that the first scene lacks is not in the model.
         if (&part != &parts.front() && part.scene->shape().bands != parts.front().scene->shape().bands)
             part.scene = tools::open_beside(run, "-with", part.scene->path(), *parts.front().scene);
         sets.add(run, part);

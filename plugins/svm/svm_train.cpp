@@ -39,10 +39,10 @@ struct FreeModel {
 };
 using LibsvmModel = std::unique_ptr<::svm_model, FreeModel>;
 
-/// Trains, and keeps what LIBSVM writes to stderr, of which its hook for printing does not know. Thread-safe.
+/// Trains, and keeps LIBSVM's output to stderr, which its print hook does not get. Thread-safe.
 class Trainings {
   public:
-    /// On a thread of its own: standard error is redirected for that one alone.
+    /// On a separate thread: standard error is redirected only for it.
     LibsvmModel train(const ::svm_problem& problem, const ::svm_parameter& parameter) {
         const int said = system::file_in_memory("libsvm", 0);
         LibsvmModel model;

@@ -55,15 +55,15 @@ struct TrainResult {
     int folds = 0;
     std::vector<int> fold;      ///< of every sample; empty without cross-validation
     int64_t samples = 0;        ///< that were counted
-    double guess = 0;           ///< share of the largest class among them: what a guess gets right
+    double guess = 0;           ///< share of the largest class among them: the accuracy of a guess
     bool kernel_tables = false; ///< the grid search had room for whole kernel matrices
-    /// What LIBSVM would have printed as a warning, and in how many trainings.
+    /// Warnings that LIBSVM would have printed, with the count of trainings.
     std::map<std::string, int64_t> warnings;
 };
 
 /// Throws Error: one class only, a class with a single sample when folds are wanted (naming class and count),
-/// not enough memory. The same set, options and seed give the same model, whatever the threads. The ranks of
-/// a job call it together, and share the cross-validation.
+/// not enough memory. The same set, options and seed give the same model, with any threads. The ranks of a
+/// job call it together, and share the cross-validation.
 TrainResult train(const TrainingSet& set, const TrainOptions& options);
 
 /// The fold (0-based) of every sample: within each class drawn with the seed, so that the folds of a class
