@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,29 +48,31 @@ class Characters {
     int* m_line;
 };
 
-/// Watches a document while it is parsed.
-class Watch {
+/// Makes a document of what the parser meets. Json::parse() with a callback looks through a list anew behind
+/// each object in it.
+class Builder {
   public:
     /// places: null where nobody asks. `line`: that the parser has come to.
-    Watch(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
+    Builder(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
+    Json&& document() { return std::move(m_root); }
 
     // The names are those of nlohmann's interface for what a parser meets.
-    bool null() { return value(); }
-    bool boolean(bool) { return value(); }
-    bool number_integer(Json::number_integer_t) { return value(); }
-    bool number_unsigned(Json::number_unsigned_t) { return value(); }
-    bool number_float(Json::number_float_t, const std::string&) { return value(); }
-    bool string(std::string&) { return value(); }
-    bool binary(Json::binary_t&) { return value(); }
-    bool start_object(size_t) { return begin(false); }
-    bool start_array(size_t) { return begin(true); }
+    bool null() { return add(nullptr); }
+    bool boolean(bool value) { return add(value); }
+    bool number_integer(Json::number_integer_t value) { return add(value); }
+    bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
+    bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
+    bool string(std::string& value) { return add(std::move(value)); }
+    bool binary(Json::binary_t&) { return false; } // no text has any
+    bool start_object(size_t) { return begin(Json::object()); }
+    bool start_array(size_t) { return begin(Json::array()); }
     bool end_object() { return end(); }
     bool end_array() { return end(); }
     bool key(std::string& key) {
-        if (!m_around.back().members.insert(key).second) throw Fault{"has '" + key + "' twice"};
-        if (m_places == nullptr) return true;
-        m_key = m_around.back().path + "/" + key;
-        note(m_key);
+        const Around& object = m_around.back();
+        if (object.json->contains(key)) throw Fault{"has '" + key + "' twice"};
+        m_key = key;
+        if (m_places != nullptr) note(object.path + "/" + key);
         return true;
     }
     template <class Error>
@@ -82,58 +83,57 @@ class Watch {
   private:
     /// An object or a list around.
     struct Around {
-        std::set<std::string> members; ///< empty for a list
+        Json* json;
         std::string path;
-        size_t entries = 0; ///< so far, of a list
-        bool list = false;
     };
-    bool value() {
-        if (m_places != nullptr) path_of_next();
+    bool add(Json value) {
+        if (m_places != nullptr) (void)path_of_next();
+        put(std::move(value));
         return true;
     }
-    bool begin(bool list) {
-        std::string path = m_places != nullptr ? path_of_next() : std::string();
-        m_around.push_back({{}, std::move(path), 0, list});
-        if (m_around.size() > deepest)
+    bool begin(Json empty) {
+        if (m_around.size() == deepest)
             throw Fault{"nests more than " + std::to_string(deepest) + " levels deep"};
+        std::string path = m_places != nullptr ? path_of_next() : std::string();
+        m_around.push_back({put(std::move(empty)), std::move(path)});
         return true;
     }
     bool end() {
         m_around.pop_back();
         return true;
     }
+    Json* put(Json value) {
+        if (m_around.empty()) return &(m_root = std::move(value));
+        Json& around = *m_around.back().json;
+        if (!around.is_array()) return &(around[m_key] = std::move(value));
+        around.push_back(std::move(value));
+        return &around.back();
+    }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
     /// Of the value that begins.
     std::string path_of_next() {
-        if (m_around.empty() || !m_around.back().list) return std::exchange(m_key, std::string());
-        Around& list = m_around.back();
-        std::string path = list.path + "/" + std::to_string(list.entries++);
-        note(path);
-        return path;
+        if (m_around.empty()) return {};
+        const auto& [json, path] = m_around.back();
+        if (!json->is_array()) return path + "/" + m_key;
+        const std::string entry = path + "/" + std::to_string(json->size());
+        note(entry);
+        return entry;
     }
 
+    Json m_root;
     std::vector<Around> m_around;
     JsonPlaces* m_places;
     const int& m_line;
-    std::string m_key; ///< the path of the member whose value begins
+    std::string m_key; ///< of the member whose value begins
 };
 
 std::optional<Json> parse(const std::string& text, std::string& fault, JsonPlaces* places) {
     int line = 1;
     try {
-        Watch watch(places, line);
-        const auto read_by = [&](auto&& reader) {
-            line = 1;
-            return reader(Characters(text.data(), &line), Characters(text.data() + text.size(), &line));
-        };
-        const bool comments = places != nullptr;
-        // Not by a callback of Json::parse(), which looks through a list anew behind each object in it.
-        const bool valid = read_by([&](auto begin, auto end) {
-            return Json::sax_parse(begin, end, &watch, Json::input_format_t::json, true, comments);
-        });
-        if (valid)
-            return read_by(
-                [&](auto begin, auto end) { return Json::parse(begin, end, nullptr, false, comments); });
+        Builder builder(places, line);
+        const Characters begin(text.data(), &line), end(text.data() + text.size(), &line);
+        if (Json::sax_parse(begin, end, &builder, Json::input_format_t::json, true, places != nullptr))
+            return builder.document();
         fault = "is not valid JSON, or is cut off";
     } catch (const Fault& found) {
         fault = found.what;
