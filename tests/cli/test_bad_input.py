@@ -504,15 +504,23 @@ def interrupted_in_the_middle(number, big_scene, out, *options):
     return in_the_middle(lambda process: process.send_signal(number), big_scene, out, *options)
 
 
-@pytest.mark.parametrize("how", ["in place", "replaced", "header"])
+@pytest.mark.parametrize("how", ["in place", "put back", "replaced", "header", "mode", "link"])
 def test_source_that_changes_meanwhile(tmp_path, out, how):
-    """A second pass would find another scene than the first: statistics of one with pixels of the other."""
+    """A second pass would find another scene than the first: statistics of one with pixels of the other. Another mode or hard
+    link changes no pixel."""
     scene = pathlib.Path(write_scene(tmp_path / "s.img", cube(*BIG)))
 
     def change(_):
-        if how == "in place":
+        if how in ("in place", "put back"):
+            times = scene.stat()
             with open(scene, "r+b") as file:
                 file.write(bytes(4000))
+            if how == "put back":
+                os.utime(scene, ns=(times.st_atime_ns, times.st_mtime_ns))
+        elif how == "mode":
+            scene.chmod(0o600)
+        elif how == "link":
+            os.link(scene, tmp_path / "linked.img")
         elif how == "replaced":
             (tmp_path / "new.img").write_bytes(scene.read_bytes())
             os.replace(tmp_path / "new.img", scene)
@@ -520,6 +528,10 @@ def test_source_that_changes_meanwhile(tmp_path, out, how):
             os.utime(scene.with_suffix(".hdr"), (1, 1))
 
     (out / "out.img").write_text("old")
+    if how in ("mode", "link"):
+        code, _, err = in_the_middle(change, scene, out, window=7)
+        assert code == 0 and "was changed" not in err, err
+        return
     with assert_untouched(out):
         code, _, err = in_the_middle(change, scene, out, window=7)  # goes on to its end
     assert code == 1 and "was changed while this run read it" in err, err

@@ -236,7 +236,8 @@ def test_a_driver_that_is_not_whole(tmp_path):
 
 
 def test_a_source_that_changes_while_it_is_open(folder, tmp_path):
-    """Written to in place, replaced by another file, removed: a window that lacks blocks is GDAL's error, not two scenes."""
+    """Written to in place, replaced by another file, removed: a window that lacks blocks is GDAL's error, not two scenes. Another
+    mode or hard link changes no pixel."""
     def open_copy():
         for name in ("scene.img", "scene.hdr"):
             shutil.copy2(folder / name, tmp_path / name)
@@ -257,7 +258,17 @@ def test_a_source_that_changes_while_it_is_open(folder, tmp_path):
     def replace():
         os.utime(shutil.copy2(scene, tmp_path / "other"), ns=(scene.stat().st_atime_ns, scene.stat().st_mtime_ns))
         os.replace(tmp_path / "other", scene)
-    for change in (write_in_place, replace, scene.unlink, lambda: os.truncate(scene, 100),
+
+    def put_back():
+        times = scene.stat()
+        write_in_place()
+        os.utime(scene, ns=(times.st_atime_ns, times.st_mtime_ns))
+    right = open_copy().ReadAsArray()
+    for change in (lambda: scene.chmod(0o600), lambda: os.link(scene, tmp_path / "linked")):
+        dataset = open_copy()
+        change()
+        np.testing.assert_array_equal(dataset.ReadAsArray(), right)
+    for change in (write_in_place, put_back, replace, scene.unlink, lambda: os.truncate(scene, 100),
                    lambda: os.utime(tmp_path / "y.hsi", ns=(0, 1))):
         dataset = open_copy()
         change()

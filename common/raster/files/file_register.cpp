@@ -280,7 +280,7 @@ std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path)
 /// A file that is gone has been read as it was: it cannot have been opened again.
 void FileRegister::check_unchanged() const {
     for (const Seen& seen : m_seen)
-        if (const auto now = look_at(seen.path); now && *now != seen)
+        if (const auto now = look_at(seen.path); now && !now->state.has_contents_of(seen.state))
             throw Error("'" + seen.path +
                             "' was changed while this run read it, and its results would be of neither state",
                         "Run it again when nothing else writes the file.");

@@ -49,7 +49,6 @@ class FileRegister final : public RunFiles {
     struct Seen {
         std::string path;
         FileState state;
-        bool operator==(const Seen&) const = default;
     };
     std::optional<Seen> look_at(const std::string& path) const;
 

@@ -348,7 +348,7 @@ SourceWatch::SourceWatch(const DocumentSource& source, std::string name) : m_nam
 
 void SourceWatch::check() const {
     for (const Seen& file : m_files)
-        if (FileState::of(file.path) != file.state)
+        if (const auto now = FileState::of(file.path); !now || !now->has_contents_of(file.state))
             throw Error("'" + file.path + "' was changed since '" + m_name +
                             "', which is computed from it, was opened",
                         "Make the scene anew: what was found of the old one need not hold.");
