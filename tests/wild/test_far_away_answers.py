@@ -6,11 +6,12 @@ import gzip
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, read, run, start, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, first_error, read, run, start, succeed, write_scene
 from http_server import Server
 from test_far_away import environment, make, spp, there, values  # noqa: F401
 
@@ -311,6 +312,45 @@ def test_answers_without_an_end(tmp_path, there, what, endless):  # noqa: F811
             assert "the server is to blame: its answer has " in result.err, result.err
     assert max(r.sent for r in requests) < 200e6
     assert sum(r.sent for r in requests) < 1e9
+
+
+READ_ONE_AFTER_ANOTHER = """
+import sys
+from osgeo import gdal
+gdal.UseExceptions()
+for name in sys.argv[1:]:
+    try:
+        gdal.Open(name).ReadAsArray()
+        print("read")
+    except RuntimeError as error:
+        print(str(error).replace(chr(10), " "))
+"""
+
+
+def test_failures_one_after_another(tmp_path, there):  # noqa: F811
+    """In one process: an answer without an end, a failure of another file of that server, then another failure of the first."""
+    make(there, "BSQ")
+    for suffix in (".img", ".hdr"):
+        (there / ("other" + suffix)).write_bytes((there / ("scene" + suffix)).read_bytes())
+    other, failing = [], []
+
+    def fault(request):
+        if request.path == "other.img":
+            other.append(request)
+        return (503 if other else by_length) if failing and far(request) else None
+    env = environment(GDAL_HTTP_MAX_RETRY="0", GDAL_DRIVER_PATH=str(PLUGINS), GDAL_HSI_SERVERS="YES")
+    names = [tmp_path / "scene.hsi", tmp_path / "other.hsi", tmp_path / "scene.hsi"]
+    with Server(there, fault=fault) as server:
+        for name in names[:2]:
+            succeed(run("gdal_hsi_spp", "-q", server.vsicurl(name.stem + ".img"), name, env=environment()))
+        other.clear()
+        failing.append(True)
+        done = subprocess.run([sys.executable, "-c", READ_ONE_AFTER_ANOTHER, *map(str, names)], env=env, capture_output=True,
+                              text=True, timeout=300, check=True)
+    cut, *failed = done.stdout.splitlines()
+    assert "scene.img" in cut and "its answer has 10000000000000 bytes" in cut
+    for name, line in zip(("other.img", "scene.img"), failed, strict=True):
+        assert name in line and "the server does not answer, or with an error (1 try)" in line, line
 
 
 @pytest.mark.parametrize("what", ["table", "library", "scene"])

@@ -972,7 +972,7 @@ bool RemoteFile::fetch(const Extent& extent) {
         if (!seconds) {
             check_unchanged();
             // An answer that another reader has cut off ended this one's connection, too.
-            if (const std::string cut = cut_off_from(m_path); !cut.empty())
+            if (const std::string cut = ServedVersion::of(m_path)->cut_off(); !cut.empty())
                 throw Error(what + cut, "Fetch the file first: curl -O URL.");
             throw Error(what +
                             (!said.empty() ? said

@@ -53,8 +53,7 @@ std::string server_of(const std::string& path) {
 /// Addresses and ports that a server was reached at.
 using Peers = std::set<std::pair<std::string, int>>;
 std::mutex g_peers_mutex;
-std::map<std::string, Peers> g_peers;         ///< by server_of()
-std::map<std::string, std::string> g_cut_off; ///< why an answer was cut off, likewise
+std::map<std::string, Peers> g_peers; ///< by server_of()
 
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -134,7 +133,7 @@ ServerHeaders headers_of(const std::string& path) {
 }
 
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now) {
-    if (const std::string cut = cut_off_from(path); now.empty() && !cut.empty())
+    if (const std::string cut = ServedVersion::of(path)->cut_off(); now.empty() && !cut.empty())
         throw Error("cannot fetch '" + path + "': " + cut, "Fetch the file first: curl -O URL.");
     if (now.empty())
         throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
@@ -167,6 +166,11 @@ std::shared_ptr<ServedVersion> ServedVersion::of(const std::string& path) {
 }
 
 void ServedVersion::begin(const std::string& path, const ServerHeaders& headers) {
+    note_cut_off({});
+    take(path, headers);
+}
+
+void ServedVersion::take(const std::string& path, const ServerHeaders& headers) {
     const std::lock_guard lock(m_mutex);
     const bool other = std::any_of(headers.begin(), headers.end(), [&](const auto& header) {
         const auto at = m_headers.find(header.first);
@@ -189,7 +193,7 @@ std::string ServedVersion::ask_again(const std::string& path) {
         before = m_headers;
     }
     const ServerHeaders now = headers_of(path);
-    begin(path, now);
+    take(path, now);
     try {
         if (!before.empty()) check_same(path, before, now);
     } catch (const Error& error) {
@@ -207,6 +211,16 @@ std::string ServedVersion::difference(const ServerHeaders& answer) {
                    " was " + at->second + ", is " + value + ")";
     }
     return {};
+}
+
+std::string ServedVersion::cut_off() {
+    const std::lock_guard lock(m_mutex);
+    return m_cut_off;
+}
+
+void ServedVersion::note_cut_off(const std::string& why) {
+    const std::lock_guard lock(m_mutex);
+    m_cut_off = why;
 }
 
 // --- Answers
@@ -330,11 +344,11 @@ void AnswerWatch::cut_off(const std::string& has) {
             server_is_to_blame + ("its answer has " + has) +
             (m_asked ? ", and " + counted(m_asked->second - m_asked->first + 1, "byte") + " were asked for"
                      : std::string());
+    m_version->note_cut_off(m_fault); // before other readers lose their connections
     Peers peers;
     {
         const std::lock_guard lock(g_peers_mutex);
         peers = g_peers[server_of(m_path)];
-        g_cut_off[server_of(m_path)] = m_fault;
     }
     for (const auto& [address, port] : peers)
         end_connections_to(address, port);
@@ -415,12 +429,6 @@ void AnswerWatch::judge_answer() {
         told["Content-Length"] = length;
     }
     m_fault = m_version->difference(told);
-}
-
-std::string cut_off_from(const std::string& path) {
-    const std::lock_guard lock(g_peers_mutex);
-    const auto at = g_cut_off.find(server_of(path));
-    return at == g_cut_off.end() ? std::string() : at->second;
 }
 
 VSILFILE* open_watched(const std::string& path) {

@@ -51,7 +51,7 @@ class ServedVersion {
     static std::shared_ptr<ServedVersion> of(const std::string& path);
 
     /// The file is opened again, and the server states these headers. GDAL's cache is emptied where they
-    /// differ from those of the last time.
+    /// differ from those of the last time. What was cut off before is forgotten.
     void begin(const std::string& path, const ServerHeaders& headers);
     /// Forgets the version, so that the next answer states it.
     void forget();
@@ -62,9 +62,17 @@ class ServedVersion {
     /// answer has stated become part of the version.
     std::string difference(const ServerHeaders& answer);
 
+    /// Why an answer was cut off since begin(); empty if none was. An answer that one reader cuts off ends
+    /// the connections of all readers.
+    std::string cut_off();
+    void note_cut_off(const std::string& why);
+
   private:
+    void take(const std::string& path, const ServerHeaders& headers);
+
     std::mutex m_mutex;
     ServerHeaders m_headers; ///< Content-Encoding included
+    std::string m_cut_off;
 };
 
 /// While one of these lives, it reads the headers of all answers to GDAL's requests on this thread, which
@@ -120,9 +128,6 @@ class AnswerWatch {
     std::string m_fault;
     bool m_cut = false;
 };
-
-/// Why an answer of the server of `path` was cut off; empty where none was.
-std::string cut_off_from(const std::string& path);
 
 /// VSIFOpenExL() for reading, of a server's file under an AnswerWatch. Null where an answer is cut off:
 /// VSIGetLastErrorMsg() then says so.
