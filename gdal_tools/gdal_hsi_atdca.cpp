@@ -72,7 +72,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
                         scene_size(a),
                     "Give the cube that src was made from.");
     tools::check_same_place(run, "-original", *original, source);
-    // A target lies in the mask, and -map and -scores end there, too.
+    // Targets are inside of the mask, and so are the pixels of -map and -scores.
     return source.facts().masked ? original->with_mask(run.mask()) : original;
 }
 
@@ -82,7 +82,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
 /// The rasters that classify: a label map, scores by target.
 class TargetRasters {
   public:
-    /// A map whose name ends in .vrt has no pixels: `like`, the cube that it classifies, is named in it.
+    /// A map whose name ends in .vrt has no pixels: it names `like`, the cube that it classifies.
     TargetRasters(const tool::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
                   const raster::RasterSource& like) {
         const auto options = [&](const std::string& role, const std::string& path) {
@@ -102,7 +102,7 @@ class TargetRasters {
             spec.type = targets <= 255 ? "Byte" : "UInt16";
             spec.bands = {{"Nearest target", {}}};
             spec.nodata = 0;
-            spec.keep_nan = true; // 0 is no target: a pixel without a value, or one too far from all
+            spec.keep_nan = true; // 0 is not a target: for missing pixels, or pixels too far from all
             spec.categories = {"Unclassified"};
             spec.colours = {{0, 0, 0, 0}};
             for (int k = 0; k < targets; ++k) {
@@ -166,7 +166,7 @@ class TargetRasters {
     std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
 };
 
-/// -map and -scores: every pixel of the cube beside the targets' spectra, in one pass.
+/// -map and -scores: compares every pixel of the cube with the targets' spectra, in one pass.
 void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& s,
                      const stream::CubeShape& shape, const std::vector<std::vector<float>>& spectra,
                      const std::shared_ptr<raster::RasterSource>& cube) {
@@ -211,7 +211,7 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     const auto references =
         tools::read_references(run, s.reference, static_cast<size_t>(source->shape().bands));
-    { // What cannot be written is refused before the search.
+    { // Outputs that cannot be written are refused before the search.
         const TargetRasters planned(run, s, source->shape(), s.number > 0 ? s.number : 255,
                                     original ? *original : *source);
     }
@@ -222,8 +222,8 @@ void run_atdca(tool::Run& run, Settings s) {
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
     options.score = s.score == "abs" ? atdca::Score::absolute : atdca::Score::sign;
     options.targets = s.number;
-    // What the system holds is as near as a copy of it, and making the copy takes longer than the few looks
-    // of OSP; GS takes twice as many.
+    // Cached files are as fast as a copy, and making the copy takes longer than the few scans of OSP; GS
+    // needs twice as many.
     options.keep_scene = options.method == atdca::Method::gs || many || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
     tool::end_of_plan(run, [&] {
@@ -231,7 +231,7 @@ void run_atdca(tool::Run& run, Settings s) {
         tools::print_search_plan(run, *scene.counted(), options);
     });
 
-    const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
+    const double share = further ? 0.6 : 1.0; // of the progress, for the search and its preparation
     const auto found = tools::find_targets(run, computing, s, scene, options, share);
 
     const auto& targets = found.targets;

@@ -60,7 +60,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     std::visit(Dispatch{run, s, source, targets, mask.get(), given ? &*given : nullptr}, s.how);
 }
 
-/// The options of a call, and what they come to.
+/// The options of a call, and their result.
 struct Declared {
     Options options;
     Settings settings;

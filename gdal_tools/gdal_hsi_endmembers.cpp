@@ -46,14 +46,14 @@ struct Settings {
     raster::VectorOptions members;
     std::string method = "nfindr", spectra, numbers, curve;
     int count = 0; ///< of a range the last one
-    int first = 0; ///< of a range; 0: there is none
+    int first = 0; ///< of a range; 0 without one
     uint64_t seed = 1;
     bool residual = false;
     tools::KnownSpectra reference;
     std::vector<std::string> with;
 };
 
-/// What a search finds: the endmembers, and with -residual those of a search for one less, where two are
+/// The result of a search: the endmembers, and with -residual those of a search for one less, if two are
 /// left; the variance of the scene, as the mean of all bands, for a range.
 struct Found {
     std::vector<atdca::Target> members, fewer;
@@ -158,9 +158,9 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     return all;
 }
 
-/// What fully constrained unmixing leaves of the scene with each of several sets of endmembers, in one pass:
-/// of every tile by one set after the other, so that it is read once. The squares of the errors are added
-/// exactly: neither tiles nor what else is unmixed beside change a bit.
+/// The residuals of fully constrained unmixing with each of several sets of endmembers, in one pass: each
+/// tile is unmixed with one set after the other, so that it is read once. The squares of the errors are added
+/// exactly: tiles and other sets do not change a bit.
 class Residuals final : public stream::Operation {
   public:
     explicit Residuals(const std::vector<unmix::Endmembers>& sets) : m_squares(sets.size()) {
@@ -246,8 +246,8 @@ unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene, const 
     return endmembers;
 }
 
-/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves with each of the
-/// sets. Many at once would take their buffers from the tiles. share: of the progress.
+/// The root mean square, over pixels and bands, of the residuals of fully constrained unmixing with each of
+/// the sets. Many at once would take their buffers from the tiles. share: of the progress.
 std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
                                  const std::vector<unmix::Endmembers>& sets, double share) {
     constexpr size_t at_once = 32;
@@ -306,7 +306,7 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
 
 // --- A range of numbers: -t 2-20
 
-/// What the first t endmembers make of the scene.
+/// The part of the scene that the first t endmembers explain.
 struct Step {
     int t = 0;
     double height = 0;     ///< of the t-th over the flat through those before it
@@ -324,7 +324,7 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
         std::vector<double> v(spectra[k]);
         for (size_t b = 0; b < v.size(); ++b)
             v[b] -= spectra.front()[b];
-        for (int twice = 0; twice < 2; ++twice) // once leaves what rounding left
+        for (int twice = 0; twice < 2; ++twice) // once leaves rounding errors
             for (const auto& q : basis) {
                 const double product = std::inner_product(q.begin(), q.end(), v.begin(), 0.0);
                 for (size_t b = 0; b < v.size(); ++b)
@@ -484,8 +484,8 @@ tools::Plot plot_of(const std::vector<Step>& steps, int chosen) {
     return plot;
 }
 
-/// -t 2-20: what every number explains, as a table, into the report and the plot. Returns the number that is
-/// taken: that at the knee, or the last one.
+/// -t 2-20: the explained part for every count, as a table, into the report and the plot. Returns the chosen
+/// count: at the knee, or the last one.
 int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
                   Found found, const tools::PlotOutput& plot) {
     const auto steps = explain(run, s, scene, many, found);

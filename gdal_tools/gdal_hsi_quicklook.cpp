@@ -35,7 +35,7 @@ namespace {
 using tool::Content;
 
 constexpr int64_t gap = 8;         ///< white pixels between panels
-constexpr double land_gamma = 0.6; ///< land is dark beside the brightest roofs and rocks
+constexpr double land_gamma = 0.6; ///< land is dark compared with the brightest roofs and rocks
 constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
 
 struct Settings {
@@ -43,7 +43,7 @@ struct Settings {
     bool frame = false;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
-    double gamma = 0; ///< 0: by what is shown
+    double gamma = 0; ///< 0: by the kind of picture
     bool each = false, no_legend = false;
     std::string
         for_values; ///< options that were given and mean nothing for class maps: "-stretch and -gamma"
@@ -52,7 +52,7 @@ struct Settings {
 // Panels
 // ----------------------------------------------------------------------------------------------------------
 
-/// Which pixel of a scene each pixel of a panel shows: the one at its centre.
+/// The pixel of a scene that each pixel of a panel shows: the one at its centre.
 struct Scale {
     int64_t samples, lines;             ///< of the scene
     int64_t panel_samples, panel_lines; ///< of the panel
@@ -77,7 +77,7 @@ Scale scale_of(const stream::CubeShape& shape, int64_t size) {
 /// Values of the pixels that a panel shows, [band][y][x]; NaN: none.
 using Picked = std::vector<std::vector<float>>;
 
-/// A pass that keeps the pixels that a panel shows. Every one lies in the core of one tile.
+/// A pass that keeps the pixels that a panel shows. Every one is in the core of one tile.
 class Picking final : public stream::Operation {
   public:
     Picking(const Scale& scale, Picked& picked) : m_scale(scale), m_picked(picked) {}
@@ -285,12 +285,12 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
-/// What pixels without a value or label have with -frame: no shade of grey, and no colour of a class that
-/// raster::default_colour() gives.
+/// The colour of pixels without a value or label with -frame: not grey, and not a colour of
+/// raster::default_colour().
 constexpr Rgb no_value_colour{190, 210, 240};
 
 /// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
-/// infinite one, get the colour `none`; returns how many have one.
+/// infinite one, get the colour `none`; returns their count.
 int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
                     const std::vector<Limits>& limits, double gamma, const Rgb& none) {
     int64_t with_value = 0;
@@ -329,7 +329,7 @@ void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend
             legend.push_back(e);
 }
 
-/// Classes of `like` lend their colours to those of the same name, or number where neither has a name.
+/// Classes of `like` pass their colours to those of the same name, or number if neither has a name.
 void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) {
     for (const Entry& known : entries_of(like))
         for (Entry& e : entries)
@@ -364,7 +364,7 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
     }
 }
 
-/// Rings around the pixels that the points lie in.
+/// Rings around the pixels of the points.
 void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
                 const std::vector<int64_t>& pixels) {
     constexpr double inner = 3.2, middle = 4.6, outer = 5.6;
@@ -389,8 +389,8 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Copies the picture into the output.
-/// Pixels of src that hold a point of the file, and a warning where others lie beside it.
+/// Copies the picture into the output. Pixels of src that hold a point of the file, with a warning for points
+/// outside.
 std::vector<int64_t> points_in(tool::Run& run, const std::string& path, const raster::RasterSource& source) {
     if (path.empty()) return {};
     raster::LabelOptions options;
@@ -460,7 +460,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
             }
         char text[160];
         if (limits[k][0] < limits[k][1]) {
-            constexpr size_t few = 50; // one of these lies within, or fewer
+            constexpr size_t few = 50; // one of these is inside, or fewer
             if (within * few > values) continue;
             std::snprintf(
                 text, sizeof text,
@@ -506,7 +506,7 @@ std::string name_of_band(const raster::RasterSource& source, int band) {
                : "band " + number;
 }
 
-/// Of a panel in grey; the numbers are scaled values where the band has a scale.
+/// The colour bar of a grey panel; its numbers are scaled values if the band has a scale.
 ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& limits, double gamma) {
     const auto& values = source.facts().bands.values;
     const auto b = static_cast<size_t>(band);

@@ -127,7 +127,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
     return spec;
 }
 
-/// Values of a scene that are all of another scale than those of the model's training.
+/// The Error for values of a scene that are all of another scale than the model's training.
 Error another_scale(const raster::RasterSource& scene, const std::string& file,
                     const regression::Model& model) {
     return Error("all values of '" + scene.path() + "' are of another scale than those that '" + file +

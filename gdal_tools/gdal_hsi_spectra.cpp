@@ -60,14 +60,14 @@ struct Settings {
 // The spectra of labelled pixels
 // ----------------------------------------------------------------------------------------------------------
 
-/// A spectrum with what is known of it.
+/// A spectrum with its facts.
 struct SpectrumRow {
     std::string name;
     int value = 0; ///< its class
     int64_t pixels = 1;
     std::vector<double> mean, deviation;
     int64_t line = -1, sample = -1; ///< of a single pixel
-    size_t scene = 0;               ///< that it lies in
+    size_t scene = 0;               ///< of the pixel
     std::string of_class = {};      ///< of a single pixel: the name of its class
 };
 
@@ -88,7 +88,7 @@ spectra::Labels indexed(const raster::LabelledPixels& pixels) {
     return labels;
 }
 
-/// A scene, and what is read of it, with the scenes of -with below: values in parts where single precision
+/// A scene, and the source that is read, with the scenes of -with below: values in parts if single precision
 /// does not hold those of all.
 struct Source {
     std::shared_ptr<raster::RasterSource> scene;
@@ -214,7 +214,7 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     return rows;
 }
 
-/// Those that the words of -spectrum ask for, in their order; all when there are none. \throws Error as
+/// The rows that the words of -spectrum select, in their order; all without words. \throws Error as
 /// raster::chosen_names().
 std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
                                      const std::vector<std::string>& wanted) {
@@ -239,9 +239,9 @@ OrderedJson list_of(const std::vector<double>& values) {
     return list;
 }
 
-/// Profiles as EnMAP-Box and QGIS read them: a feature a spectrum, at its place where it is a single pixel's.
-/// Wavelengths in nm, unknown ones null, or where there are none the numbers of the bands; values that are
-/// none are null.
+/// Profiles as EnMAP-Box and QGIS read them: one feature per spectrum, at its position if it is a single
+/// pixel's. Wavelengths in nm, unknown ones null, or without any the numbers of the bands; missing values are
+/// null.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& source) {
     const raster::RasterSource& scene = *source.scene;
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -255,7 +255,7 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
         json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;
     };
-    // Of each scene together: a product's arrays are read for all of its pixels at once.
+    // All pixels of a scene together: a product's arrays are read for all of them at once.
     std::vector<std::vector<std::pair<int64_t, int64_t>>> pixels(source.many ? source.many->count() : 1);
     for (const SpectrumRow& row : rows)
         if (row.line >= 0) pixels[row.scene].emplace_back(row.line, row.sample);
@@ -284,7 +284,7 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
            "\n";
 }
 
-/// Deviations are spectra of their own, behind the mean; in double precision where the scene's type tells
+/// Standard deviations are separate spectra, after the mean; in double precision if the scene's type holds
 /// more than single.
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
     auto library = tools::library_for(scene);
@@ -370,7 +370,7 @@ bool holds_values(const Settings& s, const raster::RasterSource& scene) {
         const auto source = raster::LabelSource::open(options, &grid);
         if (source->of_features()) samples = source->values();
     } catch (const Error&) {
-        return false; // texts; what is wrong with the file is said when it is read as classes
+        return false; // texts; faults of the file are reported when it is read as classes
     }
     return std::any_of(samples.begin(), samples.end(), [](const raster::ValueSample& one) {
         return one.value != std::floor(one.value) || one.value < 0 || one.value > raster::max_class;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t deepest = 256; // 64 scenes within one another take 130
 
-/// Thrown out of the parser, which has no other way to end early.
+/// Thrown out of the parser, which cannot end early in another way.
 struct Fault {
     std::string what;
 };
@@ -52,11 +52,11 @@ class Characters {
 /// each object in it.
 class Builder {
   public:
-    /// places: null where nobody asks. `line`: that the parser has come to.
+    /// places: null if not requested. `line`: the present line of the parser.
     Builder(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
     Json&& document() { return std::move(m_root); }
 
-    // The names are those of nlohmann's interface for what a parser meets.
+    // nlohmann's interface fixes the names of these events of the parser.
     bool null() { return add(nullptr); }
     bool boolean(bool value) { return add(value); }
     bool number_integer(Json::number_integer_t value) { return add(value); }
@@ -110,7 +110,7 @@ class Builder {
         return &around.back();
     }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
-    /// Of the value that begins.
+    /// The path of the value that begins.
     std::string path_of_next() {
         if (m_around.empty()) return {};
         const auto& [json, path] = m_around.back();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels, in double precision, and what surrounds them: what
-// linear models with many members, principal components and Gaussian processes spend their time on. Compiled
-// for several instruction sets. A pixel's value depends neither on its place in the block nor on the width of
-// a register.
+// Products of rows of weights with a block of pixels, in double precision, and the steps around them: the
+// main work of linear models with many members, principal components and Gaussian processes. Compiled for
+// several instruction sets. A pixel's value depends neither on its place in the block nor on the width of a
+// register.
 #pragma once
 
 #include "math/resampling.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a method comes to: one function for each way to scores, from the open scene to the committed outputs.
+// The work of a method: one function for each approach to scores, from the open scene to the committed
+// outputs.
 #pragma once
 
 #include "detect/detect.h"

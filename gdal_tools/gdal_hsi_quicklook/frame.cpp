@@ -41,7 +41,7 @@ struct Mark {
     std::string text;
 };
 
-/// Round coordinates between those of the first and the last edge of `pixels`, at least `apart` pixels apart.
+/// Round coordinates between the first and the last edge of `pixels`, at least `apart` pixels apart.
 std::vector<Mark> marks_between(double first, double last, int64_t pixels, int64_t apart) {
     std::vector<Mark> marks;
     const double range = std::fabs(last - first);
@@ -55,7 +55,7 @@ std::vector<Mark> marks_between(double first, double last, int64_t pixels, int64
     return marks;
 }
 
-/// What a georeference says of a panel.
+/// The georeference of a panel.
 struct Ground {
     std::vector<Mark> x, y;          ///< empty where the scene is turned
     std::optional<double> metres;    ///< along a pixel of the panel, across the picture
@@ -107,7 +107,7 @@ void draw_scale_bar(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, doubl
     tools::draw_text(canvas, x0 + length + 8, y0 - 6, length_text(metres));
 }
 
-/// A triangle that points to the north, with an N beside it.
+/// A triangle that points to the north, with an N next to it.
 void draw_arrow(Canvas& canvas, double cx, double cy, double north_x, double north_y) {
     constexpr double half = 14, wide = 7;
     for (auto y = static_cast<int64_t>(cy - half) - 1; static_cast<double>(y) <= cy + half + 1; ++y)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a picture has in a report: a title, coordinates, a scale bar, a north arrow and a colour bar.
+// The parts around a picture in a report: a title, coordinates, a scale bar, a north arrow and a colour bar.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -19,15 +19,15 @@ struct ColourBar {
     std::string label; ///< the band and its unit
 };
 
-/// Of the first panel, at the upper left corner of the picture.
+/// The first panel, at the upper left corner of the picture.
 struct FramedPanel {
     const raster::RasterSource& scene;
     int64_t samples, lines; ///< pixels of the picture
 };
 
 /// The picture with a title above it (if it is not empty) and, with `frame`, coordinates, scale bar and north
-/// arrow of the panel where the scene has a georeference. Coordinates are those of the SRS, at round numbers;
-/// a scene that is turned has none. `bar` may be null.
+/// arrow of the panel if the scene is georeferenced. Coordinates are in the scene's SRS, at round numbers; a
+/// rotated scene has none. `bar` may be null.
 tools::Canvas framed(const tools::Canvas& picture, const std::string& title, bool frame,
                      const FramedPanel& panel, const ColourBar* bar);
 

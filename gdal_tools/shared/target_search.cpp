@@ -48,7 +48,7 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
     stream::StatisticsScan scan(whole.shape(), stream::Statistics::covariance);
     run.add_pass(stream::run_pass(*whole.counted(), scan, {}, run.pass("covariance", share)));
     const auto scene = scan.result();
-    if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out
+    if (scene.valid_pixels == 0) return 1; // the search reports the fault, or leaves empty bands out
     const auto method = count.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const int number = vd::estimate(scene, method, count.false_alarm).number;
     run.note("Virtual dimensionality (" + count.vd_method + "): " + std::to_string(number));
@@ -64,7 +64,7 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
 
 atdca::Detection search(tool::Run& run, AtdcaComputing& computing, const stream::CubeSource& source,
                         const atdca::Options& options, const stream::PassOptions& pass) {
-    // Where one rank's device has no room, all of them search on the CPU, together.
+    // If one rank's device has no room, all of them search on the CPU, together.
     if (!run.ranks().any("the scene does not fit into device memory",
                          !computing->fits(run.options().device_memory, source.shape(), options)))
         return computing->detect(source, options, pass);
@@ -236,7 +236,7 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
                                            const ManyScenes* scenes) {
     auto library = library_for(cube);
     const BandScales scales(cube);
-    // What single precision does not hold is read again.
+    // Values that single precision does not hold are read again.
     const auto exact = cube.facts().exact_in_float ? nullptr : cube.in_sums()->open_reader();
     for (size_t k = 0; k < spectra.size(); ++k) {
         library.names.push_back(target_name(what, k + 1, targets[k], scenes));
@@ -273,7 +273,7 @@ void add_vector_options(tool::Builder& args, raster::VectorOptions& options) {
 
 namespace {
 
-/// Of the targets of each scene at once: a product's arrays are read for all of them.
+/// The targets of each scene at once: a product's arrays are read for all of them.
 std::vector<raster::PixelPlace> places_of_targets(const std::vector<atdca::Target>& targets,
                                                   const raster::RasterSource& source,
                                                   const ManyScenes* scenes) {

@@ -80,7 +80,7 @@ Fitted::Fitted(std::shared_ptr<const Model> model) : m_model(std::move(model)) {
 
 /// The mean of the members and their spread about it, as rows of standardised bands. With the deviations of
 /// all members in a matrix W, a first column of intercepts in front, |W (1, z)|^2 = |L (1, z)|^2 where L'L =
-/// W'W: L is lower, and has no more rows than columns, however many the members.
+/// W'W: L is lower, and has at most as many rows as columns, for any count of members.
 void Fitted::take_members() {
     const Linear& linear = m_model->linear;
     const size_t bands = m_weights.centre.size(), members = m_model->members(), columns = bands + 1;

@@ -29,7 +29,7 @@
 
 namespace hsi::regression {
 
-/// What it costs, for `-device auto` (core/cost.h).
+/// Its costs, for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost product{6e-11, 2e-13}; ///< a pixel, a row of weights, and an entry of it
 } // namespace cost
@@ -83,16 +83,16 @@ class Transform {
     size_t m_inputs = 0, m_outputs = 0;
 };
 
-/// (x - centre) / spread, a band each.
+/// (x - centre) / spread, by band.
 struct Standard {
     std::vector<double> centre, spread;
 };
 
-/// Where the spectra of training lie: principal components of all labelled pixels.
+/// The domain of training spectra: principal components of all labelled pixels.
 struct Domain {
     Standard standard;              ///< of the transformed bands
     std::vector<double> components; ///< [component][band], of unit length
-    std::vector<double> variances;  ///< a component each
+    std::vector<double> variances;  ///< by component
     double t2_limit = 0, q_limit = 0;
 };
 
@@ -125,7 +125,7 @@ inline constexpr std::pair<const char*, double Metrics::*> metric_names[] = {
     {"nrmse_percent", &Metrics::nrmse_percent},
     {"bias", &Metrics::bias},
     {"rpd", &Metrics::rpd}};
-/// Of estimates of values.
+/// The metrics of estimates of values.
 Metrics metrics_of(const std::vector<double>& values, const std::vector<double>& estimates);
 
 struct Model : model::ModelBands {
@@ -134,7 +134,7 @@ struct Model : model::ModelBands {
     std::string name, unit; ///< of the variable
     double lowest = 0, highest = 0;
     Transform transform;
-    std::optional<Domain> domain; ///< none in models of other programs
+    std::optional<Domain> domain; ///< empty in models of other programs
     Linear linear;
     Kernel kernel;
     // How it was made.
@@ -153,8 +153,8 @@ struct Model : model::ModelBands {
 /// The model file: JSON; numbers come back to the last bit.
 std::string to_json(const Model& model);
 Json to_json(const Metrics& metrics);
-/// Also a trait model of HyTools. Throws Error saying what is wrong; whatever the text, it does nothing
-/// worse. `name` is for messages.
+/// Also reads a trait model of HyTools. Throws Error with the fault; any text is safe to read. `name` is for
+/// messages.
 Model from_json(const std::string& text, const std::string& name);
 /// HyTools' trait model of a linear model whose steps are vector, mean and log.
 std::string to_hytools(const Model& model);
@@ -202,9 +202,8 @@ class Fitted {
         std::vector<double> x, spare, standard, results, rows, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
-    /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN
-    /// where there is none), `outside` (0 to 3) and `defined` (the transformed values are finite), one a
-    /// pixel.
+    /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN if
+    /// unknown), `outside` (0 to 3) and `defined` (the transformed values are finite), one per pixel.
     void evaluate(Buffers& buffers) const;
     /// evaluate() of spectra, [row][band] as buffers.x: use(buffers, i) of each in turn, the block's i-th.
     template <class Use>
@@ -246,7 +245,7 @@ void Fitted::evaluate_rows(const std::vector<double>& x, const Use& use) const {
     }
 }
 
-/// How a scene's bands become those of a model: sums of scaled values.
+/// The conversion of a scene's bands to a model's: sums of scaled values.
 struct Inputs {
     std::vector<math::ResampledBand> bands; ///< a band of the model each
     std::vector<double> scale, offset;      ///< of the scene's bands; empty: 1 and 0
@@ -268,12 +267,12 @@ struct Part {
     double scale = 0;            ///< the greatest of theirs
 };
 
-/// One output of three bands a model: estimate, deviation, outside. A pixel is invalid, NaN in the three
-/// bands of a model, when one of the model's inputs is not finite or all are zero, or what is transformed is
-/// not finite.
+/// One output of three bands per model: estimate, deviation, outside. A pixel is invalid, NaN in the three
+/// bands of a model, when one of the model's inputs is not finite or all are zero, or the transformed values
+/// are not finite.
 class Estimation : public stream::Operation {
   public:
-    /// \throws Error when a source is none of the `inputs` bands.
+    /// \throws Error when a source is not one of the `inputs` bands.
     Estimation(int inputs, std::vector<Applied> models);
     std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
     bool divides() const override { return true; }
@@ -284,8 +283,8 @@ class Estimation : public stream::Operation {
     /// Counts of a model: pixels with an estimate, and valid pixels without one.
     int64_t estimated(size_t model) const { return m_counts[1 + model_counts * model]; }
     int64_t undefined(size_t model) const { return m_counts[2 + model_counts * model]; }
-    /// Counts of pixels with an estimate: those outside, and those whose spectrum is outside and whose values
-    /// are more than twenty times as large or as small as those of the training.
+    /// Counts of pixels with an estimate: those outside, and those that are outside and whose values are more
+    /// than twenty times as large or as small as the training's.
     int64_t outside(size_t model) const { return m_counts[3 + model_counts * model]; }
     int64_t of_another_scale(size_t model) const { return m_counts[4 + model_counts * model]; }
 

@@ -29,8 +29,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// While it lives, no other run of these tools gives names to files in these folders: the files of two runs
-/// to one destination do not mix. Where folders cannot be locked each rename is atomic all the same.
+/// While it lives, other runs of these tools give no names to files in these folders: the files of two runs
+/// to one destination do not mix. If folders cannot be locked, each rename is still atomic.
 ///
 /// The folder of a file that is added to must be locked, and so must the file: over NFS only files are locked
 /// for other hosts, too.
@@ -83,7 +83,8 @@ class FolderLocks {
     const std::map<std::string, int>& unlocked() const { return m_unlocked; }
 
   private:
-    static constexpr int most = 100; ///< times 20 ms: somebody else's lock must not hold us for ever
+    static constexpr int most = 100; ///< times 20 ms: a lock of another program must not block the run for
+                                     ///< ever
 
     int open_to_lock(const std::string& path, int how) {
         const int handle = ::open(path.c_str(), how | O_CLOEXEC | O_NONBLOCK);
@@ -91,8 +92,8 @@ class FolderLocks {
         return handle;
     }
 
-    /// False when there is no lock to have. For a file that is `added` to (empty: for none), it waits until
-    /// it is there or the user has had enough.
+    /// False if it cannot be locked. For a file that is `added` to (empty: for none), it waits for the lock
+    /// until the user interrupts.
     bool lock(int handle, const std::string& added) {
         const bool sure = !added.empty();
         for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
@@ -145,11 +146,11 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     const auto failure = [&](int reason) {
         return Error("cannot write '" + path + "': " + std::strerror(reason));
     };
-    // Opened anew, a file that stands behind standard output would be written from its beginning.
+    // Opened again, a file behind standard output would be written from its beginning.
     const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
     int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
     while (standard < 0) {
-        // A FIFO opens when somebody reads it; until then a signal must be able to end the run.
+        // A FIFO opens when a reader opens it; until then a signal must be able to end the run.
         file = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_APPEND);
         if (file >= 0 || (errno != ENXIO && errno != EINTR)) break;
         if (cancel && cancel->requested()) throw Cancelled();
@@ -181,7 +182,7 @@ std::string place_of(const std::string& path) {
     return ec ? std::string() : place.string();
 }
 
-/// `file` lies in `folder`, at any depth.
+/// Whether `file` is in `folder`, at any depth.
 bool is_within(const std::string& file, const std::string& folder) {
     std::error_code ec;
     if (!is_local(folder) || !std::filesystem::is_directory(folder, ec)) return false;
@@ -198,8 +199,8 @@ bool falls_into(const std::string& output, const std::string& read) {
     return is_there(output) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
-/// The virtual file system of a name that stands for a part of a local file, or for one in another form:
-/// what is written there changes a file that no check sees, and half of it cannot be taken back.
+/// The virtual file system of a name for a part of a local file, or for a converted one: writing there
+/// changes a file that no check sees, and only a part of it can be undone.
 std::string part_of_a_file(const std::string& path) {
     for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
                               "/vsisparse", "/vsicached", "/vsicrypt"})
@@ -209,7 +210,7 @@ std::string part_of_a_file(const std::string& path) {
     return {};
 }
 
-/// /dev/null takes what two outputs give it.
+/// /dev/null accepts two outputs.
 bool is_device(const std::string& path) {
     struct stat info {};
     return is_local(path) && ::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
@@ -259,7 +260,7 @@ void FileRegister::reads(const std::string& role, const std::string& path,
     Entry entry{role, path, files, false};
     if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
         entry.files.push_back(path);
-    // What GDAL reads beside a raster as soon as it is there.
+    // Files that GDAL reads with a raster as soon as they exist.
     for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
         entry.files.push_back(path + suffix);
     for (const std::string& file : entry.files)
@@ -271,7 +272,7 @@ void FileRegister::reads(const std::string& role, const std::string& path,
 
 std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path) const {
     if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
-    // GDAL makes this index of a shapefile anew where it is allowed to (SHAPE_RESTORE_SHX).
+    // GDAL makes this index of a shapefile again if it is allowed to (SHAPE_RESTORE_SHX).
     if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
     const auto state = FileState::of(path);
     return state && !state->folder ? std::optional(Seen{path, *state}) : std::nullopt;
@@ -427,7 +428,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
 }
 
 void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
-    // Taken out of the register: whatever fails, they are gone afterwards.
+    // Taken out of the register: they are gone afterwards, even after a failure.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();

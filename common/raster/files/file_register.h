@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The register of a run's files: what RunFiles promises, and the outputs that wait for their names.
+// The register of a run's files: the functions of RunFiles, and the outputs that wait for their names.
 #pragma once
 
 #include "core/file_state.h"
@@ -35,13 +35,13 @@ class FileRegister final : public RunFiles {
     /// An output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
     /// An output that others may read while it grows: gets its name at once. commit() leaves it there;
-    /// without that what was there before comes back. Throws Error as commit(). \return the file, which lives
+    /// without commit(), the earlier file comes back. Throws Error as commit(). \return the file, which lives
     /// until commit().
     AtomicFile& show(std::unique_ptr<AtomicFile> file);
     /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
     /// other output takes its place.
     void add_stream(const std::string& path, std::string text);
-    /// Where a pending output lies until commit(); the path itself when it is none.
+    /// The present path of a pending output, until commit(); otherwise the path itself.
     std::string pending_path(const std::string& destination) const;
 
   private:
@@ -62,7 +62,8 @@ class FileRegister final : public RunFiles {
     bool is_read(const std::string& file) const;
     bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
     void check_targets(const Pending& pending, const std::vector<const Addition*>& additions) const;
-    void keep_what_is_read(AtomicFile& file) const; ///< out of what goes when the file comes
+    void keep_what_is_read(AtomicFile& file) const; ///< removes them from the files that disappear with the
+                                                    ///< new file
     static void publish(const Pending& pending);    ///< all or none
 
     std::vector<Entry> m_entries;

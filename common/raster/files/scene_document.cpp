@@ -35,7 +35,7 @@ constexpr size_t most_chosen = 65536; ///< bands: GDAL's own ceiling
 constexpr size_t most_files = 100000, most_options = 1000;
 constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< the value of "format"
 
-/// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from where the reader stands.
+/// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from the reader's folder.
 std::string with_absolute_file(const std::string& path) {
     if (path.rfind("/vsi", 0) == 0) return path;
     const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
@@ -127,7 +127,7 @@ class Reader {
     }
     static constexpr int64_t most_bytes = int64_t{1} << 53; ///< that doubles count one by one
 
-    /// A member that no version knows may change what another one means.
+    /// An unknown member may change the meaning of another one.
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
         if (!in.is_object()) fail("a part of it is not an object");
         for (const auto& member : in.items())
@@ -151,7 +151,7 @@ class Reader {
     std::string resolved(const std::string& path) const {
         if (path.empty()) fail("a file has no name");
         if (path.find('\0') != std::string::npos) fail("the name of a file has zero bytes");
-        // NETCDF:"/data/a.nc":v and the like stand as they are.
+        // NETCDF:"/data/a.nc":v and the like stay as they are.
         const bool plain = path.front() != '/' && path.find(':') == std::string::npos;
         return plain ? join_path(m_folder, path) : path;
     }
@@ -291,7 +291,7 @@ bool is_scene_document(const std::string& path) {
 }
 
 SceneDocument read_scene_document(const std::string& path) {
-    // Of a link, its names hold where the document itself is.
+    // The names in a link's target are relative to the document itself.
     const std::string place = is_local(path) ? follow_links(path) : path;
     SceneDocument document =
         parse_scene_document(read_file(path, largest_file::model), folder_of(place), path);

@@ -34,31 +34,30 @@ namespace hsi::raster {
 namespace {
 
 constexpr int connections = 8;
-/// A gap up to this is fetched rather than left out: it takes less than a request of its own.
+/// A gap up to this is fetched rather than left out: it takes less time than a separate request.
 constexpr uint64_t most_gap = uint64_t{32} << 10;
-/// What comes and goes together. A request has one or several.
+/// The unit of fetching and dropping. A request has one or several.
 constexpr uint64_t most_piece = uint64_t{1} << 20;
 constexpr uint64_t least_request = uint64_t{256} << 10, most_request = uint64_t{4} << 20;
 /// Beyond that, being ahead of the computing gains nothing.
 constexpr uint64_t enough_ahead = uint64_t{256} << 20;
-/// Of a file that nobody gives a share of memory.
+/// For a file without a share of memory.
 constexpr uint64_t least_memory = uint64_t{16} << 20;
-/// Of the first request that GDAL makes for a file: the directory of most.
+/// For the first request that GDAL makes for a file: the directory of most files.
 constexpr uint64_t first_bytes = uint64_t{256} << 10;
-/// Of a file beside it: all of most.
+/// For a file next to it: the whole of most.
 constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
-/// A file is opened with more connections than it is read with: what is asked then is answered in a few
-/// bytes.
+/// A file is opened with more connections than it is read with: the answers then have a few bytes.
 constexpr size_t opening_connections = 24;
 /// Round trips that a request takes where it may be of any size: when it takes fewer, connections wait more
 /// than they bring; when it takes more, tiles come late.
 constexpr double round_trips = 3;
-constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before one has told
+constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before the first is measured
 
 constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
 constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
 
-/// Between two looks at what may end a wait for bytes.
+/// The interval of checks for the end of a wait for bytes.
 constexpr std::chrono::milliseconds now_and_then(100);
 /// Seconds before a request is made again.
 constexpr double first_wait = 0.25, longest_wait = 4;
@@ -76,7 +75,7 @@ double seconds_since(Clock::time_point begin) {
 
 /// The names of files for which GDAL asks one after another where the server lists no folders.
 struct Neighbours {
-    std::vector<std::string> likely, others; ///< that tell what values are: it reads them
+    std::vector<std::string> likely, others; ///< that give the meaning of values: it reads them
     std::vector<std::string> overviews, of_tiff, of_raw;
 
     explicit Neighbours(const std::string& path) {
@@ -123,7 +122,7 @@ class WithoutList {
     bool m_lists;
 };
 
-/// The first bytes of a file, `most` at most; none where they cannot be had whole, and `why`.
+/// The first bytes of a file, `most` at most; nullopt if they cannot be read whole, with the reason in `why`.
 std::optional<std::string> first_of(const std::string& path, const Opened& file, uint64_t most,
                                     std::string& why) {
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return std::string();
@@ -132,7 +131,7 @@ std::optional<std::string> first_of(const std::string& path, const Opened& file,
     return bytes;
 }
 
-/// A file beside a scene, if there is one, into GDAL's cache: its first part, which is all of most.
+/// Reads a file next to a scene, if it exists, into GDAL's cache: its first part, which is the whole of most.
 /// \throws Error when it does not come whole.
 void fetch_beside(const std::string& name, const std::string& scene) {
     const auto refuse = [&](const std::string& said) {
@@ -163,7 +162,7 @@ char** listed_watched(const std::string& folder) {
     return nullptr;
 }
 
-/// What GDAL, and we, look at first; empty where there is no file.
+/// The bytes that GDAL, and we, examine first; empty if the file does not exist.
 std::string beginning_of(const std::string& path) {
     VSIErrorReset();
     const Opened file = open_in_gdal(path);
@@ -362,7 +361,7 @@ void RemoteOpening::ask_for_all() {
         ask.wait();
     }
     if (problem && (!beginning.empty() || !m_headers.empty()))
-        std::rethrow_exception(problem); // else GDAL says what is wrong
+        std::rethrow_exception(problem); // else GDAL reports the fault
 }
 
 void RemoteOpening::end() { CPLSetThreadLocalConfigOption(ingested, nullptr); }
@@ -435,7 +434,7 @@ std::string trouble_with(const std::string& path) {
         return is_trouble(said) ? said : std::string();
     }
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
-    constexpr uint64_t most = 4096; // in the middle of which it may break, too
+    constexpr uint64_t most = 4096; // which may also be cut within
     const uint64_t size = VSIFTellL(gdal_file(file.get())), wanted = std::min(size, most);
     std::string bytes(wanted, '\0');
     std::string why;
@@ -451,14 +450,14 @@ bool forget_cached(const std::string& path) {
 
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places) {
     if (VSIIsLocal(path.c_str())) return;
-    constexpr uint64_t page = 16 << 10; // of GDAL's cache, unless it is told otherwise
+    constexpr uint64_t page = 16 << 10; // of GDAL's cache, by default
     std::set<uint64_t> pages;
     for (const uint64_t place : places)
         pages.insert(place / page * page);
     const std::vector<uint64_t> each(pages.begin(), pages.end());
     if (each.size() < 2) return;
     parallel::for_each(static_cast<int64_t>(each.size()), connections, nullptr, [&](int64_t k, int) {
-        const GdalErrors quiet; // who reads it for use is told
+        const GdalErrors quiet; // the reader for use gets the error
         const Opened file = open_in_gdal(path);
         const AnswerWatch watch(path);
         char unused;
@@ -503,7 +502,7 @@ RemoteFile::~RemoteFile() {
 
 uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
     all = std::min(all, m_size);
-    // GDAL holds what each request brings once more, in a buffer that doubles as it grows.
+    // GDAL holds the bytes of each request a second time, in a buffer that doubles as it grows.
     m_most_request = std::clamp(most / 4 / (2 * connections), least_request, most_request);
     const uint64_t in_requests = 2 * connections * m_most_request;
     const uint64_t left = most - std::min(most, in_requests);
@@ -574,7 +573,7 @@ void RemoteFile::drop(Pieces::iterator at) {
     if (piece.state == State::queued) m_queued -= piece.end - at->first;
     if (piece.state == State::ready) {
         m_held -= piece.end - at->first;
-        // The pages that it shares with nobody.
+        // The pages that it does not share.
         const uint64_t page = system::page_size();
         uint64_t begin = at->first / page * page, end = (piece.end + page - 1) / page * page;
         if (at != m_pieces.begin() && std::prev(at)->second.end > begin) begin = at->first;
@@ -661,7 +660,7 @@ void RemoteFile::announce(const Key& key, const Extents& extents) {
             piece->second.resting = false;
         }
     }
-    // What is announced next may lie beside it, and belong into the same request.
+    // The next announcement may be next to it, and belong to the same request.
     if (m_queued >= enough_ahead) begin_to_fetch();
 }
 
@@ -776,7 +775,7 @@ void RemoteFile::take_over(Extent extent) {
         piece.state = State::ready;
         rest_if_unused(at);
     }
-    m_queue.clear(); // nobody else has announced anything yet
+    m_queue.clear(); // nobody else has announced a window yet
 }
 
 // --- Fetching
@@ -789,13 +788,12 @@ void RemoteFile::begin_to_fetch() {
     m_changed.notify_all();
 }
 
-/// Where the request ends that begins with the piece: in the file, and not in the order of the tiles. Where a
-/// tile's bytes lie far apart, band for band as a rule, what lies behind the piece up to the next of its rank
-/// is divided into equal parts, or taken with what follows, so that nothing small is left for a request of
-/// its own.
+/// The end of the request that begins with the piece: in the file, not in the order of the tiles. If a tile's
+/// bytes are far apart, usually band by band, the bytes after the piece up to the next of its rank are
+/// divided into equal parts, or taken with the following ones, so that no small separate request remains.
 uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
-    // What there is, is for all connections, to the end in requests that bring more than they wait. The first
-    // ones differ in size, or all connections would wait for the second ones at the same time.
+    // The bytes are shared by all connections, down to requests that bring more than they wait. The first
+    // ones differ in size, since otherwise all connections would wait for the second ones at the same time.
     const uint64_t begin = at->first, least = std::clamp(m_strip / 2, least_request, m_most_request),
                    most = std::clamp(m_queued / connections, least, m_most_request);
     uint64_t strip = std::clamp(m_strip, least_request, most);
@@ -828,7 +826,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
         end = next->second.end;
     }
     if (parted > 0 && end - begin > 2 * strip) return parted;
-    // Up to the piece with which it has what is wanted, unless that is too much by far.
+    // Up to the piece that completes the wanted bytes, unless that is far too much.
     uint64_t until = begin;
     for (auto next = at; until < end && until - begin < wanted; ++next) {
         if (until > begin && next->second.end - begin > m_most_request) break;
@@ -837,7 +835,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
     return until;
 }
 
-/// The piece whose turn it is, and what lies behind it in the file and is to be fetched as well.
+/// The piece whose turn it is, and the pieces after it in the file that are to be fetched as well.
 std::optional<RemoteFile::Request> RemoteFile::next_request() {
     for (std::deque<uint64_t>* queue : {&m_urgent, &m_queue})
         while (!queue->empty()) {
@@ -845,7 +843,7 @@ std::optional<RemoteFile::Request> RemoteFile::next_request() {
             auto at = m_pieces.find(asked_for);
             queue->pop_front();
             if (at == m_pieces.end() || at->second.state != State::queued) continue;
-            // What lies before it and is wanted sooner would be left for small requests of its own.
+            // Bytes before it that are needed sooner would be left for small separate requests.
             while (at != m_pieces.begin()) {
                 const auto before = std::prev(at);
                 if (before->second.end != at->first || before->second.state != State::queued ||
@@ -937,7 +935,7 @@ void RemoteFile::wait(double seconds) {
     if (m_changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) throw Cancelled();
 }
 
-/// \throws Error, which begins with `what`, for an answer that is not what was asked for.
+/// \throws Error, which begins with `what`, for an answer that differs from the request.
 size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::string& what) {
     size_t got = 0;
     std::string fault;

@@ -42,7 +42,7 @@ constexpr uint64_t most_times = 10;
 constexpr uint64_t largest_piece = uint64_t{16} << 10;
 constexpr uint64_t most_times_counted = 16, most_beyond = uint64_t{16} << 20;
 
-/// What tells servers apart: scheme, host and port, or a bucket.
+/// Identifies a server: scheme, host and port, or a bucket.
 std::string server_of(const std::string& path) {
     const size_t scheme = path.find("://");
     size_t end = scheme == std::string::npos ? path.find('/', 1) : scheme + 2;
@@ -122,7 +122,7 @@ ServerHeaders headers_of(const std::string& path) {
             const size_t length = std::strlen(name);
             if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
         }
-    // Where a part was asked for, "bytes 0-99/1000" tells the file's size.
+    // For a partial request, "bytes 0-99/1000" states the file's size.
     if (const auto range = found.find("Content-Range"); range != found.end()) {
         const size_t slash = range->second.rfind('/');
         found.erase("Content-Length");
@@ -269,7 +269,7 @@ void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const ch
             self->m_messages.push_back({level, number, message});
         return;
     }
-    // A time may stand before the key; what the server has sent stands behind it.
+    // A time may precede the key; the server's text follows it.
     const char* const of_curl = std::strstr(message, "CURL_INFO_");
     const auto text_behind = [&](const char* key) -> const char* {
         const size_t length = std::strlen(key);
@@ -360,7 +360,7 @@ void AnswerWatch::cut_off(const std::string& has) {
 void AnswerWatch::check_length() {
     constexpr int whole = 200, part = 206;
     if (!m_has_body || m_status < whole) return; // 100: more headers follow
-    m_most = most_whole;                         // also of a page that says what is wrong
+    m_most = most_whole;                         // also of an error page
     if (m_asked && (m_status == whole || m_status == part))
         m_most = (m_asked->second - m_asked->first + 1) * (m_status == whole ? most_times : 1);
     const auto length = m_answer.find("content-length");

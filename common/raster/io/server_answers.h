@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a server's answers say about themselves. GDAL hands over the bytes of an answer and hides its headers;
-// here the headers are read, so that bytes of another part or of another version of a file are not taken for
-// pixels.
+// Facts about a server's answers. GDAL hands over the bytes of an answer and hides its headers; here the
+// headers are read, so that bytes of another part or of another version of a file are not taken for pixels.
 #pragma once
 
 #include "core/cancel.h"
@@ -20,8 +19,8 @@
 
 namespace hsi::raster {
 
-/// What tells one state of a server's file from another: ETag, Last-Modified, Content-Length (of the whole
-/// file).
+/// The headers that distinguish the states of a remote file: ETag, Last-Modified, Content-Length (of the
+/// whole file).
 using ServerHeaders = std::map<std::string, std::string>;
 
 /// How GDAL says that an answer was the whole file instead of a part, and how every fault of an answer
@@ -31,14 +30,14 @@ inline constexpr const char* server_is_to_blame = "the server is to blame: ";
 inline constexpr const char* sends_whole_file =
     "the server is to blame: it sends the whole file when it is asked for a part";
 
-/// Asks the server for the headers of a file. Empty: the server does not answer, or states none of them.
+/// Asks the server for the headers of a file. Empty if the server does not answer, or states none of them.
 ServerHeaders headers_of(const std::string& path);
 
-/// A path, and what its server told of it when it was opened.
+/// A path, and the server's headers when it was opened.
 struct ServedFile {
     std::string path;
-    ServerHeaders headers; ///< empty: nothing, or it is none of a server's
-    /// \throws Error when the server tells otherwise, or nothing, now.
+    ServerHeaders headers; ///< empty: none, or not a remote file
+    /// \throws Error when the server now states other headers, or none.
     void check_unchanged(const CancelFlag* cancel) const;
 };
 /// Throws Error when `now` differs from `before`.
@@ -47,7 +46,7 @@ void check_same(const std::string& path, const ServerHeaders& before, const Serv
 /// The version of a server's file that all answers must belong to. Thread-safe.
 class ServedVersion {
   public:
-    /// The version of `path` that this process reads. The object is shared by all who read the file.
+    /// The version of `path` that this process reads. All readers of the file share the object.
     static std::shared_ptr<ServedVersion> of(const std::string& path);
 
     /// The file is opened again, and the server states these headers. GDAL's cache is emptied where they
@@ -58,8 +57,8 @@ class ServedVersion {
     /// Asks the server for the version that is there now, which counts from then on. Returns "'PATH' has
     /// changed ..." if it is another one; else an empty text.
     std::string ask_again(const std::string& path);
-    /// Returns what differs between an answer and the version; empty if nothing does. Headers that no earlier
-    /// answer has stated become part of the version.
+    /// Returns the difference between an answer and the version; empty if there is none. Headers that no
+    /// earlier answer has stated become part of the version.
     std::string difference(const ServerHeaders& answer);
 
     /// Why an answer was cut off since begin(); empty if none was. An answer that one reader cuts off ends
@@ -76,13 +75,12 @@ class ServedVersion {
 };
 
 /// While one of these lives, it reads the headers of all answers to GDAL's requests on this thread, which
-/// must be for one file. It costs no request. An answer that is longer than what was asked for is cut off:
-/// GDAL would keep all of it in memory. Where a server states no length, bytes are counted roughly, so
-/// that up to 16 times as much comes, and 16 MB. A request for a whole answer, such as the list of a folder,
-/// gets up to 64 MB. GDAL shows headers in debug messages of curl alone; they are kept from being printed.
-/// Use it around functions of VSI*L alone: where GDAL silences its errors, debug messages would be printed.
-/// So it does nothing for file systems whose credentials GDAL may have to ask a server for: it silences
-/// errors then.
+/// must be for one file. It costs no request. An answer that is longer than the request is cut off: GDAL
+/// would keep all of it in memory. Where a server states no length, bytes are counted roughly, so that up to
+/// 16 times as much comes, and 16 MB. A request for a whole answer, such as the list of a folder, gets up to
+/// 64 MB. GDAL shows headers in debug messages of curl alone; they are kept from being printed. Use it around
+/// functions of VSI*L alone: where GDAL silences its errors, debug messages would be printed. So it does
+/// nothing for file systems whose credentials GDAL may have to ask a server for: it silences errors then.
 class AnswerWatch {
   public:
     explicit AnswerWatch(const std::string& path);
@@ -113,11 +111,11 @@ class AnswerWatch {
     };
     const std::string m_path;
     const std::shared_ptr<ServedVersion> m_version; ///< null: it does nothing
-    const std::optional<std::string> m_debug; ///< the thread's own CPL_DEBUG before; nothing: it had none
+    const std::optional<std::string> m_debug; ///< the thread's own earlier CPL_DEBUG; nullopt if it had none
     const std::optional<std::string> m_verbose, m_data_in;
-    const bool m_prints; ///< the user wants debug messages, m_prints_headers: those of curl, too
+    const bool m_prints; ///< the user wants debug messages, m_prints_headers: also curl's
     const bool m_prints_headers, m_prints_data;
-    bool m_has_body = false; ///< the request is none for headers alone
+    bool m_has_body = false; ///< the request is not for headers alone
     bool m_counts = false;   ///< the server has stated no length
     uint64_t m_most = 0;     ///< bytes of the answer
     uint64_t m_pieces = 0, m_header_bytes = 0;
