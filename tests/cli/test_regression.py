@@ -477,6 +477,7 @@ def test_mistakes_of_prediction():
             (("short.img", "model.json", "map.tif"), 1, "do not make"),
             (("scene.img", "table.csv", "map.tif"), 1, "table.csv"),
             (("scene.img", "model.json"), 2, "dst is missing"),
+            (("-device", "cpu", "-reference", "points.csv", "-field", "trait", "scene.img", "model.json"), 2, "-device requires dst"),
             (("scene.img", "-scatter", "plot.svg", "model.json", "map.tif"), 2, "-scatter requires -reference"),
             (("scene.img", "-field", "trait", "model.json", "map.tif"), 2, "-field requires -reference")):
         result = predict(*args)
