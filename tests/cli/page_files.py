@@ -293,7 +293,7 @@ NEEDS = {  # page -> files that its commands read, NAME or NAME:KIND of FILES; a
     "gdal_hsi_pipeline": "scene.dat old.dat new.dat land.json:model.json model.json:of_profile",
     "gdal_hsi_quicklook": "",
     "gdal_hsi_reflect": "scene.img playa.gpkg panels.gpkg panels.sli other.img",
-    "gdal_hsi_regression_predict": "scene.img test.gpkg nitrogen.json:of_trait lma.json:of_trait model.json:of_trait",
+    "gdal_hsi_regression_predict": "scene.img test.gpkg gp.json:of_trait nitrogen.json:of_trait lma.json:of_trait model.json:of_trait",
     "gdal_hsi_regression_train": "scene.img plots.gpkg spectra.csv carbon.tif",
     "gdal_hsi_regularize": "scene.img probabilities.tif train.tif",
     "gdal_hsi_resample": "emit.nc scene.img usgs.sli sentinel2.csv",

@@ -443,7 +443,7 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
     const std::string begin = beginning_of_file(path, enough), mark = R"("format": "gdal_hsi_)";
     if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
         return {"a model of this suite's",
-                "Models stand behind -apply; options.md's \"Models\" tells which tool takes which."};
+                "Give it with -apply; the page models.md says which tool takes which model."};
     if (is_scene_document(path))
         return {"a scene that computes (.hsi)",
                 "GDAL opens it by the plugin gdal_HSI (GDAL_DRIVER_PATH); else write it as a raster first."};
