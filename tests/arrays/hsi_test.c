@@ -324,9 +324,9 @@ static void test_refusals(void) {
     input.array = &source;
     output.array = &target;
     fill(in);
-    refused(HSI_USAGE, "no algorithm", "sp", NULL, &input, 1, &output, 1);
-    refused(HSI_USAGE, "no algorithm", NULL, NULL, &input, 1, &output, 1);
-    refused(HSI_USAGE, "no JSON object", "spp", "ws=7", &input, 1, &output, 1);
+    refused(HSI_USAGE, "unknown algorithm", "sp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "unknown algorithm", NULL, NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "not a JSON object", "spp", "ws=7", &input, 1, &output, 1);
     refused(HSI_USAGE, "unknown option", "spp", "{\"wsx\": 7}", &input, 1, &output, 1);
     refused(HSI_USAGE, "about files", "spp", "{\"of\": \"ENVI\"}", &input, 1, &output, 1);
     refused(HSI_USAGE, "-ws", "spp", "{\"ws\": 6}", &input, 1, &output, 1);
@@ -347,7 +347,7 @@ static void test_refusals(void) {
     refused(HSI_USAGE, "'size'", "spp", NULL, &input, 1, &output, 1);
     other = source;
     other.type = 99;
-    refused(HSI_USAGE, "no type", "spp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "not a type", "spp", NULL, &input, 1, &output, 1);
     other = source;
     other.shape[1] = 0;
     refused(HSI_USAGE, "no values", "spp", NULL, &input, 1, &output, 1);
@@ -358,7 +358,7 @@ static void test_refusals(void) {
     other.device = 0;
     refused(HSI_USAGE, "CUDA", "spp", NULL, &input, 1, &output, 1);
     other.device = -2;
-    refused(HSI_USAGE, "no device", "spp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "not a device", "spp", NULL, &input, 1, &output, 1);
     other = source;
     other.has_nodata = 2;
     refused(HSI_USAGE, "'has_nodata'", "spp", NULL, &input, 1, &output, 1);

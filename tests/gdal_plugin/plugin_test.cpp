@@ -81,14 +81,14 @@ TEST(Arguments, NamesWhatIsWrong) {
     EXPECT_TRUE(holds(complaint([&] { a.text("empty"); }), "'empty' is missing"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("gap"); }), "'gap'"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("word"); }), "'two 3', which is not a number"));
-    EXPECT_TRUE(holds(complaint([&] { a.numbers("tail"); }), "no number"));
+    EXPECT_TRUE(holds(complaint([&] { a.numbers("tail"); }), "not a number"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("large"); }), "value 1 is not finite"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("nan"); }), "value 2 is not finite"));
     EXPECT_TRUE(holds(complaint([&] { a.number("two"); }), "one number, not 2"));
     EXPECT_TRUE(holds(complaint([&] { a.whole("half", 0, 9); }), "2.5 is not a whole number from 0 to 9"));
     EXPECT_TRUE(holds(complaint([&] { a.whole("two", 0, 9); }), "'two'"));
     EXPECT_TRUE(holds(complaint([&] { a.yes("colour", true); }), "neither yes nor no"));
-    EXPECT_TRUE(holds(complaint([&] { a.choice("colour", {"blue", "green"}); }), "none of blue, green"));
+    EXPECT_TRUE(holds(complaint([&] { a.choice("colour", {"blue", "green"}); }), "not one of blue, green"));
     EXPECT_LT(complaint([&] { a.numbers("long"); }).size(), 200u);
 }
 
