@@ -76,7 +76,7 @@ def as_numpy(value, name):
         only = device is not None and not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
         array = np.from_dlpack(value) if only else np.asarray(value)
     except (ArithmeticError, AttributeError, BufferError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise UsageError(f"{name} is no array: {error}", "Give a NumPy array, an xarray.DataArray, or a path.") from None
+        raise UsageError(f"{name} is not an array: {error}", "Give a NumPy array, an xarray.DataArray, or a path.") from None
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype == np.bool_:
@@ -266,7 +266,7 @@ def _factor(units, name):
     for factor, names in NANOMETRES.items():
         if spelled in names:
             return factor
-    raise UsageError(f"{name} has wavelengths in '{text}', which is no unit of length that is known",
+    raise UsageError(f"{name} has wavelengths in '{text}', which is not a known unit of length",
                      "Convert them to nm, and say so in the coordinate's attribute units; or give wavelengths= yourself.")
 
 
@@ -407,9 +407,9 @@ def exact_number(value, name):
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or np.ma.is_masked(value):
-        raise UsageError(f"{name}={value!r} is no number", "Give the number that stands where there is no value.")
+        raise UsageError(f"{name}={value!r} is not a number", "Give the number that stands where there is no value.")
     if isinstance(given, int) and int(number) != given:
-        raise UsageError(f"{name}={value} is no number that a double holds", "Give one up to 2**53, or a masked array.")
+        raise UsageError(f"{name}={value} is not a number that a double holds", "Give one up to 2**53, or a masked array.")
     return number
 
 
@@ -463,7 +463,7 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None, som
             advice = f"band_axis={layout.values.shape.index(len(values))} has as many."
         raise UsageError(f"{layout.name} has {values.size} {what} for {bands} bands", advice)
     if names is not None and (isinstance(names, str) or not np.iterable(names)):
-        raise UsageError(f"names={names!r} is no list of names", "Give one a band.")
+        raise UsageError(f"names={names!r} is not a list of names", "Give one a band.")
     names = None if names is None else list(names)
     if names is not None and len(layout.axes) == 3 and len(names) != bands:
         raise UsageError(f"{layout.name} has {len(names)} names for {bands} bands", "Give one a band.")
@@ -522,7 +522,7 @@ class Model(str):
             document = self.document
             kind, features = str(document["format"]).split()[0], document.get("features", document)
         except (ValueError, LookupError, AttributeError, TypeError):
-            return [f"a text of {len(self)} characters that is no model"]
+            return [f"a text of {len(self)} characters that is not a model"]
         told = [kind]
         for what, values in (("bands", features.get("bands")), ("components", document.get("components")), ("classes", document.get("classes"))):
             number = len(values) if isinstance(values, list) else values
@@ -551,7 +551,7 @@ def model_text(value, name):
         try:
             return json.dumps(value)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{name} is no document of a model: {error}", "Give what model=True has returned.") from None
+            raise UsageError(f"{name} is not the document of a model: {error}", "Give what model=True has returned.") from None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         return str(value)
     if is_path(value):
@@ -560,7 +560,7 @@ def model_text(value, name):
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{name}: the model '{value}' cannot be read: {error}",
                              "Give a model, its JSON or the path of its file.") from None
-    raise UsageError(f"{name} is no model", "Give what model=True has returned, its JSON, or the path of its file.")
+    raise UsageError(f"{name} is not a model", "Give what model=True has returned, its JSON, or the path of its file.")
 
 
 def points_of(text):

@@ -287,7 +287,7 @@ class _Estimator(_Fitted):
             nm = document.get("features", document).get("wavelengths_nm")
             one._bands = _Bands(wavelengths=_numbers({"wavelengths": nm}, "wavelengths") if nm else None)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise UsageError(f"model is no model of {cls.__name__}: {type(error).__name__}: {error}",
+            raise UsageError(f"model is not a model of {cls.__name__}: {type(error).__name__}: {error}",
                              f"Give what {cls.__name__}.save() or gdal_hsi_{cls._maker} has written.") from None
         one.model_ = text
         return one
@@ -328,7 +328,7 @@ class _Components(_Transformer, _Estimator):
             return None
         wanted = _options_for(self._maker, {"nc": self.n_components}).get("nc")
         if isinstance(wanted, (str, list)) or wanted is not None and wanted != int(wanted):
-            raise UsageError(f"n_components: {self.n_components!r} is no whole number", "Give one, a share of the variance above 0 and below 1, or "
+            raise UsageError(f"n_components: {self.n_components!r} is not a whole number", "Give one, a share of the variance above 0 and below 1, or "
                              "None for all.")
         return None if wanted is None else int(wanted)
 

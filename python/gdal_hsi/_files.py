@@ -74,7 +74,7 @@ def command(tool, positional, options):
             raise UsageError(f"{name}: the list is empty", "Give a value, or leave it out.")
         if value is True:
             if _values(words[0], tool).get(option[1:], 0) > 0:
-                raise UsageError(f"{name}: True is no value of it", "Give a number or a text: it is no flag.")
+                raise UsageError(f"{name}: True is not a value of it", "Give a number or a text: it is not a flag.")
             words.append(option)
         elif isinstance(value, (list, tuple)) and value and (isinstance(value[0], (list, tuple)) or
                                                              _values(words[0], tool).get(option[1:], len(value)) == 1):

@@ -223,7 +223,7 @@ def _table_text(value, name):
     if hasattr(value, "to_dict"):
         value = value.to_dict("list")
     if not isinstance(value, collections.abc.Mapping):
-        raise UsageError(f"{name} is no table", "Give a dict with a list a column, or a DataFrame.")
+        raise UsageError(f"{name} is not a table", "Give a dict with a list a column, or a DataFrame.")
     cells = {str(key): [None if cell is None or cell is np.ma.masked or cell != cell else cell for cell in column] for key, column in value.items()}
     return json.dumps({key: [cell.item() if hasattr(cell, "item") else cell for cell in column] for key, column in cells.items()})
 
@@ -345,7 +345,7 @@ def _target(out, layout, role):
             return (out if layout is None else layout.plane(out))[None]
         return out.transpose(layout.axes) if out.ndim == 3 and layout is not None and len(layout.axes) == 3 else out
     if not isinstance(out, np.ndarray):
-        raise UsageError("out is no NumPy array", "Leave it out: the result is then a new array.")
+        raise UsageError("out is not a NumPy array", "Leave it out: the result is then a new array.")
     if not out.flags.writeable:
         raise UsageError("out cannot be written to", "Give an array of your own.")
     if out.dtype not in NUMBERS:

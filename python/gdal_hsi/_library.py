@@ -70,7 +70,7 @@ def library():
     try:
         return _declared(lib)
     except AttributeError as error:
-        raise Error(f"{path} is no libhsi of this version: {error}",
+        raise Error(f"{path} is not a libhsi of this version: {error}",
                     "Install libhsi0 of the version of this package, or set HSI_LIBRARY to the file libhsi.so.0.") from None
 
 

@@ -46,7 +46,7 @@ def _element(argument, name, value):
         return [_element(argument, name, one) for one in value]
     of_numbers = argument["type"] in ("integer", "number")
     if value is None or isinstance(value, bool):
-        raise UsageError(f"{name}: {value!r} is no {'number' if of_numbers else 'number or text'}", _wanted(argument))
+        raise UsageError(f"{name}: {value!r} is not a {'number' if of_numbers else 'number or text'}", _wanted(argument))
     if value == "":
         raise UsageError(f"{name}: the text is empty", _wanted(argument))
     if isinstance(value, str):
@@ -55,7 +55,7 @@ def _element(argument, name, value):
         raise UsageError(f"{name}: a whole number of {value.bit_length()} bits is too large", _wanted(argument))
     elif not math.isfinite(value):
         if of_numbers:
-            raise UsageError(f"{name}: {value!r} is no finite number", _wanted(argument))
+            raise UsageError(f"{name}: {value!r} is not a finite number", _wanted(argument))
         return str(value)  # a word to the library, which knows where nan is one
     return value
 

@@ -205,7 +205,7 @@ class Spectra:
         if self.spectra.ndim != 2:
             raise UsageError(f"spectra have two axes, and these have {self.spectra.ndim}", "Give spectra x bands.")
         if isinstance(names, str) or names is not None and not np.iterable(names):
-            raise UsageError(f"names={names!r} is no list of names", "Give one a spectrum.")
+            raise UsageError(f"names={names!r} is not a list of names", "Give one a spectrum.")
         self.names = [f"spectrum {k + 1}" for k in range(len(self.spectra))] if names is None else [str(n) for n in names]
         self.wavelengths = None if wavelengths is None else real_numbers(wavelengths, "wavelengths")
         self.fwhm = None if fwhm is None else real_numbers(fwhm, "widths")

@@ -400,7 +400,7 @@ MISUSE = {
     "pixel before": (["-target-pixel", -1, 1], "-target-pixel"),
     "unknown method": (LIBRARY + ["-method", "osp"], "-method"),
     "dst is the map": (LIBRARY + ["-map", "d.tif"], "d.tif"),
-    "one band": (["-b", 3], "no spectrum"),
+    "one band": (["-b", 3], "not a spectrum"),
     "VRT with a map": (LIBRARY + ["-of", "VRT", "-map", "m.tif"], "VRT"),
     "map as VRT": (LIBRARY + ["-map", "m.vrt"], "VRT"),
 }

@@ -183,7 +183,7 @@ def test_bad_bands_take_no_part(files):
 @pytest.mark.parametrize("args, code, words", [
     (["-range", "2100-2105nm", "scene.img", "o.tif"], 1, ["2100-2105nm", "needs 3"]),
     (["-range", "2100", "scene.img", "o.tif"], 2, ["-range"]),
-    (["-range", "2100nm", "scene.img", "o.tif"], 2, ["-range 2100nm", "no range"]),
+    (["-range", "2100nm", "scene.img", "o.tif"], 2, ["-range 2100nm", "not a range"]),
     (["-range", "2200-2100nm", "scene.img", "o.tif"], 2, ["empty"]),
     (["-output", "removed", "-range", "2100-2200nm", "-range", "2190-2300nm", "scene.img", "o.tif"], 2, ["share band"]),
     (["-output", "depth", "scene.img", "o.tif"], 2, ["-output"]),

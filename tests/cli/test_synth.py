@@ -248,7 +248,7 @@ BAD = {
     "-dstnodata": ((*SIZE, "-dstnodata", -1), 2),
     "EPSG:99": ((*SIZE, "-epsg", 99), 2),
     "-device": ((*SIZE, "-device", "cpu"), 2),
-    "no folder": ((*SIZE, "-labels", "/nonexistent/l.tif"), 1),
+    "does not exist": ((*SIZE, "-labels", "/nonexistent/l.tif"), 1),
     "-truth": ((*SIZE, "-truth", "/nonexistent/t.json"), 1),
 }
 

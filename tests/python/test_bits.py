@@ -238,7 +238,7 @@ def test_features_of_a_library(files):
     same(depth, stored(folder / "depth.tif"))
     with pytest.raises(hsi.Error, match="no column 'to_nm'"):
         hsi.detect(values, target=spectra, method="sff", features={"name": ["a"], "from_nm": [3]}, wavelengths=NM)
-    with pytest.raises(hsi.UsageError, match="no table"):
+    with pytest.raises(hsi.UsageError, match="not a table"):
         hsi.detect(values, target=spectra, method="sff", features="features.csv", wavelengths=NM)
 
 

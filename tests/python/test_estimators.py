@@ -176,8 +176,8 @@ def test_scalars_of_numpy_and_orders_of_bytes():
 
 
 @pytest.mark.parametrize("word, make", [
-    ("C: False is no number", lambda: hsi.SVM(C=False)), ("C: True", lambda: hsi.SVM(C=np.True_)), ("C: '-1'", lambda: hsi.SVM(C=-1)),
-    ("C: inf is no finite", lambda: hsi.SVM(C=np.inf)), ("gamma: '0'", lambda: hsi.SVM(8, 0)), ("gamma: 'wide'", lambda: hsi.SVM(8, "wide")), ("C: None", lambda: hsi.SVM(None)),
+    ("C: False is not a number", lambda: hsi.SVM(C=False)), ("C: True", lambda: hsi.SVM(C=np.True_)), ("C: '-1'", lambda: hsi.SVM(C=-1)),
+    ("C: inf is not a finite", lambda: hsi.SVM(C=np.inf)), ("gamma: '0'", lambda: hsi.SVM(8, 0)), ("gamma: 'wide'", lambda: hsi.SVM(8, "wide")), ("C: None", lambda: hsi.SVM(None)),
     ("class_weight: 3", lambda: hsi.SVM(class_weight=3)),
     ("seed: '1.5'", lambda: hsi.SVM(8, 0.5, seed=1.5)), ("probability: 'no' is neither", lambda: hsi.SVM(8, 0.5, probability="no")),
     ("threads: '0'", lambda: hsi.SAHIC(threads=0)), ("device: False", lambda: hsi.SAHIC(device=False)),
@@ -267,7 +267,7 @@ def test_models_that_are_none(kind, tmp_path):
     fitted = {k: k().set_params(**({"C": 8, "gamma": 0.5} if k is hsi.SVM else {})).fit(x, y) for k in (hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC)}
     for other in fitted:
         if other is not kind:
-            with pytest.raises(hsi.UsageError, match=f"no model of {kind.__name__}"):
+            with pytest.raises(hsi.UsageError, match=f"is not a model of {kind.__name__}"):
                 kind.load(fitted[other].model_)
     for text in ("{}", "{", "{\"format\": 5}", str(tmp_path / "nowhere.json")):
         with pytest.raises(hsi.UsageError):
@@ -328,7 +328,7 @@ def test_regressions(estimator, tmp_path):
     estimator.save(tmp_path / "m.json")
     np.testing.assert_array_equal(type(estimator).load(tmp_path / "m.json").predict(x), estimator.predict(x))
     other = hsi.Ridge if isinstance(estimator, hsi.PLSR) else hsi.PLSR
-    with pytest.raises(hsi.UsageError, match="is no model of"):
+    with pytest.raises(hsi.UsageError, match="is not a model of"):
         other.load(tmp_path / "m.json")
     with pytest.raises(hsi.UsageError, match="1 of 3 rows have no values, and so no estimate: 1"):
         estimator.predict(x[:3] * [[1], [0], [1]])

@@ -561,10 +561,10 @@ def test_damaged_foreign_and_newer_files(tmp_path, lines):
     text = good.read_text()
     cases = {
         "damaged.stat": (text.replace(f'"valid_pixels": {content(good)["valid_pixels"]}', '"valid_pixels": 7', 1), "damaged"),
-        "cut.stat": (text[:len(text) // 2], "no file of statistics"),
+        "cut.stat": (text[:len(text) // 2], "not a file of statistics"),
         "newer.stat": (text.replace('"version": 1', '"version": 9', 1), "version 9"),
-        "foreign.stat": ('{"format": "gdal_hsi_pca", "version": 1}', "no file of statistics"),
-        "picture.stat": ("\x89PNG", "no file of statistics"),
+        "foreign.stat": ('{"format": "gdal_hsi_pca", "version": 1}', "not a file of statistics"),
+        "picture.stat": ("\x89PNG", "not a file of statistics"),
     }
     for name, (content_of, message) in cases.items():
         (tmp_path / name).write_text(content_of)

@@ -206,8 +206,8 @@ void check_band_lists(SourceState& s) {
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
         // Wavelengths and widths may have their unit with them.
         if (key == "wavelength") return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;
-        if (key == "fwhm") return envi_number(band.fwhm).value_or(-1) >= 0;
         const auto number = envi_number(entry);
+        if (key == "fwhm") return (number ? *number : envi_number(band.fwhm).value_or(-1)) >= 0;
         if (key == "bbl" && !number)
             return EQUAL(entry.c_str(), "true") || EQUAL(entry.c_str(), "false") ||
                    EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
