@@ -7,10 +7,12 @@
 #include "core/text.h"
 #include "gdal_hsi_normalise/geometry.h"
 #include "gdal_hsi_normalise/models.h"
+#include "gdal_hsi_normalise/settings.h"
 #include "normalise/normalise.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
 #include "raster/scene_document.h"
+#include "raster/side_files.h"
 #include "raster/spectral_library.h"
 #include "raster/text_input.h"
 #include "raster/text_output.h"
@@ -32,6 +34,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,151 +55,6 @@ using normalise::Terrain;
 using normalise::Topography;
 using normalise::Volume;
 using tool::Content;
-
-struct Settings {
-    std::string geometry, model, angles_file, time, bins_text = "18", zenith_text = "mean";
-    std::vector<std::string> angle_texts, merged, removed, applied;
-    std::vector<std::array<std::string, 2>> with;
-    std::array<double, 2> ndvi{0.05, 1};
-    double b_r = 0;
-    normalise::Method method;
-    normalise::Binning binning;
-    AngleSettings angles;
-    bool append = false, has_source = false;
-    std::vector<std::string> given; ///< fit options that were given
-};
-
-// Settings
-// ----------------------------------------------------------------------------------------------------------
-
-/// Hundredths of an option.
-int hundredths(const std::string& option, double v) {
-    const double h = std::round(100 * v);
-    constexpr double near = 1e-6;
-    if (!(std::fabs(100 * v - h) <= near))
-        throw UsageError(option + ": " + tool::number_text(v) + " is not a multiple of 0.01");
-    if (!(h >= -100 && h <= 100))
-        throw UsageError(option + ": " + tool::number_text(v) + " is out of range (-1 to 1)");
-    return static_cast<int>(h);
-}
-
-void take_bins(Settings& s) {
-    const auto words = listed_words(s.bins_text).value_or(std::vector<std::string>());
-    std::vector<double> numbers;
-    for (const auto& word : words) {
-        numbers.push_back(raster::table_number(word));
-        if (!std::isfinite(numbers.back()))
-            throw UsageError("-bins: '" + word + "' is not a number",
-                             "Write -bins 18 or -bins 0.05,0.4,0.7,1.");
-    }
-    if (numbers.empty()) throw UsageError("-bins: '" + s.bins_text + "' is not a number");
-    if (numbers.size() == 1) {
-        constexpr double most = 95;
-        if (numbers[0] != std::floor(numbers[0]))
-            throw UsageError("-bins: '" + s.bins_text + "' is not a whole number");
-        if (!(numbers[0] >= 1 && numbers[0] <= most))
-            throw UsageError("-bins: " + s.bins_text + " is out of range (1 to 95)");
-        s.binning.bins = static_cast<int>(numbers[0]);
-        return;
-    }
-    for (const double v : numbers) {
-        const int edge = hundredths("-bins", v);
-        if (!s.binning.edges.empty() && edge <= s.binning.edges.back())
-            throw UsageError("-bins: the edges '" + s.bins_text + "' do not rise");
-        if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
-            throw UsageError("-bins: the edge " + tool::number_text(v) + " is out of the range of -ndvi (" +
-                             tool::number_text(s.ndvi[0]) + " to " + tool::number_text(s.ndvi[1]) + ")");
-        s.binning.edges.push_back(edge);
-    }
-}
-
-struct FitOption {
-    const char* name;
-    /// Copies its value. Null: the setting only affects results of the sums, so parts of a model may differ
-    /// in it.
-    void (*copy)(normalise::Method& to, const normalise::Method& from) = nullptr;
-};
-constexpr FitOption fit_options[] = {
-    {"topography", [](auto& to, const auto& from) { to.topography = from.topography; }},
-    {"brdf", [](auto& to, const auto& from) { to.brdf = from.brdf; }},
-    {"volume", [](auto& to, const auto& from) { to.volume = from.volume; }},
-    {"geometric", [](auto& to, const auto& from) { to.geometric = from.geometric; }},
-    {"b-r", [](auto& to, const auto& from) { to.b_r = from.b_r; }},
-    {"h-b", [](auto& to, const auto& from) { to.h_b = from.h_b; }},
-    {"ndvi",
-     [](auto& to, const auto& from) {
-         to.ndvi_min = from.ndvi_min;
-         to.ndvi_max = from.ndvi_max;
-     }},
-    {"bins"},
-    {"min-pixels"},
-    {"min-slope", [](auto& to, const auto& from) { to.min_slope = from.min_slope; }},
-    {"min-cos-i", [](auto& to, const auto& from) { to.min_cos_i = from.min_cos_i; }},
-    {"solar-zenith"}};
-
-void take_method(Settings& s, const tool::Call& call) {
-    s.method.ndvi_min = hundredths("-ndvi", s.ndvi[0]);
-    s.method.ndvi_max = hundredths("-ndvi", s.ndvi[1]);
-    if (s.method.ndvi_min >= s.method.ndvi_max)
-        throw UsageError("-ndvi: " + tool::number_text(s.ndvi[0]) + " is not below " +
-                         tool::number_text(s.ndvi[1]));
-    if (s.method.topography == Topography::none && s.method.brdf == Brdf::none)
-        throw UsageError(tool::cannot_be_used_with("-topography none", "-brdf none"),
-                         "Nothing would be corrected.");
-    const bool dense =
-        s.method.geometric == Geometric::li_dense || s.method.geometric == Geometric::li_dense_r;
-    s.method.b_r = call.given("b-r") ? s.b_r : dense ? 2.5 : 1;
-    take_bins(s);
-    if (equal_names(s.zenith_text, "mean")) return;
-    const double v = raster::table_number(s.zenith_text);
-    constexpr double most = 80;
-    if (!std::isfinite(v))
-        throw UsageError("-solar-zenith: '" + s.zenith_text + "' is not a number", "Write mean, or degrees.");
-    if (!(v >= 0 && v <= most))
-        throw UsageError("-solar-zenith: " + s.zenith_text + " is out of range (0 to 80)");
-    s.binning.solar_zenith = v;
-}
-
-void settle(Settings& s, const tool::Call& call) {
-    const auto& dst = call.options().destination.path;
-    s.has_source = !call.options().source.path.empty();
-    for (const FitOption& option : fit_options)
-        if (call.given(option.name)) s.given.emplace_back(option.name);
-    if (!s.applied.empty()) {
-        for (const auto& name : s.given)
-            throw UsageError(tool::cannot_be_used_with("-" + name, "-apply"),
-                             "The model says how it was fitted: fit another one.");
-        for (const char* const name : {"model", "append", "merge", "remove", "with"})
-            if (call.given(name))
-                throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "-apply"));
-        if (dst.empty()) throw UsageError("dst is missing");
-    }
-    take_method(s, call);
-    if (!s.has_source) {
-        if (s.merged.empty() && !s.append) throw UsageError("src is missing");
-        for (const char* const name : {"geometry", "angle", "dem", "time", "angles", "with", "mask",
-                                       "mask-exclude", "srcwin", "b", "exclude-range"})
-            if (call.given(name)) throw UsageError("-" + std::string(name) + " requires src");
-    }
-    if (dst.empty() && s.model.empty())
-        throw UsageError("dst is missing", "Give dst, or -model FILE to fit a model alone.");
-    for (const char* const name : {"append", "merge", "remove"})
-        if (call.given(name) && s.model.empty())
-            throw UsageError("-" + std::string(name) + " requires -model");
-    if (s.append && call.options().destination.overwrite)
-        throw UsageError(tool::cannot_be_used_with("-append", "-overwrite"));
-    if (s.append && call.options().if_needed)
-        throw UsageError(tool::cannot_be_used_with("-append", "-if-needed"),
-                         "Fit a model of each scene with -if-needed, and merge these.");
-    for (const auto& text : s.angle_texts) {
-        const auto one = parse_angle(text);
-        for (const auto& other : s.angles.angles)
-            if (other.angle == one.angle)
-                throw UsageError("-angle: " + std::string(view::angle_names[one.angle]) + " is given twice");
-        s.angles.angles.push_back(one);
-    }
-    if (!s.time.empty()) s.angles.days = parse_times(s.time);
-}
 
 // Scenes
 // ----------------------------------------------------------------------------------------------------------
@@ -295,6 +153,13 @@ struct Fit {
     bool passes = false; ///< the method has something to fit
 };
 
+void refuse_without_angles(const std::string& name, const PixelCounts& counts) {
+    if (counts.valid == 0 || counts.without_angles < counts.valid) return;
+    throw Error(name + ": all " + counted(counts.valid, "valid pixel has", "valid pixels have") +
+                    " unknown angles, or a zenith or slope of 90 degrees or more",
+                "Give the angles of this scene (-geometry, -angle), and a DEM that covers it (-dem).");
+}
+
 Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opened,
                     const normalise::Method& method, const std::shared_ptr<stream::CubeSource>& pixels,
                     double share, PixelCounts& counts) {
@@ -304,6 +169,7 @@ Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opene
     tool::seal(*pixels);
     counts = scan->counts();
     if (counts.valid == 0) return {};
+    refuse_without_angles(name, counts);
     check_angles(run, name, *scan);
     const auto sums = scan->terrain();
     auto terrain = normalise::fit_terrain(sums);
@@ -321,6 +187,7 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
               const std::shared_ptr<stream::CubeSource>& pixels, double share) {
     Fit fit;
     fit.record.name = hsi::name_of(opened.scene->path());
+    fit.record.grid = opened.geometry.grid;
     const bool both = method.fits_topography() && method.brdf != Brdf::none;
     fit.passes = method.fits_topography() || method.brdf != Brdf::none;
     if (method.fits_topography()) {
@@ -338,6 +205,7 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
         return fit;
     tool::seal(*pixels);
     fit.counts = scan->counts();
+    refuse_without_angles(fit.record.name, fit.counts);
     if (fit.counts.valid > 0 && !both) check_angles(run, fit.record.name, *scan);
     fit.record.sums = scan->cells();
     fit.record.pixels = fit.record.sums.pixels();
@@ -346,18 +214,6 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
 
 // The model
 // ----------------------------------------------------------------------------------------------------------
-
-/// The options of `given` that have another value in the model.
-void refuse_other_options(const Settings& s, const Model& model, const std::string& path) {
-    for (const auto& [name, copy] : fit_options) {
-        if (copy == nullptr || std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
-        auto method = model.method;
-        copy(method, s.method);
-        if (!(method == model.method))
-            throw Error("-" + std::string(name) + ": '" + path + "' was made with another value",
-                        "Leave the option out, or fit all scenes again.");
-    }
-}
 
 /// The model as it was before the first scene is read.
 struct Before {
@@ -371,7 +227,7 @@ struct Before {
             model.emplace(std::move(one));
             name = path;
         } else {
-            model->add(one, path);
+            model->add(one, path, s.given);
         }
     }
     bool given(const Settings& s, const char* option) const {
@@ -385,6 +241,13 @@ struct Before {
             s.binning.bins = model->binning.bins;
             s.binning.edges = model->binning.edges;
         }
+        for (const int edge : s.binning.edges)
+            if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
+                throw Error("-bins: the edge " + tool::number_text(edge / 100.0) +
+                                " is out of the range of NDVI of '" + name + "' (" +
+                                tool::number_text(s.method.ndvi_min / 100.0) + " to " +
+                                tool::number_text(s.method.ndvi_max / 100.0) + ")",
+                            "Give edges in this range.");
         if (!given(s, "min-pixels")) s.binning.min_pixels = model->binning.min_pixels;
         if (!given(s, "solar-zenith")) s.binning.solar_zenith = model->binning.solar_zenith;
     }
@@ -423,6 +286,27 @@ void assume(Model& model) {
     model.bins = {bin};
 }
 
+/// Scenes in one model must have one scale: brighter ones would decide alone.
+void warn_of_levels(tool::Run& run, const Model& model) {
+    const SceneRecord *low = nullptr, *high = nullptr;
+    for (const SceneRecord& scene : model.scenes) {
+        const auto level = scene.level();
+        if (!level) continue;
+        if (low == nullptr || *level < *low->level()) low = &scene;
+        if (high == nullptr || *level > *high->level()) high = &scene;
+    }
+    constexpr double most = 20;
+    if (low == nullptr || *high->level() <= most * *low->level()) return;
+    constexpr double digits = 1e4;
+    const auto rounded = [](double v) {
+        const double unit = std::pow(10, std::floor(std::log10(v))) / digits;
+        return tools::short_number(std::round(v / unit) * unit);
+    };
+    run.warn("the scenes of the model have different scales: the median reflectance is " +
+             rounded(*low->level()) + " in " + low->name + " and " + rounded(*high->level()) + " in " +
+             high->name + ". Set their scale with gdal_edit.py -scale, and fit them again");
+}
+
 void report_model(tool::Run& run, const Model& model) {
     Json scenes = Json::array(), bins = Json::array();
     for (const auto& scene : model.scenes)
@@ -434,6 +318,7 @@ void report_model(tool::Run& run, const Model& model) {
             {{"from", bin.from / 100.0}, {"to", bin.to / 100.0}, {"pixels", bin.pixels}, {"used", bin.used}});
         used += bin.used;
     }
+    warn_of_levels(run, model);
     run.report()["model"] = {{"scenes", scenes}, {"bins", bins}, {"solar_zenith", model.solar_zenith}};
     if (model.method.brdf == Brdf::none) return;
     run.note("BRDF: " + counted(used, "bin") + " of NDVI used, common solar zenith " +
@@ -492,6 +377,13 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const Model& model
     return spec;
 }
 
+/// Refuses dst before the fits, whose passes would be lost.
+void check_destination(tool::Run& run, const raster::RasterSource& scene, const Model& model) {
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec_of(scene, model));
+    outputs.check(scene);
+}
+
 /// The pass that writes dst. False when no pixel is valid.
 bool correct(tool::Run& run, const Opened& opened, const Model& model, const Terrain& terrain,
              const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
@@ -506,6 +398,7 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
                 [&] { return opened.pass(run, "correction", share); });
     const auto& counts = operation->counts();
     if (counts.valid == 0) return false;
+    refuse_without_angles(hsi::name_of(opened.scene->path()), counts);
     tool::report_invalid(run, counts.valid, counts.invalid);
     report_pixels(run, hsi::name_of(opened.scene->path()), counts);
     run.report()["corrected"] = {{"topography", counts.terrain},
@@ -549,8 +442,35 @@ void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     outputs.commit();
 }
 
-std::string geometry_of(const Settings& s, const std::string& scene) {
-    return s.geometry.empty() ? scene : s.geometry;
+/// Refuses a scene that is included already before it is read.
+void refuse_included(const Model& model, const Opened& src, const std::vector<Opened>& others) {
+    Model names; // without the sums, which are large
+    for (const SceneRecord& scene : model.scenes)
+        names.scenes.push_back({scene.name, 0, {}, {}, scene.grid});
+    const auto add = [&](const Opened& one) {
+        names.add({hsi::name_of(one.scene->path()), 0, {}, {}, one.geometry.grid});
+    };
+    add(src);
+    for (const Opened& other : others)
+        add(other);
+}
+
+/// -append -if-needed: src is in the model, and its file and angles are older than the model.
+bool is_included(tool::Run& run, const Settings& s, const Opened& src, const Before& before) {
+    if (!s.append || !run.options().if_needed || !before.model || !s.with.empty() || !s.merged.empty() ||
+        !s.removed.empty())
+        return false;
+    const SceneRecord* const known = before.model->find(hsi::name_of(src.scene->path()));
+    if (known == nullptr || !known->grid.same(src.geometry.grid)) return false;
+    std::error_code error;
+    const auto made = std::filesystem::last_write_time(s.model, error);
+    for (const std::string& path : {src.scene->path(), s.geometry})
+        for (const std::string& file :
+             path.empty() ? std::vector<std::string>() : raster::files_read_with(path))
+            if (const auto time = std::filesystem::last_write_time(file, error); !error && time > made)
+                return false;
+    run.note("Nothing to do: '" + s.model + "' includes " + known->name);
+    return true;
 }
 
 /// Fits src and the scenes of -with; corrects src.
@@ -558,17 +478,22 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
                      const std::vector<std::array<std::string, 2>>& with, const Before& before) {
     const auto needed = needed_angles(s.method);
     const bool corrects = !run.options().destination.path.empty();
-    src.geometry = open_geometry(run, s.angles, *src.scene, geometry_of(s, src.scene->path()),
-                                 run.options().source.window.has_value(), needed);
+    src.geometry =
+        open_geometry(run, s.angles, *src.scene, s.geometry, run.options().source.window.has_value(), needed);
+    if (is_included(run, s, src, before)) return true;
+    Model model = before.model ? *before.model : empty_model(run, s, *src.scene);
+    model.binning = s.binning;
+    if (corrects) check_destination(run, *src.scene, model);
     std::vector<Opened> others;
     for (const auto& [name, angles] : with) {
         Opened other;
         other.scene = tools::open_beside(run, "-with", name, *src.scene);
         if (run.options().mask.given()) other.mask = tool::read_scene_mask(run, *other.scene, true);
         other.geometry =
-            open_geometry(run, s.angles, *other.scene, angles == "-" ? name : angles, false, needed);
+            open_geometry(run, s.angles, *other.scene, angles == "-" ? "" : angles, false, needed);
         others.push_back(std::move(other));
     }
+    refuse_included(model, src, others);
     src.geometry.read(run);
     write_angles(run, s, src);
     const double share = (corrects ? 0.6 : 1.0) / static_cast<double>(1 + others.size());
@@ -576,9 +501,8 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     auto fit = fit_scene(run, src, s.method, kept, share);
     const bool dry = run.options().dry_run;
     if (fit.passes && fit.counts.valid == 0 && !dry) return false;
-    Model model = before.model ? *before.model : empty_model(run, s, *src.scene);
-    model.binning = s.binning;
     const Terrain terrain = fit.record.terrain;
+    int64_t without_angles = fit.counts.without_angles;
     std::vector<SceneRecord> added{fit.record};
     model.add(std::move(fit.record));
     for (Opened& opened : others) {
@@ -586,6 +510,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
         other.geometry.read(run);
         auto one = fit_scene(run, other, s.method, other.scene, share);
         report_pixels(run, hsi::name_of(other.scene->path()), one.counts);
+        without_angles += one.counts.without_angles;
         added.push_back(one.record);
         model.add(std::move(one.record));
     }
@@ -597,7 +522,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
         if (!corrects) tool::end_of_plan(run);
         assume(model);
     } else {
-        model.fit();
+        model.fit(without_angles);
         report_model(run, model);
         if (!s.model.empty()) write_model(run, s, model, added);
     }
@@ -623,8 +548,10 @@ void join_models(tool::Run& run, const Settings& s, Before& before) {
 
 /// -apply
 bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& model) {
-    src.geometry = open_geometry(run, s.angles, *src.scene, geometry_of(s, src.scene->path()),
+    src.geometry = open_geometry(run, s.angles, *src.scene, s.geometry,
                                  run.options().source.window.has_value(), needed_angles(model.method));
+    check_destination(run, *src.scene, model);
+    const std::string name = hsi::name_of(src.scene->path());
     src.geometry.read(run);
     write_angles(run, s, src);
     const auto kept = run.keep_if_slow(src.scene);
@@ -632,16 +559,19 @@ bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& mo
     double share = 1;
     if (model.hytools) {
         terrain = model.hytools->terrain;
-    } else if (const SceneRecord* known = model.find(hsi::name_of(src.scene->path()))) {
+    } else if (const SceneRecord* known = model.find(name);
+               known != nullptr && known->grid.same(src.geometry.grid)) {
         terrain = known->terrain;
     } else if (model.method.fits_topography()) {
         PixelCounts counts;
         share = 0.6;
-        terrain =
-            fit_terrain(run, hsi::name_of(src.scene->path()), src, model.method, kept, 1 - share, counts);
+        terrain = fit_terrain(run, name, src, model.method, kept, 1 - share, counts);
         if (counts.valid == 0 && !run.options().dry_run) return false;
-        run.note("The model does not include " + hsi::name_of(src.scene->path()) +
-                 ": its terrain is fitted to its own pixels");
+        if (known == nullptr)
+            run.note("The model does not include " + name + ": its terrain is fitted to its own pixels");
+        else
+            run.warn("the model includes another scene with the name " + name +
+                     ", of another size or place: the terrain is fitted to the pixels of this one");
     }
     return correct(run, src, model, terrain, kept, share);
 }
@@ -735,7 +665,8 @@ void declare(tool::Builder& args) {
                 "One angle (solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, aspect): "
                 "degrees or raster")
         .shown_as("NAME=V|FILE");
-    args.input("dem", s.angles.dem, Content::raster, "Slope and aspect from this DEM, in metres");
+    args.input("dem", s.angles.dem, Content::raster,
+               "Slope and aspect from this DEM; heights are in metres unless the file states feet");
     args.option("time", s.time,
                 "Compute the sun's position at this time (UTC, 2022-08-28T10:19:16Z), or for the first "
                 "and last line")

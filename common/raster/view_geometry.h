@@ -36,6 +36,7 @@ struct FileAngle {
     view::Angle angle;
     view::AngleInput input;
     std::shared_ptr<const stream::CubeSource> plane;
+    std::string fault = {}; ///< why some pixels do not have it; empty: all have it
 };
 /// All angles of a product: AVIRIS-3 OBS, EMIT L1B OBS, NEON, PRISMA L2, EnMAP's XML. nullopt if the file is
 /// another. \throws Error when arrays do not have the scene's size.
@@ -44,8 +45,9 @@ std::optional<std::vector<FileAngle>> angles_of_product(const std::string& path,
 /// `behind` at the nearest pixel on the ground; NaN outside. \throws Error without a georeference of both.
 std::shared_ptr<const stream::CubeSource> nearest_on_ground(const std::shared_ptr<RasterSource>& behind,
                                                             const Placement& scene);
-/// Two bands, slope and aspect in degrees, by Horn's gradient on the DEM's grid, then bilinear. \throws Error
-/// when the DEM does not open, or without a georeference of both.
+/// Two bands, slope and aspect in degrees, by Horn's gradient on the DEM's grid, then bilinear. Lengths are
+/// metres, unless the SRS, or for heights the band, states another unit. \throws Error when the DEM does not
+/// open, or without a georeference of both.
 std::shared_ptr<const stream::CubeSource> slopes_of_dem(const std::string& dem, const Placement& scene);
 /// Two bands, the sun's zenith and azimuth in degrees. `days`: since 2000-01-01T12:00 UTC, of the first and
 /// the last line of the whole file.

@@ -7,8 +7,11 @@
 #include "raster/labels.h"
 #include "raster/side_files.h"
 #include "raster/spectral_library.h"
+#include "shared/spectral_bands.h"
 #include "stream/resident_source.h"
 #include "stream/stacked_source.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,12 +53,20 @@ class Collected {
         m_inputs[angle] = std::move(input);
     }
     Geometry made() const {
-        Geometry g{m_inputs, nullptr};
+        Geometry g{m_inputs, nullptr, 0, grid()};
         if (m_sources.size() == 1) g.planes = m_sources.front();
         if (m_sources.size() > 1) g.planes = std::make_shared<stream::StackedSource>(m_sources);
         return g;
     }
     const raster::Placement& place() const { return m_place; }
+    normalise::SceneGrid grid() const {
+        normalise::SceneGrid made{m_place.all_samples, m_place.all_lines, m_place.geotransform};
+        if (auto& g = made.geotransform)
+            for (size_t k : {0, 3})
+                (*g)[k] -= (*g)[k + 1] * static_cast<double>(m_place.first_sample) +
+                           (*g)[k + 2] * static_cast<double>(m_place.first_line);
+        return made;
+    }
     std::vector<std::string> missing() const {
         std::vector<std::string> names;
         for (const Angle angle : m_needed)
@@ -74,6 +85,19 @@ class Collected {
 // Rasters
 // ----------------------------------------------------------------------------------------------------------
 
+/// A file of the scene's size is read pixel by pixel: one of another flight line would go unnoticed.
+void check_place(tool::Run& run, const raster::RasterSource& source, const raster::Placement& place) {
+    const auto& own = source.facts().geotransform;
+    if (!own || !place.geotransform) return;
+    const double apart =
+        normalise::pixels_apart(*place.geotransform, *own, place.shape.samples, place.shape.lines);
+    constexpr double most = 0.5;
+    if (apart <= most) return;
+    run.warn("'" + source.path() + "' has the size of the scene, but lies up to " +
+             tools::short_number(std::ceil(10 * apart) / 10) +
+             " pixels elsewhere: are these the angles of another flight line? They are taken pixel by pixel");
+}
+
 /// A file of the scene's size, or one that is read by its place on the ground. With -srcwin, a file of the
 /// size of the whole scene is read at the same window.
 std::shared_ptr<raster::RasterSource> open_plane_file(tool::Run& run, const std::string& path,
@@ -89,6 +113,8 @@ std::shared_ptr<raster::RasterSource> open_plane_file(tool::Run& run, const std:
         options.window = Rect{place.first_sample, place.first_line, place.shape.samples, place.shape.lines};
         source = raster::open_raster(options);
     }
+    if (source->shape().samples == place.shape.samples && source->shape().lines == place.shape.lines)
+        check_place(run, *source, place);
     return source;
 }
 
@@ -122,6 +148,13 @@ void add_raster(tool::Run& run, Collected& to, const std::string& path) {
     const bool any =
         std::any_of(names.begin(), names.end(), [](const auto& n) { return raster::angle_called(n); });
     const bool unnamed = !any && (names.size() == 10 || names.size() == 11);
+    std::array<int, view::angle_count> bands{};
+    for (const auto& name : names)
+        if (const auto angle = raster::angle_called(name); angle && to.wants(*angle)) ++bands[*angle];
+    for (size_t k = 0; k < bands.size(); ++k)
+        if (bands[k] > 1)
+            run.warn("'" + path + "' has " + std::to_string(bands[k]) + " bands of " + view::angle_names[k] +
+                     ": the first is used");
     for (size_t b = 0; b < names.size(); ++b)
         if (const auto angle = unnamed ? angle_at(b) : raster::angle_called(names[b]);
             angle && to.wants(*angle))
@@ -131,12 +164,24 @@ void add_raster(tool::Run& run, Collected& to, const std::string& path) {
 // Products
 // ----------------------------------------------------------------------------------------------------------
 
+/// The file with the angles that the scene comes with: EnMAP has them in the XML file next to its image.
+std::string own_file(const raster::RasterSource& scene) {
+    const std::string& path = scene.path();
+    const size_t stem = path.rfind("SPECTRAL_IMAGE");
+    if (scene.facts().product.rfind("EnMAP", 0) != 0 || stem == std::string::npos) return path;
+    const std::string xml = path.substr(0, stem) + "METADATA.XML";
+    return ::access(xml.c_str(), F_OK) == 0 ? xml : path;
+}
+
 /// False if the file is not one of these.
-bool add_product(Collected& to, const std::string& path) {
+bool add_product(tool::Run& run, Collected& to, const std::string& path) {
     auto angles = raster::angles_of_product(path, to.place());
     if (!angles) return false;
     for (auto& one : *angles) {
         if (!to.wants(one.angle)) continue;
+        if (!one.fault.empty())
+            run.warn("'" + path + "': " + one.fault + ": these pixels have no " +
+                     view::angle_names[one.angle]);
         if (one.plane) one.input.band = to.add(one.plane);
         to.add(one.angle, std::move(one.input));
     }
@@ -176,6 +221,10 @@ AngleSetting parse_angle(const std::string& text) {
         if (!std::isfinite(v)) {
             made.file = value;
             if (value.empty()) break;
+            const bool sign = value[0] == '-' || value[0] == '+';
+            for (const char* const word : {"nan", "inf", "infinity"})
+                if (equal_names(value.substr(sign ? 1 : 0), word))
+                    throw UsageError("-angle: " + name + " '" + value + "' is not a number");
             return made;
         }
         const bool plane = k == view::solar_azimuth || k == view::sensor_azimuth || k == view::aspect;
@@ -248,7 +297,8 @@ std::array<double, 2> parse_times(const std::string& text) {
 }
 
 Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const raster::RasterSource& scene,
-                       const std::string& file, bool windowed, const std::vector<Angle>& needed) {
+                       const std::string& given, bool windowed, const std::vector<Angle>& needed) {
+    const std::string file = given.empty() ? own_file(scene) : given;
     const raster::Placement place = placement_of(run, scene, windowed);
     Collected to(place, needed);
     for (const AngleSetting& one : settings.angles) {
@@ -286,7 +336,7 @@ Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const rast
     }
     if (!to.missing().empty()) {
         run.files()->reads("-geometry", file, raster::files_read_with(file));
-        if (!add_product(to, file)) add_raster(run, to, file);
+        if (!add_product(run, to, file)) add_raster(run, to, file);
     }
     if (const auto missing = to.missing(); !missing.empty())
         throw Error("no source gives " + joined(missing, ", ") + " of '" + scene.path() + "'",

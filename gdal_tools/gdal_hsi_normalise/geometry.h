@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/view_angles.h"
+#include "normalise/normalise.h"
 #include "raster/raster_source.h"
 #include "raster/view_geometry.h"
 #include "stream/cube_source.h"
@@ -37,14 +38,15 @@ struct Geometry {
     view::AngleInputs inputs;
     std::shared_ptr<const stream::CubeSource> planes; ///< of the scene's size; null: all angles are numbers
     uint64_t held = 0;                                ///< bytes of planes that lie in memory
+    normalise::SceneGrid grid;                        ///< of the scene's file
 
     /// Reads the planes at once if they take little memory, so that no pass decodes blocks of their file for
     /// a few lines.
     void read(const tool::Run& run);
 };
 
-/// A scene's angles, from `file` and the settings. `windowed`: -srcwin applies to the scene. \throws Error
-/// when an angle in `needed` has no source, or a file does not fit the scene.
+/// A scene's angles, from `file` (empty: the scene itself) and the settings. `windowed`: -srcwin applies to
+/// the scene. \throws Error when an angle in `needed` has no source, or a file does not fit the scene.
 Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const raster::RasterSource& scene,
                        const std::string& file, bool windowed, const std::vector<view::Angle>& needed);
 

@@ -26,7 +26,7 @@ normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& fi
         run.files()->reads("-apply", path, {});
         const auto text = raster::read_input(path, most_model_bytes);
         if (normalise::is_of_hytools(text)) {
-            normalise::add_hytools(text, path, static_cast<size_t>(scene->shape().bands), model);
+            normalise::add_hytools(text, path, scene->bands(), scene->facts().bands.in_file, model);
             continue;
         }
         model = normalise::from_json(text, path);
@@ -34,7 +34,9 @@ normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& fi
             throw Error("'" + path + "' (-apply) is not a file of HyTools",
                         "Only HyTools' coefficients of topography and BRDF are given as two files; -merge "
                         "joins models.");
-        scene = tool::match_source(run, scene, path, model, false).source;
+        const auto matched = tool::match_source(run, scene, path, model, false);
+        scene = matched.source;
+        model.order_bands(matched.matched);
     }
     if (!model.hytools || model.method.topography != normalise::Topography::none) return model;
     for (const auto& limit : model.hytools->brdf)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Coefficient files of HyTools (A. Chlus et al., University of Wisconsin): one of topography, one of BRDF.
 #include "core/error.h"
+#include "core/text.h"
 #include "model/document.h"
 #include "normalise/normalise.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -27,10 +30,44 @@ T chosen(const Reader& in, const Json& root, const char* key,
     in.fail(std::string("'") + key + "' is '" + text + "', which gdal_hsi_normalise does not know");
 }
 
+/// An end of a mask; HyTools' settings write infinity as a text.
+double end_of(const Reader& in, const Json& settings, const char* key) {
+    const Json& value = in.member(settings, key);
+    if (!value.is_string()) return in.number(value, key);
+    std::string text = value.get<std::string>();
+    const bool below = !text.empty() && text[0] == '-';
+    if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.erase(0, 1);
+    if (!equal_names(text, "inf") && !equal_names(text, "infinity"))
+        in.fail("'" + std::string(key) + "' of a mask is '" + value.get<std::string>() +
+                "', which is not a number");
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    return below ? -infinity : infinity;
+}
+
+/// The text with Infinity and NaN as texts: Python writes them, but JSON does not have them.
+std::string quoted(const std::string& text) {
+    std::string made;
+    bool inside = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        bool found = false;
+        for (const char* const word : {"Infinity", "-Infinity", "NaN"})
+            if (const size_t size = std::strlen(word); !inside && text.compare(i, size, word) == 0) {
+                made += '"' + std::string(word) + '"';
+                i += size - 1;
+                found = true;
+                break;
+            }
+        if (found) continue;
+        if (text[i] == '"') inside = !inside;
+        made += text[i];
+        if (inside && text[i] == '\\' && i + 1 < text.size()) made += text[++i];
+    }
+    return made;
+}
+
 Limit limit_of(const Reader& in, const Json& mask) {
     const Json& settings = mask[1];
-    Limit limit{Limit::ndvi, in.number(in.member(settings, "min"), "min"),
-                in.number(in.member(settings, "max"), "max")};
+    Limit limit{Limit::ndvi, end_of(in, settings, "min"), end_of(in, settings, "max")};
     if (mask[0] == "ndi") {
         constexpr double near_infrared = 850, red = 660;
         if (in.number(in.member(settings, "band_1"), "band_1") != near_infrared ||
@@ -60,22 +97,30 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     return limits;
 }
 
-/// Calls `take(band, value)` for all coefficients.
+/// The bands of a scene, 1-based, in a file of so many.
+struct FileBands {
+    const std::vector<int>& numbers;
+    int in_file = 0;
+    size_t size() const { return numbers.size(); }
+};
+
+/// Calls `take(band, value)` for the coefficients of all bands of the scene.
 template <class Take>
-void each_band(const Reader& in, const Json& root, size_t bands, const Take& take) {
+void each_band(const Reader& in, const Json& root, const FileBands& bands, const Take& take) {
     const Json& all = in.member(root, "coeffs");
     if (!all.is_object()) in.fail("'coeffs' is not an object");
     for (const auto& [key, value] : all.items()) {
         const bool number = !key.empty() && key.size() < 7 &&
                             std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
-        if (!number || std::stoul(key) >= bands)
-            in.fail("'coeffs' has the band '" + key + "'; the scene has the bands 0 to " +
-                    std::to_string(bands - 1));
-        take(std::stoul(key), value);
+        if (!number || std::stoi(key) >= bands.in_file)
+            in.fail("'coeffs' has the band '" + key + "'; the file of the scene has the bands 0 to " +
+                    std::to_string(bands.in_file - 1));
+        for (size_t b = 0; b < bands.size(); ++b)
+            if (bands.numbers[b] == std::stoi(key) + 1) take(b, value);
     }
 }
 
-void take_topography(const Reader& in, const Json& root, size_t bands, Model& m, OfHyTools& own) {
+void take_topography(const Reader& in, const Json& root, const FileBands& bands, Model& m, OfHyTools& own) {
     constexpr std::array<std::pair<const char*, Topography>, 5> types{
         {{"scs+c", Topography::scs_c},
          {"c", Topography::c},
@@ -83,17 +128,18 @@ void take_topography(const Reader& in, const Json& root, size_t bands, Model& m,
          {"cosine", Topography::cosine},
          {"mod_minneart", Topography::minnaert_g}}};
     m.method.topography = chosen(in, root, "type", types);
-    own.topography = limits_of(in, root);
-    if (!m.method.fits_topography()) return;
-    own.terrain.slope.assign(bands, 0);
-    own.terrain.intercept.assign(bands, 0);
+    const bool fits = m.method.fits_topography();
+    if (fits || root.contains("apply_mask")) own.topography = limits_of(in, root); // else all pixels
+    if (!fits) return;
+    own.terrain.slope.assign(bands.size(), 0);
+    own.terrain.intercept.assign(bands.size(), 0);
     each_band(in, root, bands, [&](size_t b, const Json& c) {
         own.terrain.slope[b] = 1;
         own.terrain.intercept[b] = in.number(c, "coeffs");
     });
 }
 
-void take_brdf(const Reader& in, const Json& root, size_t bands, Model& m, OfHyTools& own) {
+void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model& m, OfHyTools& own) {
     constexpr std::array<std::pair<const char*, Brdf>, 2> types{
         {{"universal", Brdf::universal}, {"flex", Brdf::flex}}};
     constexpr std::array<std::pair<const char*, Volume>, 2> volumes{
@@ -130,9 +176,9 @@ void take_brdf(const Reader& in, const Json& root, size_t bands, Model& m, OfHyT
     }
     for (Bin& bin : m.bins) { // a band without coefficients has a factor of 1
         bin.used = true;
-        bin.volume.assign(bands, 0);
-        bin.geometric.assign(bands, 0);
-        bin.isotropic.assign(bands, 1);
+        bin.volume.assign(bands.size(), 0);
+        bin.geometric.assign(bands.size(), 0);
+        bin.isotropic.assign(bands.size(), 1);
     }
     each_band(in, root, bands, [&](size_t b, const Json& value) {
         if (m.method.brdf == Brdf::flex) in.expect(value, "coeffs", m.bins.size());
@@ -149,23 +195,28 @@ void take_brdf(const Reader& in, const Json& root, size_t bands, Model& m, OfHyT
 
 bool is_of_hytools(const std::string& text) {
     // Looked for in the text: models of a campaign are long, and parsed by their own reader.
-    return text.find("\"apply_mask\"") != std::string::npos &&
-           text.find("\"gdal_hsi_normalise\"") == std::string::npos;
+    constexpr std::array words{"apply_mask", "calc_mask", "solar_zn_norm_radians", "cosine", "mod_minneart",
+                               "scs",        "scs+c"};
+    const auto has = [&](const char* word) {
+        return text.find('"' + std::string(word) + '"') != std::string::npos;
+    };
+    return !has("gdal_hsi_normalise") && std::any_of(words.begin(), words.end(), has);
 }
 
-void add_hytools(const std::string& text, const std::string& name, size_t bands, Model& m) {
+void add_hytools(const std::string& text, const std::string& name, const std::vector<int>& numbers,
+                 int in_file, Model& m) {
     const Reader in(name, "HyTools", "HyTools");
-    const Json root = Json::parse(text, nullptr, false);
+    const Json root = Json::parse(quoted(text), nullptr, false);
     if (!root.is_object()) in.fail("it is not a JSON object");
     if (!m.hytools) {
         m.hytools.emplace();
         m.method.topography = Topography::none;
         m.method.brdf = Brdf::none;
     }
-    const bool brdf = root.contains("solar_zn_norm_radians");
+    const bool brdf = root.contains("solar_zn_norm_radians") || root.contains("volume");
     if (brdf ? m.method.brdf != Brdf::none : m.method.topography != Topography::none)
         in.fail(std::string("a second file of ") + (brdf ? "BRDF" : "topography") + " was given");
-    (brdf ? take_brdf : take_topography)(in, root, bands, m, *m.hytools);
+    (brdf ? take_brdf : take_topography)(in, root, {numbers, in_file}, m, *m.hytools);
 }
 
 } // namespace hsi::normalise

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "model/band_match.h"
 #include "model/document.h"
 #include "normalise/normalise.h"
@@ -61,9 +63,17 @@ std::string brdf_text(const Model& m) {
     return text + ",\n  \"bins\": " + lines_text(bins) + "}";
 }
 
+std::string grid_text(const SceneGrid& grid) {
+    if (grid.samples == 0) return "";
+    std::string text =
+        ", \"size\": [" + std::to_string(grid.samples) + "," + std::to_string(grid.lines) + "]";
+    if (grid.geotransform) text += ", \"geotransform\": " + row(grid.geotransform->data(), 6);
+    return text;
+}
+
 std::string scene_text(const SceneRecord& scene, const Method& method) {
     std::string text = "{\"name\": " + dump(Json(scene.name)) +
-                       ", \"pixels\": " + std::to_string(scene.pixels) +
+                       ", \"pixels\": " + std::to_string(scene.pixels) + grid_text(scene.grid) +
                        ", \"topography\": {\"pixels\": " + std::to_string(scene.terrain.pixels) +
                        ",\n   \"slope\": " + row(scene.terrain.slope) +
                        ",\n   \"intercept\": " + row(scene.terrain.intercept) + "},\n   \"sums\": ";
@@ -162,10 +172,24 @@ Terrain terrain_of(const Reader& in, const Json& object, size_t bands) {
     return t;
 }
 
+SceneGrid grid_of(const Reader& in, const Json& scene) {
+    SceneGrid grid;
+    if (!scene.contains("size")) return grid;
+    in.expect(scene["size"], "size", 2);
+    constexpr int64_t most = int64_t{1} << 31;
+    grid.samples = in.whole(scene["size"][0], "size", 1, most);
+    grid.lines = in.whole(scene["size"][1], "size", 1, most);
+    if (!scene.contains("geotransform")) return grid;
+    const auto numbers = in.numbers(scene["geotransform"], "geotransform", 6);
+    std::copy(numbers.begin(), numbers.end(), grid.geotransform.emplace().begin());
+    return grid;
+}
+
 SceneRecord scene_of(const Reader& in, const Json& object, size_t bands, const Method& method) {
     SceneRecord scene;
     scene.name = in.text(object, "name");
     scene.pixels = in.whole(in.member(object, "pixels"), "pixels", 0, most_pixels);
+    scene.grid = grid_of(in, object);
     scene.terrain = terrain_of(in, in.member(object, "topography"), bands);
     scene.sums.count.resize(static_cast<size_t>(method.cells()));
     scene.sums.sums.resize(scene.sums.count.size());
@@ -220,25 +244,97 @@ Model from_json(const std::string& text, const std::string& name) {
 // Many scenes
 // ----------------------------------------------------------------------------------------------------------
 
+double pixels_apart(const std::array<double, 6>& first, const std::array<double, 6>& second, int64_t samples,
+                    int64_t lines) {
+    const double area = first[1] * first[5] - first[2] * first[4];
+    double most = 0;
+    for (const double x : {0.0, static_cast<double>(samples)})
+        for (const double y : {0.0, static_cast<double>(lines)}) {
+            const auto apart = [&](size_t k) {
+                return second[k] - first[k] + (second[k + 1] - first[k + 1]) * x +
+                       (second[k + 2] - first[k + 2]) * y;
+            };
+            const double east = apart(0), north = apart(3);
+            if (east == 0 && north == 0) continue;
+            most = std::max(most, std::hypot((east * first[5] - north * first[2]) / area,
+                                             (north * first[1] - east * first[4]) / area));
+        }
+    return most;
+}
+
+bool SceneGrid::same(const SceneGrid& o) const {
+    if (samples == 0 || o.samples == 0) return true;
+    if (samples != o.samples || lines != o.lines) return false;
+    constexpr double most = 0.5;
+    return !geotransform || !o.geotransform ||
+           pixels_apart(*geotransform, *o.geotransform, samples, lines) <= most;
+}
+
+std::optional<double> SceneRecord::level() const {
+    std::vector<double> means;
+    for (const auto& cell : sums.sums) {
+        if (cell.empty()) continue;
+        means.resize((cell.size() - CellSums::shared) / CellSums::per_band);
+        for (size_t b = 0; b < means.size(); ++b)
+            means[b] += cell[CellSums::shared + b * CellSums::per_band];
+    }
+    if (means.empty()) return std::nullopt;
+    const auto middle = means.begin() + static_cast<ptrdiff_t>(means.size() / 2);
+    std::nth_element(means.begin(), middle, means.end());
+    if (!(*middle > 0)) return std::nullopt;
+    return *middle / static_cast<double>(sums.pixels());
+}
+
+namespace {
+
+/// The options in which two models differ, except those of `anew`.
+std::vector<std::string> other_options(const Model& a, const Model& b, const std::vector<std::string>& anew) {
+    const Method &m = a.method, &n = b.method;
+    const std::pair<const char*, bool> all[] = {
+        {"topography", m.topography == n.topography},
+        {"brdf", m.brdf == n.brdf},
+        {"volume", m.volume == n.volume},
+        {"geometric", m.geometric == n.geometric},
+        {"b-r", m.b_r == n.b_r},
+        {"h-b", m.h_b == n.h_b},
+        {"ndvi", m.ndvi_min == n.ndvi_min && m.ndvi_max == n.ndvi_max},
+        {"bins", a.binning.edges == b.binning.edges &&
+                     (!a.binning.edges.empty() || a.binning.bins == b.binning.bins)},
+        {"min-pixels", a.binning.min_pixels == b.binning.min_pixels},
+        {"min-slope", m.min_slope == n.min_slope},
+        {"min-cos-i", m.min_cos_i == n.min_cos_i},
+        {"solar-zenith", a.binning.solar_zenith == b.binning.solar_zenith}};
+    std::vector<std::string> differ;
+    for (const auto& [name, same] : all)
+        if (!same && std::find(anew.begin(), anew.end(), name) == anew.end())
+            differ.push_back("-" + std::string(name));
+    return differ;
+}
+
+} // namespace
+
 const SceneRecord* Model::find(const std::string& name) const {
     const auto at = std::find_if(scenes.begin(), scenes.end(), [&](const auto& s) { return s.name == name; });
     return at == scenes.end() ? nullptr : &*at;
 }
 
 void Model::add(SceneRecord scene) {
-    if (find(scene.name) != nullptr)
+    if (const SceneRecord* const other = find(scene.name)) {
+        if (!other->grid.same(scene.grid))
+            throw Error("the model includes another scene with the name '" + scene.name + "'",
+                        "Scenes are known by their names without folder: rename one of them.");
         throw Error("the model already includes '" + scene.name + "'",
                     "Its pixels would count twice: remove that scene first (-remove).");
+    }
     scenes.push_back(std::move(scene));
     std::sort(scenes.begin(), scenes.end(), [](const auto& x, const auto& y) { return x.name < y.name; });
 }
 
-void Model::add(const Model& other, const std::string& name) {
-    if (!(other.method == method))
+void Model::add(const Model& other, const std::string& name, const std::vector<std::string>& anew) {
+    if (const auto options = other_options(*this, other, anew); !options.empty())
         throw Error(
-            "'" + name + "' was made with other options",
-            "Fit all models with the same -topography, -brdf, -volume, -geometric, -b-r, -h-b, -ndvi, "
-            "-min-slope and -min-cos-i.");
+            "'" + name + "' was made with other values of " + joined(options, ", "),
+            "Fit all models with the same options, or give -bins, -min-pixels or -solar-zenith anew.");
     if (other.bands.size() != bands.size())
         throw Error("'" + name + "' has " + std::to_string(other.bands.size()) + " bands, the others have " +
                         std::to_string(bands.size()),
@@ -263,7 +359,22 @@ void Model::remove(const Model& other, const std::string& name) {
     }
 }
 
-void Model::fit() {
+void Model::order_bands(const std::vector<int>& places) {
+    const auto order = [&](std::vector<double>& values) {
+        const std::vector<double> before = values;
+        for (size_t k = 0; k < before.size(); ++k)
+            values[static_cast<size_t>(places[k])] = before[k];
+    };
+    for (Bin& bin : bins)
+        for (auto* const list : {&bin.volume, &bin.geometric, &bin.isotropic, &bin.rmse})
+            order(*list);
+    for (SceneRecord& scene : scenes) {
+        order(scene.terrain.slope);
+        order(scene.terrain.intercept);
+    }
+}
+
+void Model::fit(int64_t without_angles) {
     if (scenes.empty()) throw Error("no scene is left: all scenes are removed", "Leave out one of -remove.");
     if (method.brdf == Brdf::none) return;
     std::vector<const CellSums*> sums;
@@ -282,9 +393,14 @@ void Model::fit() {
     for (const Bin& bin : bins)
         most = std::max(most, bin.pixels);
     if (std::any_of(bins.begin(), bins.end(), [](const Bin& bin) { return bin.used; })) return;
-    throw Error("no bin of NDVI can be used: " + std::to_string(bins.size()) + " bins have up to " +
-                    std::to_string(most) + " pixels, of " + std::to_string(binning.min_pixels) +
-                    " that are needed, or view and sun hardly change",
+    std::string why = "the largest of " + counted(bins.size(), "bin") + " has " + counted(most, "pixel") +
+                      ", and " + std::to_string(binning.min_pixels) + " are needed";
+    if (most >= binning.min_pixels)
+        why = "view and sun hardly change in the bins with " + std::to_string(binning.min_pixels) +
+              " or more pixels";
+    if (without_angles > 0)
+        why += "; " + counted(without_angles, "valid pixel has", "valid pixels have") + " unknown angles";
+    throw Error("no bin of NDVI can be used: " + why,
                 "Fit more scenes together (-with), use fewer -bins, or -brdf none.");
 }
 

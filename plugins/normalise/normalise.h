@@ -194,11 +194,26 @@ std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const 
 // Models
 // ----------------------------------------------------------------------------------------------------------
 
+/// The raster that a scene is read from: the whole file, also where a window of it is used.
+struct SceneGrid {
+    int64_t samples = 0, lines = 0; ///< 0: unknown (older models)
+    std::optional<std::array<double, 6>> geotransform;
+    /// False when sizes differ, or a corner is more than half a pixel away. Unknown facts count as equal.
+    bool same(const SceneGrid& other) const;
+};
+/// The greatest distance between the corners of two grids of this size, in pixels of the first.
+double pixels_apart(const std::array<double, 6>& first, const std::array<double, 6>& second, int64_t samples,
+                    int64_t lines);
+
 struct SceneRecord {
     std::string name; ///< without folder
     int64_t pixels = 0;
     Terrain terrain;
     CellSums sums;
+    SceneGrid grid = {};
+    /// The median of the mean r' of each band over the fitted pixels; empty without BRDF, or if it is not
+    /// above 0.
+    std::optional<double> level() const;
 };
 
 struct Model : model::ModelBands {
@@ -213,13 +228,17 @@ struct Model : model::ModelBands {
     const SceneRecord* find(const std::string& name) const;
     /// \throws Error when a scene of this name is there.
     void add(SceneRecord scene);
-    /// All scenes of `other`, the file `name`. \throws Error when methods or bands differ, or a scene is
-    /// there.
-    void add(const Model& other, const std::string& name);
+    /// All scenes of `other`, the file `name`. \throws Error naming the options that differ, except those of
+    /// `anew` ("bins", "min-pixels", "solar-zenith"), which the caller sets; also when bands differ, or a
+    /// scene is there.
+    void add(const Model& other, const std::string& name, const std::vector<std::string>& anew = {});
     /// \throws Error when it does not have one of the scenes.
     void remove(const Model& other, const std::string& name);
-    /// Bins and the solar zenith from the scenes. \throws Error when no bin can be used.
-    void fit();
+    /// Bins and the solar zenith from the scenes. \throws Error when no bin can be used; its message states
+    /// the count of valid pixels `without_angles`.
+    void fit(int64_t without_angles = 0);
+    /// Coefficients in another order of bands, for a correction: band k goes to place `places[k]`.
+    void order_bands(const std::vector<int>& places);
 };
 
 /// JSON with a checksum, the same bytes for the same scenes.
@@ -227,8 +246,10 @@ std::string to_json(const Model& model);
 /// \throws Error naming the file.
 Model from_json(const std::string& text, const std::string& name);
 bool is_of_hytools(const std::string& text);
-/// Adds HyTools' coefficients of topography or BRDF, for a scene of so many bands. Bands without coefficients
-/// are not corrected. \throws Error naming the file, also where the model has such coefficients already.
-void add_hytools(const std::string& text, const std::string& name, size_t bands, Model& model);
+/// Adds HyTools' coefficients of topography or BRDF, which number the bands of the file from 0 on. `bands`:
+/// the scene's, 1-based, in a file of `in_file`. Bands without coefficients are not corrected. \throws Error
+/// naming the file, also where the model has such coefficients already.
+void add_hytools(const std::string& text, const std::string& name, const std::vector<int>& bands, int in_file,
+                 Model& model);
 
 } // namespace hsi::normalise

@@ -4,6 +4,7 @@ whose coefficients and corrected values are known in closed form."""
 
 import itertools
 import json
+import os
 
 import numpy as np
 import pytest
@@ -355,7 +356,8 @@ def test_same_bits_by_tiles_and_threads(tmp_path):
 
 
 def hytools_files(folder, brdf="flex", **changes):
-    """Coefficients as HyTools writes them, without those of band 3; changes: of members of the file of BRDF."""
+    """Coefficients as HyTools writes them, without those of band 3; changes: of members of the file of BRDF, None without
+    it."""
     rng = np.random.default_rng(4)
     bins = [[0.05, 0.231], [0.231, 0.52], [0.52, 1.0]]
     topo = {"type": "scs+c", "c_fit_type": "nnls", "coeffs": {str(b): 0.2 + 0.1 * b for b in range(BANDS) if b != 3},
@@ -368,6 +370,7 @@ def hytools_files(folder, brdf="flex", **changes):
                "bins": {str(k + 1): one for k, one in enumerate(bins)}, "solar_zn_norm_radians": 0.7,
                "coeffs": coefficients if brdf == "flex" else {b: one[0] for b, one in coefficients.items()},
                "apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0.2, "max": 1.0}], ["kernel_finite", {}]], **changes}
+    angular = {k: v for k, v in angular.items() if v is not None}
     (folder / "topo.json").write_text(json.dumps(topo))
     (folder / "brdf.json").write_text(json.dumps(angular))
     return topo, angular
@@ -404,14 +407,49 @@ def test_coefficients_of_hytools(tmp_path, brdf, files):
     assert not np.array_equal(read(tmp_path / "out.tif")[0], r[0]) and np.array_equal(read(tmp_path / "out.tif")[3], r[3])
 
 
+@pytest.mark.parametrize("chosen", [["-b", "2-8"], ["-b", "8", "-b", "1-7"], "bbl"])
+def test_coefficients_of_hytools_are_of_the_bands_of_the_file(tmp_path, chosen):
+    r, _ = write_pair(tmp_path)
+    hytools_files(tmp_path)
+    base = ["-overwrite", "-geometry", tmp_path / "line1_obs", "-apply", tmp_path / "topo.json", "-apply", tmp_path / "brdf.json"]
+    succeed(normalise(*base, tmp_path / "line1.img", tmp_path / "all.tif"))
+    bands = [8, *range(1, 8)] if "8" in chosen else range(2, 9)
+    if chosen == "bbl":
+        chosen = []
+        write_scene(tmp_path / "line1.img", r, wavelengths=list(NM), bbl=[0] + [1] * 7)
+    succeed(normalise(*base, *chosen, tmp_path / "line1.img", tmp_path / "some.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "some.tif"), read(tmp_path / "all.tif", bands))
+
+
+@pytest.mark.parametrize("least,most", [(0.1, "+inf"), (0.1, "inf"), (0.1, float("inf")), ("-inf", 0.6), (float("-inf"), "Infinity")])
+def test_masks_of_hytools_without_an_end(tmp_path, least, most):
+    write_pair(tmp_path)
+    base = ["-overwrite", "-geometry", tmp_path / "line1_obs"]
+    for name, ends in (("given", (least, most)), ("wide", (max(float(least), -1e6), min(float(most), 1e6)))):
+        hytools_files(tmp_path, apply_mask=[["ndi", {"band_1": 850, "band_2": 660, "min": ends[0], "max": ends[1]}]])
+        succeed(normalise(*base, "-apply", tmp_path / "brdf.json", tmp_path / "line1.img", tmp_path / f"{name}.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "given.tif"), read(tmp_path / "wide.tif"))
+
+
+def test_hytools_without_a_fit(tmp_path):
+    """{"type": "cosine"} alone corrects all pixels."""
+    r, a = write_pair(tmp_path)
+    (tmp_path / "t.json").write_text('{"type": "cosine"}')
+    succeed(normalise("-geometry", tmp_path / "line1_obs", "-apply", tmp_path / "t.json", tmp_path / "line1.img", tmp_path / "o.tif"))
+    cos_i, level, _ = light(a)
+    assert_same(tmp_path / "o.tif", r * (level / cos_i))
+
+
 @pytest.mark.parametrize("changes,text", [
     ({"interp_kind": "cubic"}, "'interp_kind' is 'cubic'"),
     ({"geometric": "roujean"}, "'geometric' is 'roujean'"),
     ({"apply_mask": [["water", {}]]}, "the mask \"water\" is not known"),
     ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "other bands than 850 and 660 nm"),
     ({"apply_mask": [["ancillary", {"name": "cosine_i", "min": 0, "max": 1}]]}, "chooses pixels by slope or cos i"),
-    ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "the scene has the bands 0 to 7"),
-    ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "the scene has the bands 0 to 7"),
+    ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "the file of the scene has the bands 0 to 7"),
+    ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "the file of the scene has the bands 0 to 7"),
+    ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0, "max": "much"}]]}, "'max' of a mask is 'much', which is not a number"),
+    ({"apply_mask": None}, "'apply_mask' is missing"), ({"solar_zn_norm_radians": None}, "'solar_zn_norm_radians' is missing"),
     ({"coeffs": {"1": [[0, 0, 1]] * 2}}, "'coeffs' has 2 entries instead of 3"),
     ({"bins": {"1": [0.5, 0.6], "2": [0.1, 0.2], "3": [0.7, 1]}}, "'bins' do not rise"),
     ({"solar_zn_norm_radians": 40}, "out of range"),
@@ -485,6 +523,124 @@ def test_campaign_in_any_order(tmp_path):
         result = normalise(*args, "-model", tmp_path / "x.json")
         assert result.code == 1 and text in first_error(result)
         assert not (tmp_path / "x.json").exists()
+
+
+@pytest.mark.parametrize("order", [[7, 0, 1, 2, 3, 4, 5, 6], [3, 0, 7, 5, 4, 6, 2, 1]])
+def test_bands_in_another_order(tmp_path, order):
+    """The same values, whether the scene or the model has its bands in another order."""
+    r, _ = write_pair(tmp_path)
+    (tmp_path / "other").mkdir()
+    write_scene(tmp_path / "other" / "line1.img", r[order], wavelengths=list(NM[order]))
+    names = {"here": tmp_path / "line1.img", "there": tmp_path / "other" / "line1.img"}
+    base = ["-geometry", tmp_path / "line1_obs"]
+    for name, scene in names.items():
+        succeed(normalise(*base, "-model", tmp_path / f"{name}.json", scene, tmp_path / f"{name}.tif"))
+    want = read(tmp_path / "here.tif")
+    np.testing.assert_array_equal(read(tmp_path / "there.tif"), want[order])
+    numbers = [x for b in order for x in ("-b", str(b + 1))]
+    for model, scene, options, bands in (("here", "there", [], order), ("there", "here", [], slice(None)), ("here", "here", numbers, order)):
+        succeed(normalise(*base, *options, "-overwrite", "-apply", tmp_path / f"{model}.json", names[scene], tmp_path / "o.tif"))
+        np.testing.assert_array_equal(read(tmp_path / "o.tif"), want[bands])
+    # Terrain that is fitted by -apply itself.
+    (tmp_path / "other" / "line1.img").rename(tmp_path / "other" / "line2.img")
+    (tmp_path / "other" / "line1.hdr").rename(tmp_path / "other" / "line2.hdr")
+    succeed(normalise(*base, "-overwrite", "-apply", tmp_path / "here.json", tmp_path / "other" / "line2.img", tmp_path / "o.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "o.tif"), want[order])
+
+
+@pytest.mark.parametrize("first,second,names", [
+    (["-bins", "5"], [], "-bins"), (["-bins", "0.05,0.5,1"], ["-bins", "0.05,0.4,1"], "-bins"), (["-solar-zenith", "30"], [], "-solar-zenith"),
+    (["-min-pixels", "50", "-bins", "5"], [], "-bins, -min-pixels"), (["-topography", "c", "-h-b", "3"], [], "-topography, -h-b"),
+    (["-brdf", "universal"], [], "-brdf"), (["-min-slope", "6", "-min-cos-i", "0.2"], [], "-min-slope, -min-cos-i"),
+    (["-ndvi", "0.1", "1"], [], "-ndvi"), (["-volume", "ross-thin", "-geometric", "li-sparse"], [], "-volume, -geometric, -b-r")])
+def test_models_with_other_options(tmp_path, first, second, names):
+    for k, options in enumerate((first, second)):
+        write_pair(tmp_path, f"line{k}", seed=k + 1)
+        succeed(normalise("-q", *options, "-geometry", tmp_path / f"line{k}_obs", "-model", tmp_path / f"m{k}.json", tmp_path / f"line{k}.img"))
+    for a, b in ((0, 1), (1, 0)):
+        result = normalise("-merge", tmp_path / f"m{a}.json", "-merge", tmp_path / f"m{b}.json", "-model", tmp_path / "all.json")
+        assert result.code == 1 and first_error(result) == f"'{tmp_path}/m{b}.json' was made with other values of {names}", result
+    if not set(names.split(", ")) <= {"-bins", "-min-pixels", "-solar-zenith"}:
+        return
+    texts = []
+    for a, b in ((0, 1), (1, 0)):
+        succeed(normalise("-q", "-merge", tmp_path / f"m{a}.json", "-merge", tmp_path / f"m{b}.json", "-bins", "4", "-min-pixels", "40",
+                          "-solar-zenith", "35", "-overwrite", "-model", tmp_path / "all.json"))
+        texts.append((tmp_path / "all.json").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_scenes_of_other_scales(tmp_path):
+    """The medians of both scales are in a warning."""
+    for k, factor in ((0, 1), (1, 10000)):
+        r, _ = write_pair(tmp_path, f"line{k}", seed=k + 1)
+        write_scene(tmp_path / f"line{k}.img", r * factor, wavelengths=list(NM))
+    base = ["-model", tmp_path / "m.json", "-append"]
+    assert "scale" not in succeed(normalise(*base, "-geometry", tmp_path / "line0_obs", tmp_path / "line0.img")).err
+    for args in ([*base, "-geometry", tmp_path / "line1_obs", tmp_path / "line1.img"],
+                 ["-with", tmp_path / "line0.img", tmp_path / "line0_obs", "-geometry", tmp_path / "line1_obs", tmp_path / "line1.img", tmp_path / "o.tif"]):
+        err = " ".join(succeed(normalise(*args)).err.split())
+        assert "different scales" in err and "in line0.img and" in err and "in line1.img" in err
+
+
+def test_scene_of_the_same_name(tmp_path):
+    """Another scene with a name of the model has its own terrain; older models do not know more than names."""
+    write_pair(tmp_path)
+    out = tmp_path / "o.tif"
+    succeed(normalise("-geometry", tmp_path / "line1_obs", "-model", tmp_path / "m.json", tmp_path / "line1.img"))
+    old = json.loads((tmp_path / "m.json").read_text())
+    assert old["scenes"][0].pop("size") == [SAMPLES, LINES] and old["scenes"][0].pop("geotransform") == [500000, 20, 0, 4480000, 0, -20]
+    del old["checksum"]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    a = angles(7)
+    r = reflectance(a, 7)
+    for case, grid, cut in (("place", (500011, 20, 0, 4480000, 0, -20), 0), ("size", (500000, 20, 0, 4480000, 0, -20), 3)):
+        folder = tmp_path / case
+        folder.mkdir()
+        for name in ("line1.img", "line2.img"):
+            write_scene(folder / name, r[:, cut:], wavelengths=list(NM), geotransform=grid)
+        write_obs(folder / "obs", {k: v[cut:] for k, v in a.items()}, geotransform=grid)
+        base = ["-geometry", folder / "obs", "-overwrite"]
+        succeed(normalise(*base, "-apply", tmp_path / "m.json", folder / "line2.img", tmp_path / "want.tif"))
+        result = succeed(normalise(*base, "-apply", tmp_path / "m.json", folder / "line1.img", out))
+        assert "another scene with the name line1.img" in " ".join(result.err.split())
+        np.testing.assert_array_equal(read(out), read(tmp_path / "want.tif"))
+        result = normalise("-append", "-geometry", folder / "obs", "-model", tmp_path / "m.json", folder / "line1.img")
+        assert result.code == 1 and "another scene with the name 'line1.img'" in first_error(result)
+        assert "another scene" not in succeed(normalise(*base, "-apply", tmp_path / "old.json", folder / "line1.img", out)).err
+        assert not np.array_equal(read(out), read(tmp_path / "want.tif"))
+    # A window is of the same scene.
+    result = succeed(normalise("-overwrite", "-srcwin", "7", "5", "60", "70", "-apply", tmp_path / "m.json", "-geometry", tmp_path / "line1_obs",
+                               tmp_path / "line1.img", out))
+    assert "another scene" not in result.err and "does not include" not in result.out + result.err
+
+
+def test_append_that_goes_on(tmp_path):
+    """-append -if-needed: scenes that are included are not read again, unless they are newer than the model."""
+    model = tmp_path / "m.json"
+    for k in range(2):
+        write_pair(tmp_path, f"line{k}", seed=k + 1)
+
+    def add(k, *options):
+        return normalise("-append", *options, "-geometry", tmp_path / f"line{k}_obs", "-model", model, tmp_path / f"line{k}.img")
+    succeed(add(0, "-if-needed"))
+    first = model.read_text()
+    assert "Nothing to do" in succeed(add(0, "-if-needed")).out and model.read_text() == first
+    succeed(add(1, "-if-needed"))
+    both = model.read_text()
+    for k in (0, 1):
+        assert "Nothing to do" in succeed(add(k, "-if-needed")).out and model.read_text() == both
+    model.unlink()
+    succeed(add(0, "-if-needed"))
+    assert model.read_text() == first
+    write_pair(tmp_path, "line0", seed=9)
+    os.utime(tmp_path / "line0.img", (2e9, 2e9))
+    result = add(0, "-if-needed")
+    assert result.code == 1 and "already includes 'line0.img'" in first_error(result)
+    result = add(1, "-if-needed", "-apply", model)
+    assert result.code == 2
+    result = normalise("-append", "-if-needed", "-geometry", tmp_path / "line1_obs", "-model", model, tmp_path / "line1.img", tmp_path / "o.tif")
+    assert result.code == 2 and "-append -if-needed cannot be used with dst" in first_error(result)
 
 
 def test_known_coefficients(tmp_path):
@@ -605,6 +761,7 @@ def write_neon(path, a, tile=False, files=True):
 
 
 def test_neon(tmp_path):
+    import h5py
     r, a = write_pair(tmp_path)
     a["solar_zenith"][:], a["solar_azimuth"][:] = 33, 144
     assert_angles(angles_used(tmp_path, tmp_path / "line1.img", "-geometry", write_neon(tmp_path / "n.h5", a)), a)
@@ -613,6 +770,11 @@ def test_neon(tmp_path):
         a["solar_zenith"], a["solar_azimuth"] = 30.0 + line[index], 100.0 + line[index]
         used = angles_used(tmp_path, tmp_path / "line1.img", "-geometry", write_neon(tmp_path / f"tile{files}.h5", a, True, files))
         assert_angles(used, a)
+    write_neon(tmp_path / "less.h5", a, True)
+    with h5py.File(tmp_path / "less.h5", "a") as d:
+        del d["SITE/Reflectance/Metadata/Logs/L001"]
+    result = succeed(normalise("-geometry", tmp_path / "less.h5", tmp_path / "line1.img", tmp_path / "o.tif"))
+    assert "its Logs do not have 'NEON_L001-1_20220517' of Data_Files: these pixels have no solar_zenith" in " ".join(result.err.split())
 
 
 def test_prisma_and_enmap(tmp_path):
@@ -634,9 +796,15 @@ def test_prisma_and_enmap(tmp_path):
         (("sunElevationAngle", 51.5), ("sunAzimuthAngle", 151.25), ("viewingZenithAngle", 7.5), ("viewingAzimuthAngle", 281))) + "</specific></level_X>")
     for k, v in (("solar_zenith", 38.5), ("solar_azimuth", 151.25), ("sensor_zenith", 7.5), ("sensor_azimuth", 281)):
         a[k][:] = v
+    bands = "".join(f"<bandID number='{k + 1}'><wavelengthCenterOfBand>{w}</wavelengthCenterOfBand><FWHMOfBand>8</FWHMOfBand>"
+                    "<GainOfBand>0.0001</GainOfBand><OffsetOfBand>0</OffsetOfBand></bandID>" for k, w in enumerate(NM))
+    text = (tmp_path / "e.XML").read_text().replace("<level_X>", "<level_X><base><format>GeoTIFF</format><level>L2A</level></base>")
+    (tmp_path / "ENMAP01-METADATA.XML").write_text(text.replace("</specific>", f"<bandCharacterisation>{bands}</bandCharacterisation></specific>"))
+    write_scene(tmp_path / "ENMAP01-SPECTRAL_IMAGE.TIF", np.round(r * 10000), driver="GTiff", dtype="i2")
     used = tmp_path / "enmap.tif"
-    succeed(normalise("-brdf", "none", "-geometry", tmp_path / "e.XML", *terrain, "-angles", used, tmp_path / "line1.img", tmp_path / "o.tif"))
-    assert_angles(dict(zip(["solar_zenith", "solar_azimuth", "slope", "aspect"], read(used))), a, ["solar_zenith", "solar_azimuth", "slope", "aspect"])
+    for args in (["-geometry", tmp_path / "e.XML", tmp_path / "line1.img"], [tmp_path / "ENMAP01-METADATA.XML"], [tmp_path / "ENMAP01-SPECTRAL_IMAGE.TIF"]):
+        succeed(normalise("-overwrite", "-brdf", "none", *terrain, "-angles", used, *args, tmp_path / "o.tif"))
+        assert_angles(dict(zip(["solar_zenith", "solar_azimuth", "slope", "aspect"], read(used))), a, ["solar_zenith", "solar_azimuth", "slope", "aspect"])
 
 
 def test_windows_and_other_grids(tmp_path):
@@ -689,6 +857,45 @@ def test_dem(tmp_path, epsg):
         assert np.abs(got["slope"] - want["slope"])[inner].mean() < 0.2
 
 
+@pytest.mark.parametrize("epsg,ground,unit,height", [
+    (2225, 1200 / 3937, "", 1), (32616, 1, "ft", 0.3048), (32616, 1, "US survey foot", 1200 / 3937), (2225, 1200 / 3937, "Feet", 0.3048),
+    (32616, 1, "m", 1)])
+def test_dem_in_feet(tmp_path, epsg, ground, unit, height):
+    """Slopes are those of the same DEM in metres, by gdaldem."""
+    r, a = write_pair(tmp_path)
+    y, x = np.mgrid[-2:LINES + 2, -2:SAMPLES + 2].astype(float)
+    z = 900 + 60 * np.sin(x / 9) * np.cos(y / 13) + 2 * x
+    write_scene(tmp_path / "metres.tif", z[None], driver="GTiff", dtype="f8", geotransform=(500000, 20, 0, 4480000, 0, -20))
+    gdal.DEMProcessing(str(tmp_path / "s.tif"), str(tmp_path / "metres.tif"), "slope", computeEdges=False)
+    step = 20 / ground
+    write_scene(tmp_path / "dem.tif", (z / height)[None], driver="GTiff", dtype="f8", epsg=epsg,
+                geotransform=(6000000 - 2 * step, step, 0, 2000000 + 2 * step, 0, -step))
+    ds = gdal.Open(str(tmp_path / "dem.tif"), gdal.GA_Update)
+    ds.GetRasterBand(1).SetUnitType(unit)
+    ds = None
+    write_scene(tmp_path / "scene.tif", r, driver="GTiff", wavelengths=list(NM), epsg=epsg, geotransform=(6000000, step, 0, 2000000, 0, -step))
+    succeed(normalise("-topography", "cosine", "-brdf", "none", "-angle", "solar_zenith=40", "-angle", "solar_azimuth=150", "-dem", tmp_path / "dem.tif",
+                      "-angles", tmp_path / "u.tif", tmp_path / "scene.tif", tmp_path / "o.tif"))
+    assert np.abs(read(tmp_path / "u.tif")[2] - read(tmp_path / "s.tif")[0][2:-2, 2:-2]).max() < 1e-3
+
+
+def test_angles_of_another_line(tmp_path):
+    """Files of the scene's size are read pixel by pixel; more than half a pixel between the georeferences gives a warning."""
+    r, a = write_pair(tmp_path)
+    for east, warned in ((9, False), (-9, False), (11, True), (4000, True), (None, False)):
+        grid = None if east is None else (500000 + east, 20, 0, 4480000, 0, -20)
+        write_obs(tmp_path / "obs", a, geotransform=grid, **({"epsg": None} if grid is None else {}))
+        result = succeed(normalise("-overwrite", "-geometry", tmp_path / "obs", tmp_path / "line1.img", tmp_path / "o.tif"))
+        assert ("the angles of another flight line?" in " ".join(result.err.split())) == warned, (east, result)
+    write_obs(tmp_path / "moved", a, geotransform=(500400, 20, 0, 4480000, 0, -20))
+    result = succeed(normalise("-overwrite", "-srcwin", "7", "5", "60", "70", "-geometry", tmp_path / "moved", tmp_path / "line1.img", tmp_path / "o.tif"))
+    assert "lies up to 20 pixels elsewhere" in " ".join(result.err.split())
+    names = [*NAMES[:8], "Slope (other)", "UTC Time"]
+    write_obs(tmp_path / "obs", a, names=names)
+    result = succeed(normalise("-overwrite", "-geometry", tmp_path / "obs", tmp_path / "line1.img", tmp_path / "o.tif"))
+    assert "2 bands of slope: the first is used" in " ".join(result.err.split())
+
+
 def test_sun(tmp_path):
     """46.5 N, 8 E, 2022-08-28T10:19:16Z: 39.7640, 152.3935; with two times, from the first to the last line."""
     r, a = write_pair(tmp_path)
@@ -717,7 +924,9 @@ def test_sun(tmp_path):
 def test_bad_input(tmp_path):
     r, a = write_pair(tmp_path)
     scene, obs, model, out = tmp_path / "line1.img", tmp_path / "line1_obs", tmp_path / "m.json", tmp_path / "out.tif"
+    narrow = tmp_path / "narrow.json"
     succeed(normalise("-geometry", obs, "-model", model, scene))
+    succeed(normalise("-geometry", obs, "-model", narrow, "-ndvi", "0.2", "0.9", scene))
     write_obs(tmp_path / "flat", {**a, "slope": 0 * a["slope"]})
     write_obs(tmp_path / "steep", {**a, "slope": 90 - a["slope"]})
     write_obs(tmp_path / "rad", {k: np.radians(v).astype(np.float32) for k, v in a.items()})
@@ -728,6 +937,9 @@ def test_bad_input(tmp_path):
     damaged = tmp_path / "damaged.json"
     damaged.write_text(model.read_text().replace('"minimum_slope": 5', '"minimum_slope": 6'))
     base = ["-geometry", obs]
+    write_obs(tmp_path / "lost", {k: np.full_like(v, -9999) for k, v in a.items()})
+    write_scene(tmp_path / "dem.tif", a["slope"][None], driver="GTiff", geotransform=(900000, 20, 0, 4480000, 0, -20))
+    (tmp_path / "there.tif").write_text("kept")
     for code, text, args in [
             (1, "no source gives slope, aspect", ["-geometry", tmp_path / "five", scene, out]),
             (1, "no source gives solar_zenith", [scene, out]),
@@ -740,6 +952,16 @@ def test_bad_input(tmp_path):
             (1, "damaged", ["-apply", damaged, *base, scene, out]),
             (1, "was made with another value", [*base, "-append", "-model", model, "-min-slope", "8", scene]),
             (1, "already includes", [*base, "-append", "-model", model, scene]),
+            # Refused before a pass, which would fail otherwise.
+            (1, "already includes", ["-geometry", tmp_path / "lost", "-append", "-model", model, scene]),
+            (1, "already exists", ["-geometry", tmp_path / "lost", scene, tmp_path / "there.tif"]),
+            (1, "all 9900 valid pixels have unknown angles", ["-geometry", tmp_path / "lost", scene, out]),
+            (1, "all 9900 valid pixels have unknown angles", [*base, "-dem", tmp_path / "dem.tif", "-topography", "cosine", "-brdf", "none", scene, out]),
+            (1, "all 9900 valid pixels have unknown angles", [*base, "-dem", tmp_path / "dem.tif", "-brdf", "none", scene, out]),
+            (1, "the edge 0.05 is out of the range of NDVI of", ["-merge", narrow, "-bins", "0.05,0.5", "-model", tmp_path / "x.json"]),
+            (1, "can be used: the largest of 18 bins has", [*base, "-min-pixels", "90000", scene, out]),
+            (2, "-angle: slope 'nan' is not a number", ["-angle", "slope=nan", *base, scene, out]),
+            (2, "-angle: slope '-inf' is not a number", ["-angle", "slope=-inf", *base, scene, out]),
             (1, "does not exist", ["-append", "-model", tmp_path / "new.json"]),
             (2, "-topography cannot be used with -apply", ["-apply", model, "-topography", "c", *base, scene, out]),
             (2, "-model cannot be used with -apply", ["-apply", model, "-model", "x.json", *base, scene, out]),

@@ -2,6 +2,7 @@
 // Angles that depend on where pixels are on the ground: rasters of another grid, slopes of a DEM, the sun.
 #include "core/cube_view.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "math/elementary.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal_errors.h"
@@ -189,6 +190,24 @@ class Nearest final : public Planes {
 /// Metres per degree of longitude and of latitude on the ellipsoid of WGS 84.
 constexpr GroundScale per_degree{degree, 6378137, 0.00669437999014};
 
+/// Metres per unit of heights, by the unit's name; 1 for unknown ones.
+double metres_per(const std::string& unit) {
+    constexpr double international = 0.3048, survey = 1200.0 / 3937;
+    for (const char* const name : {"us-ft", "ftUS", "us_survey_foot", "US survey foot", "US survey feet",
+                                   "Foot_US", "foot (US survey)", "survey foot", "survey feet"})
+        if (equal_names(unit, name)) return survey;
+    for (const char* const name :
+         {"ft", "foot", "feet", "international foot", "international feet", "intl ft"})
+        if (equal_names(unit, name)) return international;
+    constexpr std::pair<const char*, double> metric[] = {
+        {"mm", 1e-3},         {"millimetre", 1e-3}, {"millimeter", 1e-3}, {"cm", 1e-2},
+        {"centimetre", 1e-2}, {"centimeter", 1e-2}, {"dm", 0.1},          {"km", 1000},
+        {"kilometre", 1000},  {"kilometer", 1000}};
+    for (const auto& [name, metres] : metric)
+        if (equal_names(unit, name)) return metres;
+    return 1;
+}
+
 class Dem {
   public:
     Dem(const std::string& path, const std::string& srs_wkt) {
@@ -217,10 +236,18 @@ class Dem {
         int has = 0;
         const double nodata = m_band->GetNoDataValue(&has);
         if (has != 0) m_nodata = nodata;
-        const auto* srs = m_used->GetSpatialRef();
-        m_geographic = srs != nullptr && srs->IsGeographic();
+        const auto* const stated = m_used->GetSpatialRef();
+        const auto srs = stated != nullptr ? *stated : srs_of(srs_wkt);
+        m_geographic = srs.IsGeographic();
+        if (!m_geographic && !srs.IsEmpty()) m_metres = srs.GetLinearUnits();
+        const auto* const own = m_file->GetSpatialRef();
+        const std::string unit = m_file->GetRasterBand(1)->GetUnitType();
+        m_height_metres = unit.empty() && own != nullptr && own->IsCompound()
+                              ? own->GetTargetLinearUnits("VERT_CS")
+                              : metres_per(unit);
         m_path = path;
     }
+    double metres() const { return m_metres; } ///< per unit of a grid that is not geographic
     const Affine& geotransform() const { return m_geotransform; }
     int64_t samples() const { return m_used->GetRasterXSize(); }
     int64_t lines() const { return m_used->GetRasterYSize(); }
@@ -235,6 +262,8 @@ class Dem {
         for (double& v : values)
             if (!std::isfinite(v) || (m_nodata && v == *m_nodata))
                 v = std::numeric_limits<double>::quiet_NaN();
+            else
+                v *= m_height_metres;
     }
 
   private:
@@ -244,6 +273,7 @@ class Dem {
     Affine m_geotransform{};
     std::optional<double> m_nodata;
     bool m_geographic = false;
+    double m_metres = 1, m_height_metres = 1;
     std::string m_path;
 };
 
@@ -366,6 +396,9 @@ class Slopes final : public Planes {
                 g[2] *= m[0];
                 g[4] *= m[1];
                 g[5] *= m[1];
+            } else {
+                for (const size_t k : {1, 2, 4, 5})
+                    g[k] *= m_dem.metres();
             }
             const double area = g[1] * g[5] - g[2] * g[4];
             return {(along * g[5] - down * g[4]) / area, (down * g[1] - along * g[2]) / area};

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace hsi::raster {
@@ -184,15 +185,15 @@ bool add_emit(Found& to, const std::string& path, const GDALGroup& root) {
     return true;
 }
 
-/// The greatest of the whole numbers of an array with two axes.
-int32_t greatest(GDALMDArray& array) {
+/// The whole numbers that an array with two axes has.
+std::set<int32_t> numbers_in(GDALMDArray& array) {
     const auto& dims = array.GetDimensions();
     const size_t count[2] = {static_cast<size_t>(dims[0]->GetSize()),
                              static_cast<size_t>(dims[1]->GetSize())};
     const GUInt64 start[2] = {};
     std::vector<int32_t> values(count[0] * count[1], -1);
     (void)array.Read(start, count, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Int32), values.data());
-    return values.empty() ? -1 : *std::max_element(values.begin(), values.end());
+    return {values.begin(), values.end()};
 }
 
 /// The sun of a tile, by the flight line that each pixel is from.
@@ -214,11 +215,13 @@ void add_neon_tile(Found& to, const std::string& path, const GDALGroup& metadata
         }
     }
     const size_t count = std::max(files.size(), lines.size());
-    const bool from_one = greatest(*index) == static_cast<int32_t>(count);
+    const auto used = numbers_in(*index);
+    const bool from_one = used.count(static_cast<int32_t>(count)) > 0;
     const auto plane = std::make_shared<ArrayPlane>(path, index->GetFullName(), std::nullopt, to.place);
     for (const Angle angle : {view::solar_zenith, view::solar_azimuth}) {
         AngleInput input;
         const char* const name = angle == view::solar_zenith ? "Solar_Zenith_Angle" : "Solar_Azimuth_Angle";
+        std::vector<std::string> without;
         if (from_one) input.table.emplace_back();
         for (size_t k = 0; k < count; ++k) {
             std::optional<double> degrees;
@@ -226,8 +229,12 @@ void add_neon_tile(Found& to, const std::string& path, const GDALGroup& metadata
                 if (files.size() > 1 ? k < files.size() && contains(files[k], lines[j].c_str()) : j == k)
                     degrees = number_of(logs->OpenGroup(lines[j]), name);
             input.table.push_back(degrees);
+            if (!degrees && used.count(static_cast<int32_t>(k + from_one)) > 0)
+                without.push_back(k < files.size() ? "'" + std::string(trimmed(files[k])) + "' of Data_Files"
+                                                   : "flight line " + std::to_string(k));
         }
         to.add(angle, std::move(input), plane);
+        if (!without.empty()) to.angles.back().fault = "its Logs do not have " + joined(without, ", ");
     }
 }
 

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "gdal_hsi_normalise/settings.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "raster/spectral_library.h"
+#include "tool/model_values.h"
+#include "tool/phrases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hsi::normalise_tool {
+namespace {
+
+using normalise::Brdf;
+using normalise::Geometric;
+using normalise::Topography;
+
+/// Hundredths of an option.
+int hundredths(const std::string& option, double v) {
+    const double h = std::round(100 * v);
+    constexpr double near = 1e-6;
+    if (!(std::fabs(100 * v - h) <= near))
+        throw UsageError(option + ": " + tool::number_text(v) + " is not a multiple of 0.01");
+    if (!(h >= -100 && h <= 100))
+        throw UsageError(option + ": " + tool::number_text(v) + " is out of range (-1 to 1)");
+    return static_cast<int>(h);
+}
+
+void take_bins(Settings& s) {
+    const auto words = listed_words(s.bins_text).value_or(std::vector<std::string>());
+    std::vector<double> numbers;
+    for (const auto& word : words) {
+        numbers.push_back(raster::table_number(word));
+        if (!std::isfinite(numbers.back()))
+            throw UsageError("-bins: '" + word + "' is not a number",
+                             "Write -bins 18 or -bins 0.05,0.4,0.7,1.");
+    }
+    if (numbers.empty()) throw UsageError("-bins: '" + s.bins_text + "' is not a number");
+    if (numbers.size() == 1) {
+        constexpr double most = 95;
+        if (numbers[0] != std::floor(numbers[0]))
+            throw UsageError("-bins: '" + s.bins_text + "' is not a whole number");
+        if (!(numbers[0] >= 1 && numbers[0] <= most))
+            throw UsageError("-bins: " + s.bins_text + " is out of range (1 to 95)");
+        s.binning.bins = static_cast<int>(numbers[0]);
+        return;
+    }
+    for (const double v : numbers) {
+        const int edge = hundredths("-bins", v);
+        if (!s.binning.edges.empty() && edge <= s.binning.edges.back())
+            throw UsageError("-bins: the edges '" + s.bins_text + "' do not rise");
+        if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
+            throw UsageError("-bins: the edge " + tool::number_text(v) + " is out of the range of -ndvi (" +
+                             tool::number_text(s.ndvi[0]) + " to " + tool::number_text(s.ndvi[1]) + ")");
+        s.binning.edges.push_back(edge);
+    }
+}
+
+struct FitOption {
+    const char* name;
+    /// Copies its value. Null: the setting only affects results of the sums, so parts of a model may differ
+    /// in it.
+    void (*copy)(normalise::Method& to, const normalise::Method& from) = nullptr;
+};
+constexpr FitOption fit_options[] = {
+    {"topography", [](auto& to, const auto& from) { to.topography = from.topography; }},
+    {"brdf", [](auto& to, const auto& from) { to.brdf = from.brdf; }},
+    {"volume", [](auto& to, const auto& from) { to.volume = from.volume; }},
+    {"geometric", [](auto& to, const auto& from) { to.geometric = from.geometric; }},
+    {"b-r", [](auto& to, const auto& from) { to.b_r = from.b_r; }},
+    {"h-b", [](auto& to, const auto& from) { to.h_b = from.h_b; }},
+    {"ndvi",
+     [](auto& to, const auto& from) {
+         to.ndvi_min = from.ndvi_min;
+         to.ndvi_max = from.ndvi_max;
+     }},
+    {"bins"},
+    {"min-pixels"},
+    {"min-slope", [](auto& to, const auto& from) { to.min_slope = from.min_slope; }},
+    {"min-cos-i", [](auto& to, const auto& from) { to.min_cos_i = from.min_cos_i; }},
+    {"solar-zenith"}};
+
+void take_method(Settings& s, const tool::Call& call) {
+    s.method.ndvi_min = hundredths("-ndvi", s.ndvi[0]);
+    s.method.ndvi_max = hundredths("-ndvi", s.ndvi[1]);
+    if (s.method.ndvi_min >= s.method.ndvi_max)
+        throw UsageError("-ndvi: " + tool::number_text(s.ndvi[0]) + " is not below " +
+                         tool::number_text(s.ndvi[1]));
+    if (s.method.topography == Topography::none && s.method.brdf == Brdf::none)
+        throw UsageError(tool::cannot_be_used_with("-topography none", "-brdf none"),
+                         "Nothing would be corrected.");
+    const bool dense =
+        s.method.geometric == Geometric::li_dense || s.method.geometric == Geometric::li_dense_r;
+    s.method.b_r = call.given("b-r") ? s.b_r : dense ? 2.5 : 1;
+    take_bins(s);
+    if (equal_names(s.zenith_text, "mean")) return;
+    const double v = raster::table_number(s.zenith_text);
+    constexpr double most = 80;
+    if (!std::isfinite(v))
+        throw UsageError("-solar-zenith: '" + s.zenith_text + "' is not a number", "Write mean, or degrees.");
+    if (!(v >= 0 && v <= most))
+        throw UsageError("-solar-zenith: " + s.zenith_text + " is out of range (0 to 80)");
+    s.binning.solar_zenith = v;
+}
+
+} // namespace
+
+void settle(Settings& s, const tool::Call& call) {
+    const auto& dst = call.options().destination.path;
+    s.has_source = !call.options().source.path.empty();
+    for (const FitOption& option : fit_options)
+        if (call.given(option.name)) s.given.emplace_back(option.name);
+    if (!s.applied.empty()) {
+        for (const auto& name : s.given)
+            throw UsageError(tool::cannot_be_used_with("-" + name, "-apply"),
+                             "The model says how it was fitted: fit another one.");
+        for (const char* const name : {"model", "append", "merge", "remove", "with"})
+            if (call.given(name))
+                throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "-apply"));
+        if (dst.empty()) throw UsageError("dst is missing");
+    }
+    take_method(s, call);
+    if (!s.has_source) {
+        if (s.merged.empty() && !s.append) throw UsageError("src is missing");
+        for (const char* const name : {"geometry", "angle", "dem", "time", "angles", "with", "mask",
+                                       "mask-exclude", "srcwin", "b", "exclude-range"})
+            if (call.given(name)) throw UsageError("-" + std::string(name) + " requires src");
+    }
+    if (dst.empty() && s.model.empty())
+        throw UsageError("dst is missing", "Give dst, or -model FILE to fit a model alone.");
+    for (const char* const name : {"append", "merge", "remove"})
+        if (call.given(name) && s.model.empty())
+            throw UsageError("-" + std::string(name) + " requires -model");
+    if (s.append && call.options().if_needed && !dst.empty())
+        throw UsageError(tool::cannot_be_used_with("-append -if-needed", "dst"),
+                         "Add the scene first, and correct it with -apply.");
+    if (s.append && call.options().destination.overwrite && !call.options().if_needed)
+        throw UsageError(tool::cannot_be_used_with("-append", "-overwrite"));
+    for (const auto& text : s.angle_texts) {
+        const auto one = parse_angle(text);
+        for (const auto& other : s.angles.angles)
+            if (other.angle == one.angle)
+                throw UsageError("-angle: " + std::string(view::angle_names[one.angle]) + " is given twice");
+        s.angles.angles.push_back(one);
+    }
+    if (!s.time.empty()) s.angles.days = parse_times(s.time);
+}
+
+void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path) {
+    for (const auto& [name, copy] : fit_options) {
+        if (copy == nullptr || std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
+        auto method = model.method;
+        copy(method, s.method);
+        if (!(method == model.method))
+            throw Error("-" + std::string(name) + ": '" + path + "' was made with another value",
+                        "Leave the option out, or fit all scenes again.");
+    }
+}
+
+} // namespace hsi::normalise_tool

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Options of gdal_hsi_normalise.
+#pragma once
+
+#include "gdal_hsi_normalise/geometry.h"
+#include "normalise/normalise.h"
+#include "tool/definition.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace hsi::normalise_tool {
+
+struct Settings {
+    std::string geometry, model, angles_file, time, bins_text = "18", zenith_text = "mean";
+    std::vector<std::string> angle_texts, merged, removed, applied;
+    std::vector<std::array<std::string, 2>> with;
+    std::array<double, 2> ndvi{0.05, 1};
+    double b_r = 0;
+    normalise::Method method;
+    normalise::Binning binning;
+    AngleSettings angles;
+    bool append = false, has_source = false;
+    std::vector<std::string> given; ///< fit options that were given
+};
+
+/// Checks options against each other and takes the values of their texts. \throws UsageError.
+void settle(Settings& s, const tool::Call& call);
+/// \throws Error naming the first given option that has another value in the model of the file `path`.
+void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path);
+
+} // namespace hsi::normalise_tool
