@@ -91,11 +91,12 @@ void check_place(tool::Run& run, const raster::RasterSource& source, const raste
     if (!own || !place.geotransform) return;
     const double apart =
         normalise::pixels_apart(*place.geotransform, *own, place.shape.samples, place.shape.lines);
-    constexpr double most = 0.5;
+    constexpr double most = 0.5, sensible = 1e4; // degrees and metres are farther apart
     if (apart <= most) return;
-    run.warn("'" + source.path() + "' has the size of the scene, but lies up to " +
-             tools::short_number(std::ceil(10 * apart) / 10) +
-             " pixels elsewhere: are these the angles of another flight line? They are taken pixel by pixel");
+    run.warn(
+        "'" + source.path() + "' has the size of the scene, but lies " +
+        (apart < sensible ? "up to " + tools::short_number(std::ceil(10 * apart) / 10) + " pixels " : "") +
+        "elsewhere: are these the angles of another flight line? They are taken pixel by pixel");
 }
 
 /// A file of the scene's size, or one that is read by its place on the ground. With -srcwin, a file of the

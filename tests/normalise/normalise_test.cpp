@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -301,6 +302,29 @@ TEST(Fits, HaveTheSameBitsForAllTiles) {
         const auto back = from_json(text, "a.json");
         EXPECT_EQ(to_json(back), text);
     }
+}
+
+TEST(Models, KnowScenesBySizeAndPlace) {
+    using Place = std::optional<std::array<double, 6>>;
+    const Place place{{500, 20, 0, 900, 0, -20}};
+    struct Case {
+        SceneGrid other;
+        bool same;
+    };
+    const SceneGrid grid{100, 80, place};
+    for (const Case& one :
+         {Case{grid, true}, Case{{}, true}, Case{{100, 81, place}, false}, Case{{100, 80, {}}, true},
+          Case{{100, 80, Place{{509, 20, 0, 900, 0, -20}}}, true},
+          Case{{100, 80, Place{{500, 20, 0, 911, 0, -20}}}, false},
+          // The corner at 100 samples is 0.4 and 0.6 pixels away.
+          Case{{100, 80, Place{{500, 20.08, 0, 900, 0, -20}}}, true},
+          Case{{100, 80, Place{{500, 20.12, 0, 900, 0, -20}}}, false}}) {
+        EXPECT_EQ(grid.same(one.other), one.same);
+        EXPECT_EQ(one.other.same(grid), one.same);
+    }
+    // A rotated grid, moved by 3 samples and 4 lines.
+    const std::array<double, 6> turned{0, 6, 8, 0, 8, -6}, moved{50, 6, 8, 0, 8, -6};
+    EXPECT_NEAR(pixels_apart(turned, moved, 10, 10), 5, 1e-12);
 }
 
 TEST(Models, RefuseWhatDoesNotFit) {
