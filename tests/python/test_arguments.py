@@ -88,7 +88,7 @@ def refused(word, call, kind=hsi.UsageError):
     ("9007199254740993", lambda: hsi.spp(X.astype(np.uint64), nodata=np.uint64(2**53 + 1))),
     ("7 names for 8 bands", lambda: hsi.spp(X, names=list("abcdefg"))),
     ("9 names for 8 bands", lambda: hsi.spp(X, names=list("abcdefghi"))),
-    ("no list of names", lambda: hsi.spp(X, names="abcdefgh")),
+    ("not a list of names", lambda: hsi.spp(X, names="abcdefgh")),
     ("NUL", lambda: hsi.spp(X, names=list("abcdefg") + ["h\0i"])),
     ("NUL", lambda: hsi.spp(X, names=list("abcdefg") + ["\udc00"])),
     ("NUL", lambda: hsi.Spectra(X[:, 0, :2].T, ["a", "b\0c"])),
