@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <utility>
 
 namespace hsi::normalise_tool {
@@ -106,6 +107,22 @@ void take_method(Settings& s, const tool::Call& call) {
     s.binning.solar_zenith = v;
 }
 
+/// Refuses options of a correction or of a fit that is not made.
+void refuse_unused(const Settings& s, const tool::Call& call) {
+    const auto refuse = [&](std::initializer_list<const char*> names, const std::string& required) {
+        for (const char* const name : names)
+            if (call.given(name)) throw UsageError(tool::option_requires("-" + std::string(name), required));
+    };
+    const auto topography = s.method.topography;
+    if (s.method.brdf == Brdf::none)
+        refuse({"volume", "geometric", "b-r", "h-b", "min-pixels", "solar-zenith"},
+               "-brdf flex or universal");
+    if (s.method.brdf != Brdf::flex) refuse({"bins"}, "-brdf flex");
+    if (topography == Topography::none) refuse({"min-cos-i"}, "a correction of terrain (-topography)");
+    if (topography != Topography::c && topography != Topography::scs_c)
+        refuse({"min-slope"}, "-topography c or scs+c, which are fitted");
+}
+
 } // namespace
 
 void settle(Settings& s, const tool::Call& call) {
@@ -123,6 +140,7 @@ void settle(Settings& s, const tool::Call& call) {
         if (dst.empty()) throw UsageError("dst is missing");
     }
     take_method(s, call);
+    refuse_unused(s, call);
     if (!s.has_source) {
         if (s.merged.empty() && !s.append) throw UsageError("src is missing");
         for (const char* const name : {"geometry", "angle", "dem", "time", "angles", "with", "mask",

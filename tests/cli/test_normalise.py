@@ -976,6 +976,10 @@ def test_bad_input(tmp_path):
             (2, "out of range (1 to 95)", ["-bins", "96", *base, scene, out]),
             (2, "-bins: 'many' is not a number", ["-bins", "many", *base, scene, out]),
             (2, "-min-pixels", ["-min-pixels", "9", *base, scene, out]),
+            *((2, f"{option} requires {needed}", [option, "2", *method, *base, scene, out]) for option, needed, *method in (
+                ("-bins", "-brdf flex", "-brdf", "universal"), ("-b-r", "-brdf flex or universal", "-brdf", "none"),
+                ("-solar-zenith", "-brdf flex or universal", "-brdf", "none"), ("-min-slope", "-topography c or scs+c", "-topography", "cosine"),
+                ("-min-slope", "-topography c or scs+c", "-topography", "none"))),
             (2, "-min-slope", ["-min-slope", "46", *base, scene, out]),
             (2, "-min-cos-i", ["-min-cos-i", "0", *base, scene, out]),
             (2, "-b-r", ["-b-r", "11", *base, scene, out]),

@@ -81,7 +81,7 @@ def refused(word, call, kind=hsi.UsageError):
     ("ws", lambda: hsi.spp(X, ws=1j)),
     ("masked", lambda: hsi.spp(X, ws=np.ma.masked)),
     ("tile", lambda: hsi.spp(X, tile=[8, object()])),
-    ("no document", lambda: hsi.pca(X, apply={"a": np.zeros(3)})),
+    ("the document", lambda: hsi.pca(X, apply={"a": np.zeros(3)})),
     ("progress='bar'", lambda: hsi.spp(X, progress="bar")),
     ("nodata='none'", lambda: hsi.spp(X, nodata="none")),
     ("9007199254740993", lambda: hsi.spp(X.astype(np.int64), nodata=2**53 + 1)),
@@ -194,7 +194,7 @@ def test_values_that_no_option_has():
         for value in (float("nan"), np.float32("inf"), -np.inf, [np.nan], np.array(np.inf)):
             if argument["type"] in ("integer", "number"):
                 error = refused(parameter, lambda: getattr(hsi, name)(*FIRST.get(name, [X]), **{parameter: value}))
-                assert error.message == f"{parameter}: {float(np.ravel(value)[0])!r} is no finite number"
+                assert error.message == f"{parameter}: {float(np.ravel(value)[0])!r} is not a finite number"
             elif argument["type"] == "text" and argument["name"] not in ("srcnodata", "dstnodata", "title"):
                 refused("", lambda: getattr(hsi, name)(*FIRST.get(name, [X]), **{parameter: value}), hsi.Error)
 
@@ -567,7 +567,7 @@ def test_a_library_of_another_kind(tmp_path):
     script = "import gdal_hsi as hsi\ntry: hsi.algorithms()\nexcept hsi.Error as error: print(error.message)\n"
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "HSI_LIBRARY": other})
-    assert f"{other} is no libhsi" in done.stdout and done.returncode == 0, done.stderr
+    assert f"{other} is not a libhsi" in done.stdout and done.returncode == 0, done.stderr
 
 
 def test_threads_of_python():
