@@ -288,23 +288,22 @@ void assume(Model& model) {
 
 /// Scenes in one model must have one scale: brighter ones would decide alone.
 void warn_of_levels(tool::Run& run, const Model& model) {
-    const SceneRecord *low = nullptr, *high = nullptr;
-    for (const SceneRecord& scene : model.scenes) {
-        const auto level = scene.level();
-        if (!level) continue;
-        if (low == nullptr || *level < *low->level()) low = &scene;
-        if (high == nullptr || *level > *high->level()) high = &scene;
-    }
+    std::vector<std::pair<double, const SceneRecord*>> levels;
+    for (const SceneRecord& scene : model.scenes)
+        if (const auto level = scene.level()) levels.emplace_back(*level, &scene);
+    const auto by_level = [](const auto& a, const auto& b) { return a.first < b.first; };
+    const auto [lowest, highest] = std::minmax_element(levels.begin(), levels.end(), by_level);
     constexpr double most = 20;
-    if (low == nullptr || *high->level() <= most * *low->level()) return;
+    if (levels.empty() || highest->first <= most * lowest->first) return;
     constexpr double digits = 1e4;
     const auto rounded = [](double v) {
         const double unit = std::pow(10, std::floor(std::log10(v))) / digits;
         return tools::short_number(std::round(v / unit) * unit);
     };
     run.warn("the scenes of the model have different scales: the median reflectance is " +
-             rounded(*low->level()) + " in " + low->name + " and " + rounded(*high->level()) + " in " +
-             high->name + ". Set their scale with gdal_edit.py -scale, and fit them again");
+             rounded(lowest->first) + " in " + lowest->second->name + " and " + rounded(highest->first) +
+             " in " + highest->second->name +
+             ". Set their scale with gdal_edit.py -scale, and fit them again");
 }
 
 void report_model(tool::Run& run, const Model& model) {

@@ -5,13 +5,12 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/labels.h"
+#include "raster/regular_file.h"
 #include "raster/side_files.h"
 #include "raster/spectral_library.h"
 #include "shared/spectral_bands.h"
 #include "stream/resident_source.h"
 #include "stream/stacked_source.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -171,7 +170,7 @@ std::string own_file(const raster::RasterSource& scene) {
     const size_t stem = path.rfind("SPECTRAL_IMAGE");
     if (scene.facts().product.rfind("EnMAP", 0) != 0 || stem == std::string::npos) return path;
     const std::string xml = path.substr(0, stem) + "METADATA.XML";
-    return ::access(xml.c_str(), F_OK) == 0 ? xml : path;
+    return raster::is_there(xml) ? xml : path;
 }
 
 /// False if the file is not one of these.

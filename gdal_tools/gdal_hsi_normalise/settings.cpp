@@ -60,29 +60,10 @@ void take_bins(Settings& s) {
     }
 }
 
-struct FitOption {
-    const char* name;
-    /// Copies its value. Null: the setting only affects results of the sums, so parts of a model may differ
-    /// in it.
-    void (*copy)(normalise::Method& to, const normalise::Method& from) = nullptr;
-};
-constexpr FitOption fit_options[] = {
-    {"topography", [](auto& to, const auto& from) { to.topography = from.topography; }},
-    {"brdf", [](auto& to, const auto& from) { to.brdf = from.brdf; }},
-    {"volume", [](auto& to, const auto& from) { to.volume = from.volume; }},
-    {"geometric", [](auto& to, const auto& from) { to.geometric = from.geometric; }},
-    {"b-r", [](auto& to, const auto& from) { to.b_r = from.b_r; }},
-    {"h-b", [](auto& to, const auto& from) { to.h_b = from.h_b; }},
-    {"ndvi",
-     [](auto& to, const auto& from) {
-         to.ndvi_min = from.ndvi_min;
-         to.ndvi_max = from.ndvi_max;
-     }},
-    {"bins"},
-    {"min-pixels"},
-    {"min-slope", [](auto& to, const auto& from) { to.min_slope = from.min_slope; }},
-    {"min-cos-i", [](auto& to, const auto& from) { to.min_cos_i = from.min_cos_i; }},
-    {"solar-zenith"}};
+/// The options of a fit.
+constexpr const char* fit_options[] = {"topography", "brdf",      "volume",    "geometric",
+                                       "b-r",        "h-b",       "ndvi",      "bins",
+                                       "min-pixels", "min-slope", "min-cos-i", "solar-zenith"};
 
 void take_method(Settings& s, const tool::Call& call) {
     s.method.ndvi_min = hundredths("-ndvi", s.ndvi[0]);
@@ -128,8 +109,8 @@ void refuse_unused(const Settings& s, const tool::Call& call) {
 void settle(Settings& s, const tool::Call& call) {
     const auto& dst = call.options().destination.path;
     s.has_source = !call.options().source.path.empty();
-    for (const FitOption& option : fit_options)
-        if (call.given(option.name)) s.given.emplace_back(option.name);
+    for (const char* const option : fit_options)
+        if (call.given(option)) s.given.emplace_back(option);
     if (!s.applied.empty()) {
         for (const auto& name : s.given)
             throw UsageError(tool::cannot_be_used_with("-" + name, "-apply"),
@@ -168,14 +149,10 @@ void settle(Settings& s, const tool::Call& call) {
 }
 
 void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path) {
-    for (const auto& [name, copy] : fit_options) {
-        if (copy == nullptr || std::find(s.given.begin(), s.given.end(), name) == s.given.end()) continue;
-        auto method = model.method;
-        copy(method, s.method);
-        if (!(method == model.method))
-            throw Error("-" + std::string(name) + ": '" + path + "' was made with another value",
+    for (const auto& name : normalise::other_options(s.method, model.method))
+        if (std::find(s.given.begin(), s.given.end(), name) != s.given.end())
+            throw Error("-" + name + ": '" + path + "' was made with another value",
                         "Leave the option out, or fit all scenes again.");
-    }
 }
 
 } // namespace hsi::normalise_tool

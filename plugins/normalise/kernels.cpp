@@ -61,12 +61,6 @@ const char* name_of(Geometric v) {
     return names[static_cast<size_t>(v)];
 }
 
-bool Method::operator==(const Method& o) const {
-    return topography == o.topography && brdf == o.brdf && volume == o.volume && geometric == o.geometric &&
-           b_r == o.b_r && h_b == o.h_b && ndvi_min == o.ndvi_min && ndvi_max == o.ndvi_max &&
-           min_slope == o.min_slope && min_cos_i == o.min_cos_i;
-}
-
 bool Method::needs(Angle angle) const {
     switch (angle) {
     case view::solar_zenith:

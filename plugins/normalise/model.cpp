@@ -285,29 +285,31 @@ std::optional<double> SceneRecord::level() const {
     return *middle / static_cast<double>(sums.pixels());
 }
 
-namespace {
-
-/// The options in which two models differ, except those of `anew`.
-std::vector<std::string> other_options(const Model& a, const Model& b, const std::vector<std::string>& anew) {
-    const Method &m = a.method, &n = b.method;
+std::vector<std::string> other_options(const Method& a, const Method& b) {
     const std::pair<const char*, bool> all[] = {
-        {"topography", m.topography == n.topography},
-        {"brdf", m.brdf == n.brdf},
-        {"volume", m.volume == n.volume},
-        {"geometric", m.geometric == n.geometric},
-        {"b-r", m.b_r == n.b_r},
-        {"h-b", m.h_b == n.h_b},
-        {"ndvi", m.ndvi_min == n.ndvi_min && m.ndvi_max == n.ndvi_max},
-        {"bins", a.binning.edges == b.binning.edges &&
-                     (!a.binning.edges.empty() || a.binning.bins == b.binning.bins)},
-        {"min-pixels", a.binning.min_pixels == b.binning.min_pixels},
-        {"min-slope", m.min_slope == n.min_slope},
-        {"min-cos-i", m.min_cos_i == n.min_cos_i},
-        {"solar-zenith", a.binning.solar_zenith == b.binning.solar_zenith}};
+        {"topography", a.topography == b.topography},
+        {"brdf", a.brdf == b.brdf},
+        {"volume", a.volume == b.volume},
+        {"geometric", a.geometric == b.geometric},
+        {"b-r", a.b_r == b.b_r},
+        {"h-b", a.h_b == b.h_b},
+        {"ndvi", a.ndvi_min == b.ndvi_min && a.ndvi_max == b.ndvi_max},
+        {"min-slope", a.min_slope == b.min_slope},
+        {"min-cos-i", a.min_cos_i == b.min_cos_i}};
     std::vector<std::string> differ;
     for (const auto& [name, same] : all)
-        if (!same && std::find(anew.begin(), anew.end(), name) == anew.end())
-            differ.push_back("-" + std::string(name));
+        if (!same) differ.emplace_back(name);
+    return differ;
+}
+
+namespace {
+
+/// The same of settings that only affect results of the sums.
+std::vector<std::string> other_options(const Binning& a, const Binning& b) {
+    std::vector<std::string> differ;
+    if (a.edges != b.edges || (a.edges.empty() && a.bins != b.bins)) differ.emplace_back("bins");
+    if (a.min_pixels != b.min_pixels) differ.emplace_back("min-pixels");
+    if (a.solar_zenith != b.solar_zenith) differ.emplace_back("solar-zenith");
     return differ;
 }
 
@@ -331,7 +333,15 @@ void Model::add(SceneRecord scene) {
 }
 
 void Model::add(const Model& other, const std::string& name, const std::vector<std::string>& anew) {
-    if (const auto options = other_options(*this, other, anew); !options.empty())
+    auto options = other_options(method, other.method);
+    for (auto& option : other_options(binning, other.binning))
+        options.push_back(std::move(option));
+    std::erase_if(options, [&](const std::string& option) {
+        return std::find(anew.begin(), anew.end(), option) != anew.end();
+    });
+    for (std::string& option : options)
+        option.insert(0, 1, '-');
+    if (!options.empty())
         throw Error(
             "'" + name + "' was made with other values of " + joined(options, ", "),
             "Fit all models with the same options, or give -bins, -min-pixels or -solar-zenith anew.");

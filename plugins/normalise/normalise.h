@@ -61,9 +61,11 @@ struct Method {
     double min_cos_i = 0.12;          ///< of pixels that are lit
     bool fits_topography() const { return topography == Topography::c || topography == Topography::scs_c; }
     int cells() const { return ndvi_max - ndvi_min; }
-    bool operator==(const Method& o) const;
     bool needs(Angle angle) const;
 };
+
+/// The names of the options in which two methods differ, without "-".
+std::vector<std::string> other_options(const Method& a, const Method& b);
 
 /// How bins follow from the cells, and where reflectance is normalised to.
 struct Binning {
