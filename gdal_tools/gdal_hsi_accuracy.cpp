@@ -47,7 +47,7 @@ struct Settings {
     Better better = Better::automatic;
     int64_t guard = 0;
     std::string curves, roc, recall;
-    bool joined = false; ///< it is one of several that count together
+    bool joined = false; ///< true for one of several maps that count together
     bool several() const { return folds > 0 || joined; }
 };
 
@@ -115,8 +115,8 @@ struct Files {
     Labels map, reference, mask; ///< mask may be null
 };
 
-/// A map and its reference number their classes alike: where one of them says that 0 is a class, it is one of
-/// the other, unless that says otherwise. True when `others` has changed.
+/// Gives a map and its reference one meaning of 0: where one of them says that 0 is a class, it is a class of
+/// the other, unless the other says otherwise. Returns true when `others` has changed.
 bool share_zero(tool::Run& run, const raster::LabelSource& one, const raster::LabelSource& other,
                 raster::LabelOptions& others) {
     if (!one.zero_is_class() || !other.zero_is_open()) return false;
@@ -147,7 +147,7 @@ Files open_files(tool::Run& run, Settings& s) {
     return files;
 }
 
-/// Reference pixels that are judged, and how many of them are training pixels or touch one.
+/// Counts of reference pixels that are judged, and of those that are training pixels or touch one.
 struct Overlap {
     int64_t judged = 0, trained = 0, touching = 0;
 };
@@ -158,8 +158,8 @@ struct Known {
     std::vector<std::string> missing; ///< texts of -leave-out without a class in the last reference
     /// Words of -leave-out, and their meaning in the last reference; empty: themselves.
     std::vector<std::pair<std::string, std::vector<std::string>>> asked;
-    /// From the folds so far: the number of every name in the first reference that has it, and the names that
-    /// have a number.
+    /// Numbers of class names from the first reference that has the name, over the folds so far; and the
+    /// names that have a number.
     std::map<std::string, int> number;
     std::map<int, std::string> name;
     Overlap overlap;                           ///< of all references
@@ -169,7 +169,7 @@ struct Known {
 
 bool same_name(const std::string& a, const std::string& b) { return a == b || differ_in_composition(a, b); }
 
-/// The words of -leave-out. A text that is not a list stays whole: LabelSource refuses it.
+/// Splits -leave-out into words. A text that is not a list stays whole: LabelSource refuses it.
 std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
     for (const auto& text : texts) {
@@ -180,7 +180,7 @@ std::vector<std::string> left_out_words(const std::vector<std::string>& texts) {
     return words;
 }
 
-/// The number in a word; 0 if it is not a number.
+/// Returns the number in a word; 0 if it is not a number.
 int number_of(const std::string& word) {
     const bool digits =
         !word.empty() && word.size() <= 5 && word.find_first_not_of("0123456789") == std::string::npos;
@@ -188,8 +188,9 @@ int number_of(const std::string& word) {
     return std::to_string(value) == word ? value : 0;
 }
 
-/// The meaning of a word of -leave-out for a file with this legend. A number belongs to the first fold that
-/// has it: its name selects the class here, and the number itself only if it has no other name.
+/// Returns what a word of -leave-out means for a file with this legend. A number belongs to the first fold
+/// that has it: in this file the name of that class decides, and the number decides only where the class has
+/// no other name.
 std::vector<std::string> asked_of(const std::string& word, const std::vector<raster::LabelClass>& legend,
                                   const Known& known) {
     const int value = number_of(word);
@@ -204,8 +205,8 @@ std::vector<std::string> asked_of(const std::string& word, const std::vector<ras
     return asked;
 }
 
-/// Numbers of -leave-out in the labels of a fold, which may number its classes in another way than others.
-/// `learn`: it is the reference, whose names count for all folds from here on.
+/// Sets the numbers that -leave-out means in the labels of a fold, which may number its classes differently.
+/// `learn`: the labels are the reference, whose names count for all later folds.
 void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, Known& known, bool learn) {
     const auto words = left_out_words(labels.leave_out);
     if (learn) known.asked.clear();
@@ -232,7 +233,7 @@ void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, K
     }
 }
 
-/// The words all of whose forms are missing.
+/// Returns the words whose forms are all missing.
 std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& asked,
                                   const std::vector<std::string>& missing) {
     std::vector<std::string> words;
@@ -244,8 +245,8 @@ std::vector<std::string> words_of(const std::vector<std::pair<std::string, std::
     return words;
 }
 
-/// The classes of a file. A name that differs from a known one only in how its letters are composed is taken
-/// for that: programs that read them from names of files on macOS write accents apart.
+/// Returns the classes of a file. Two names that differ only in how their letters are composed are one name:
+/// programs that take names from files on macOS write accents as separate characters.
 std::vector<raster::LabelClass> legend_of(tool::Run& run, const raster::LabelSource& source,
                                           std::vector<std::string>& known) {
     auto legend = source.legend();
@@ -300,15 +301,16 @@ accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
     return confusion;
 }
 
-/// Both hold 0 and the same one class, and neither states the meaning of 0: with one class there would be
-/// nothing to assess.
+/// Is true where both hold 0 and the same single class, and neither states the meaning of 0: with one class
+/// there is nothing to assess.
 bool zero_is_the_other_class(const Files& files, const std::string& unclassified) {
     const auto &map = *files.map, &reference = *files.reference;
     return unclassified == "ignore" && map.zero_is_open() && reference.zero_is_open() && map.zeros() > 0 &&
            reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
 }
 
-/// `wide`: three lines of training labels, the middle one belonging to `judged` (0 or 1 per sample).
+/// Counts the overlap in one row. `wide`: three rows of training labels, of which the middle one belongs to
+/// `judged` (0 or 1 per sample).
 void count_overlap(const std::vector<char>& judged, const std::array<const uint16_t*, 3>& wide, uint16_t none,
                    Overlap& overlap) {
     const auto samples = static_cast<int64_t>(judged.size());
@@ -327,7 +329,7 @@ void count_overlap(const std::vector<char>& judged, const std::array<const uint1
     }
 }
 
-/// Counts test pixels that are training pixels or touch one, into `report` and `known`.
+/// Counts the test pixels that are training pixels or touch one, into `report` and `known`.
 void compare_with_training(tool::Run& run, const Settings& s, const Files& files, Json& report,
                            Known& known) {
     const auto& grid = files.map->grid();
@@ -372,8 +374,8 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
     known.drawn_by = training->item("HSI_HISTORY");
 }
 
-/// Warns once for all maps where test pixels are training pixels, or many touch one. The advice leaves out
-/// steps that are in the history of the training labels.
+/// Warns once for all maps where test pixels are training pixels, or where many touch one. The advice leaves
+/// out steps that the history of the training labels shows.
 void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) {
     const Overlap& overlap = known.overlap;
     if (overlap.trained > 0)
@@ -396,8 +398,8 @@ void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) 
                  (maps > 1 ? "; the same holds for " + counted(maps - 1, "other map") : std::string()));
 }
 
-/// The tool of the map's history that uses the neighbours of a pixel; empty if there is none, or if it is
-/// unknown.
+/// Returns the tool in the map's history that uses the neighbours of a pixel; empty if there is none, or if
+/// it is unknown.
 std::string tool_with_neighbours(const tool::Run& run, const std::string& history) {
     std::string found;
     size_t first = std::string::npos;
@@ -411,12 +413,13 @@ std::string tool_with_neighbours(const tool::Run& run, const std::string& histor
     return found;
 }
 
-/// The labels that a model names, at the stated path or next to the map; empty: unknown.
+/// Returns the path of the labels that a model names, at the stated path or next to the map; empty if
+/// unknown.
 std::string labels_of_model(const std::string& model) {
     std::error_code error;
     if (const auto there = std::filesystem::status(model, error);
         std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-        return {}; // the map of a stranger may name a pipe
+        return {}; // a map from a stranger may name a pipe
     try {
         const Json json = Json::parse(raster::read_input(model, largest_file::model), nullptr, false);
         if (json.is_object() && json.contains("training") && json["training"].is_object())
@@ -426,7 +429,8 @@ std::string labels_of_model(const std::string& model) {
     return {};
 }
 
-/// Keeps the message about a map that was made with neighbours, and whose training pixels are unknown.
+/// Keeps the message about a map that was made with neighbouring pixels and whose training pixels are
+/// unknown.
 void note_without_training(const tool::Run& run, const Settings& s, const raster::LabelSource& map,
                            Known& known) {
     const std::string tool = tool_with_neighbours(run, map.item("HSI_HISTORY"));
@@ -442,7 +446,7 @@ void note_without_training(const tool::Run& run, const Settings& s, const raster
                         : ": -training " + labels + ", as its model '" + model + "' names them"));
 }
 
-/// Assesses one map against its reference; their description goes into `report`. Empty with -dry-run.
+/// Assesses one map against its reference, and describes both in `report`. Returns nothing with -dry-run.
 std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     if (s.several() && !s.reference.leave_out.empty()) {
         const auto grid = raster::LabelSource::open(s.map)->grid();
@@ -481,7 +485,7 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     return result;
 }
 
-/// The file of a fold where there is one, else the file itself, which then serves all of them.
+/// Returns the file of a fold if there is one, else the file that serves all folds.
 std::string file_for_fold(tool::Run& run, const std::string& role, const std::string& path, int fold) {
     const std::string own = tools::file_of_fold(path, fold);
     if (!raster::is_there(own) && raster::is_there(path)) return path;
@@ -489,7 +493,7 @@ std::string file_for_fold(tool::Run& run, const std::string& role, const std::st
     return own;
 }
 
-/// Names the classes of few reference pixels, and the folds where there are several.
+/// Warns of classes with few reference pixels, and names the folds where there are several.
 void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& results) {
     struct Few {
         std::string name;
@@ -520,7 +524,8 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              "producer's accuracy is all or nothing");
 }
 
-/// With one class, agreement shows nothing: errors of a detector outside of the labels are not seen.
+/// Warns of a single class: its agreement shows nothing, since the errors of a detector outside of the labels
+/// are not seen.
 void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& results) {
     int64_t alarms = 0, named = 0;
     for (const auto& r : results) {
@@ -537,8 +542,8 @@ void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& resu
                  "background");
 }
 
-/// Pixels of maps in classes that no reference has, to the user: another field, or other labels. Classes that
-/// -leave-out names are known to lack.
+/// Warns of map pixels in classes that no reference has: they come from another field, or from other labels.
+/// Classes that -leave-out names are expected to be missing.
 void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>& results,
                              const std::vector<std::string>& left_out) {
     constexpr size_t most = 5;
@@ -590,7 +595,7 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
                      "What is left has the classes: " + joined(list, ", ") + ".");
 }
 
-/// Keeps in `all` the words that this reference lacks, as all references so far do.
+/// Keeps in `all` only the words that this reference lacks, too.
 void keep_common(bool first, const std::vector<std::string>& lacking, std::vector<std::string>& all) {
     if (first) all = lacking;
     std::erase_if(all, [&](const std::string& word) {
@@ -600,7 +605,7 @@ void keep_common(bool first, const std::vector<std::string>& lacking, std::vecto
 
 std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     std::vector<accuracy::Result> results;
-    std::vector<std::string> missing; // from all references so far
+    std::vector<std::string> missing; // missing from all references so far
     Known known;
     auto& folds = run.report()["folds"] = Json::array();
     for (int k = 1; k <= s.folds; ++k) {
@@ -628,7 +633,8 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     return results;
 }
 
-/// map and reference, and the pairs of -with, as one: the matrices are added. Nothing with -dry-run.
+/// Assesses map and reference together with the pairs of -with: it adds their matrices. Returns nothing with
+/// -dry-run.
 std::optional<accuracy::Result> judge_all(tool::Run& run, const Settings& s, Known& known) {
     const auto pairs = tools::listed_pairs(run, "-with", s.with);
     if (pairs.empty()) return judge(run, s, run.report(), known);
@@ -751,7 +757,7 @@ void declare(tool::Builder& args) {
         tools::PlotOutput::check_name("recall", s.recall);
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
-        s.training = s.reference; // read alike, though one may be a raster and the other polygons
+        s.training = s.reference; // both are read alike, even if one is a raster and the other holds polygons
         s.training.path = path;
         s.training.said_of_another = true;
     });

@@ -54,7 +54,7 @@ std::string scene_size(const stream::CubeShape& s) {
     return std::to_string(s.samples) + "x" + std::to_string(s.lines);
 }
 
-/// The cube that src was made from, of the same size; null when `path` is empty.
+/// Opens the cube that src was made from, which has the same size; null when `path` is empty.
 std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
                                                     const raster::RasterSource& source) {
     if (path.empty()) return nullptr;
@@ -72,17 +72,18 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
                         scene_size(a),
                     "Give the cube that src was made from.");
     tools::check_same_place(run, "-original", *original, source);
-    // Targets are inside of the mask, and so are the pixels of -map and -scores.
+    // The mask limits the targets and the pixels of -map and -scores.
     return source.facts().masked ? original->with_mask(run.mask()) : original;
 }
 
 // Every pixel beside the targets: -map and -scores
 // ----------------------------------------------------------------------------------------------------------
 
-/// The rasters that classify: a label map, scores by target.
+/// The rasters that classify: a label map, and scores per target.
 class TargetRasters {
   public:
-    /// A map whose name ends in .vrt has no pixels: it names `like`, the cube that it classifies.
+    /// A map whose name ends in .vrt has no pixels of its own: it refers to `like`, the cube that it
+    /// classifies.
     TargetRasters(const tool::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
                   const raster::RasterSource& like) {
         const auto options = [&](const std::string& role, const std::string& path) {
@@ -102,7 +103,8 @@ class TargetRasters {
             spec.type = targets <= 255 ? "Byte" : "UInt16";
             spec.bands = {{"Nearest target", {}}};
             spec.nodata = 0;
-            spec.keep_nan = true; // 0 is not a target: for missing pixels, or pixels too far from all
+            // 0 would be a class: NaN marks missing pixels and pixels too far from all targets
+            spec.keep_nan = true;
             spec.categories = {"Unclassified"};
             spec.colours = {{0, 0, 0, 0}};
             for (int k = 0; k < targets; ++k) {
@@ -135,7 +137,7 @@ class TargetRasters {
         m_outputs.check(like);
     }
 
-    /// Those that hold pixels: the map, then the scores.
+    /// Returns the outputs that hold pixels: the map, then the scores.
     raster::OutputSet& outputs() { return m_outputs; }
     bool virtual_map() const { return m_virtual; }
 
@@ -166,7 +168,7 @@ class TargetRasters {
     std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
 };
 
-/// -map and -scores: compares every pixel of the cube with the targets' spectra, in one pass.
+/// Writes -map and -scores: compares each pixel of the cube with the targets' spectra, in one pass.
 void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& s,
                      const stream::CubeShape& shape, const std::vector<std::vector<float>>& spectra,
                      const std::shared_ptr<raster::RasterSource>& cube) {
@@ -222,8 +224,8 @@ void run_atdca(tool::Run& run, Settings s) {
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
     options.score = s.score == "abs" ? atdca::Score::absolute : atdca::Score::sign;
     options.targets = s.number;
-    // Cached files are as fast as a copy, and making the copy takes longer than the few scans of OSP; GS
-    // needs twice as many.
+    // Reading cached files is as fast as reading a copy, and making the copy takes longer than the few scans
+    // of OSP. GS needs twice as many scans.
     options.keep_scene = options.method == atdca::Method::gs || many || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
     tool::end_of_plan(run, [&] {
@@ -231,7 +233,7 @@ void run_atdca(tool::Run& run, Settings s) {
         tools::print_search_plan(run, *scene.counted(), options);
     });
 
-    const double share = further ? 0.6 : 1.0; // of the progress, for the search and its preparation
+    const double share = further ? 0.6 : 1.0; // part of the progress bar for the search and its preparation
     const auto found = tools::find_targets(run, computing, s, scene, options, share);
 
     const auto& targets = found.targets;
@@ -259,7 +261,7 @@ void run_atdca(tool::Run& run, Settings s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-/// Options of an output, or of a way to the number of targets, that is not taken.
+/// Refuses options of an output that is not written, and options of another way to end the search.
 void check_dependent_options(const tool::Call& call, const Settings& s) {
     const auto needs = [&](bool there, const char* name, const std::string& other) {
         if (call.given(name) && !there)

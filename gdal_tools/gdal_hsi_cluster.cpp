@@ -36,7 +36,7 @@ using tool::Content;
 
 struct Settings {
     cluster::Options options;
-    int count = 0; ///< of clusters; 0: as many as the spectra of -start
+    int count = 0; ///< of clusters; 0: one per spectrum of -start
     std::string start, centres;
     std::vector<std::string> start_spectra; ///< of -start; empty: all
     double library_scale = 1;
@@ -48,7 +48,7 @@ const char* name_of(cluster::Distance distance) {
     return distance == cluster::Distance::angle ? "angle" : "euclidean";
 }
 
-/// -start: as many centres as the library has spectra.
+/// Returns the centres of -start, one per spectrum of the library.
 cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& library) {
     cluster::Centres centres;
     centres.count = static_cast<int>(library.spectra.size());
@@ -68,7 +68,7 @@ cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& libra
     return centres;
 }
 
-/// Refuses a number of spectra that cannot be one of clusters.
+/// Refuses a number of spectra that is out of the range of clusters.
 void check_start(const Settings& s, size_t spectra) {
     if (s.count > 0 && static_cast<size_t>(s.count) != spectra)
         throw UsageError("-k " + std::to_string(s.count) + " beside -start " + s.start + ", which has " +
@@ -96,7 +96,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     return tool::plan_classification(run, scene, classes, "", "", items);
 }
 
-/// The spectra of the centres, in the units of src.
+/// Returns the spectra of the centres in the units of src.
 raster::SpectralLibrary library_of(const cluster::Result& found, const raster::RasterSource& scene) {
     auto library = tools::library_for(scene);
     const tools::BandScales scales(scene);
@@ -143,7 +143,8 @@ void report_clusters(tool::Run& run, const Settings& s, const cluster::Result& f
     run.note("The smallest has " + counted(*least, "pixel") + ", the largest " + std::to_string(*most));
 }
 
-/// The map: from memory where the iterations saw every pixel here, else by the centres.
+/// Writes the map: from memory where the iterations saw each pixel in this process, else by comparison with
+/// the centres.
 void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
                const cluster::Clustering& clustering, const cluster::Result& found) {
     auto outputs = outputs_of(run, s, *scene.raster(), found.centres.count);
@@ -163,7 +164,7 @@ void write_map(tool::Run& run, const Settings& s, const tool::Scene& scene,
 
 using ClusterComputing = tool::Computing<cluster::Backend>;
 
-/// The scene's place on the device; null where it is clustered on the CPU.
+/// Returns room for the scene on the device; null where the CPU clusters.
 std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Settings& s,
                                                       ClusterComputing& computing,
                                                       const stream::CubeShape& shape, int clusters) {
@@ -175,8 +176,7 @@ std::unique_ptr<cluster::DeviceScene> place_on_device(tool::Run& run, const Sett
     return nullptr;
 }
 
-/// The whole clustering of the scene in its present state; false when no pixel is valid. start: empty without
-/// -start.
+/// Clusters the scene as it is now. Returns false when no pixel is valid. start: empty without -start.
 bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computing, const tool::Scene& scene,
                    cluster::Centres start) {
     const auto source = scene.counted();
@@ -219,8 +219,8 @@ bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computin
     return true;
 }
 
-/// Assumes the usual count of iterations, unless fewer are allowed. The ranks of a job cluster on the CPU:
-/// each has its own part of the scene there.
+/// Chooses the device, by the usual number of iterations or the allowed one if it is lower. The ranks of a
+/// job cluster on the CPU, where each has its part of the scene.
 std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
                                       int clusters) {
     if (run.ranks().several()) {
@@ -256,7 +256,7 @@ void run_cluster(tool::Run& run, Settings s) {
                                    "elsewhere");
     }
     const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
-    // Outputs that cannot be written are refused before the work.
+    // Refuses outputs that cannot be written before the work begins.
     outputs_of(run, s, *source, wanted);
     if (!s.centres.empty())
         raster::check_library_output(

@@ -32,7 +32,7 @@ std::vector<std::string> split(const std::string& text, char at) {
     }
 }
 
-/// "3" or "5-8" to 1-based numbers.
+/// Returns 1-based numbers from "3" or "5-8".
 std::vector<int> band_range(const std::string& text, const std::string& whole) {
     const auto refuse = [&] {
         throw UsageError("-band: '" + whole + "' is not a list of band pairs",
@@ -65,7 +65,7 @@ void parse_pairs(Settings& s) {
         }
 }
 
-/// -metric, each once.
+/// Parses -metric and drops repeated names.
 void parse_metrics(Settings& s) {
     for (const auto& text : s.metric_texts)
         for (const auto& name : split(text, ',')) {
@@ -137,7 +137,7 @@ void declare(tool::Builder& args) {
         parse_pairs(s);
         check_mosaic(call, s);
         if (!tool::names_wavelengths(s.other_texts))
-            tool::parse_band_list(s.other_texts, "-other-b"); // no band twice
+            tool::parse_band_list(s.other_texts, "-other-b"); // refuses a band that is given twice
         s.other_bands = tool::parse_band_choices(s.other_texts, "-other-b");
         const bool chosen = !common.source.bands.empty() || !common.source.choices.empty();
         if (!s.pair_texts.empty() && (chosen || !common.source.excluded.empty()))

@@ -49,7 +49,7 @@ using tool::Type;
 // --- Names
 // -------------------------------------------------------------------------------------------------------
 
-/// GDAL's own name for an argument of several tools, and its letter.
+/// GDAL's own name and letter for an argument that several tools have.
 struct GdalName {
     const char* name;
     char letter;
@@ -70,23 +70,23 @@ const std::map<std::string, GdalName>& gdal_names() {
         {"threads", {"num-threads", 'j'}},
         {"b", {"bands", 'b'}},       // GDAL's --band is taken by a tool
         {"with", {"along-with", 0}}, // Python's own word
-        // Tools' own arguments, whose names are used for dst and -b here:
+        // Arguments of tools whose names are used for dst and -b here:
         {"output", {"output-kind", 0}},
         {"bands", {"target-bands", 0}},
     };
     return names;
 }
 
-/// It is GDAL's name of another argument than this.
+/// Is true where the name belongs to another argument in GDAL.
 bool is_taken(const std::string& name, const Argument& argument) {
     return std::any_of(gdal_names().begin(), gdal_names().end(), [&](const auto& one) {
         return one.first != argument.name && name == one.second.name;
     });
 }
 
-/// The names of a tool's arguments for GDAL's users. GDAL wants at least two letters; a one-letter name
-/// becomes the short form of an alias. Python's reserved words are not allowed: GDAL makes functions of all
-/// commands at once, with their arguments' names, so a single wrong name would leave none.
+/// The names of a tool's arguments for GDAL's users. GDAL wants at least two letters, so a one-letter name
+/// becomes the short form of an alias. GDAL makes Python functions of all commands at once, with their
+/// arguments' names; a single reserved word would leave no function, so names avoid Python's reserved words.
 struct Naming {
     std::string name;
     char letter = 0;
@@ -114,7 +114,7 @@ Naming naming_of(const Argument& argument) {
     if (!argument.option_name.empty() && argument.option_name != argument.name)
         names.push_back(argument.option_name);
     for (std::string& name : names) {
-        // Python's keywords have underscores for GDAL's dashes.
+        // Python's keywords have underscores where GDAL has dashes.
         std::replace(name.begin(), name.end(), '_', '-');
         if (name.size() == 1)
             naming.letter = name.front();
@@ -127,7 +127,7 @@ Naming naming_of(const Argument& argument) {
     return naming;
 }
 
-/// The word that begins at `at`; letters, digits, dashes and underscores.
+/// Returns the end of the word that begins at `at`: letters, digits, dashes and underscores.
 size_t word_end(const std::string& text, size_t at) {
     while (at < text.size() &&
            (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '-' || text[at] == '_'))
@@ -135,8 +135,8 @@ size_t word_end(const std::string& text, size_t at) {
     return at;
 }
 
-/// A text of a tool in the words of GDAL's command line: "-overwrite" is --overwrite there, and dst is
-/// output. Words alone: a name in quotes, or a part of a path, is the user's.
+/// Puts a tool's text into the words of GDAL's command line: "-overwrite" becomes --overwrite, and dst
+/// becomes output. Names in quotes and parts of paths are the user's and stay.
 std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
     std::string told;
     for (size_t at = 0; at < text.size();) {
@@ -167,7 +167,7 @@ std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
 
 std::string description_of(const tool::Call& call, const Argument& argument) {
     std::string text = argument.summary;
-    // GDAL adds that itself.
+    // GDAL adds this text itself.
     if (const size_t at = text.find("; may be repeated"); at != std::string::npos) text.erase(at);
     if (!argument.unit.empty()) text += ", in " + argument.unit;
     if (const std::string limits = argument.limits_text(); !limits.empty()) text += ", " + limits;
@@ -186,7 +186,7 @@ std::string description_of(const tool::Call& call, const Argument& argument) {
 // --- Values
 // ------------------------------------------------------------------------------------------------------
 
-/// Where GDAL puts a value.
+/// The types of values that GDAL gives.
 using Value = std::variant<bool, int, double, std::string, std::vector<int>, std::vector<double>,
                            std::vector<std::string>>;
 
@@ -207,13 +207,13 @@ Value value_for(const Argument& argument) {
 
 std::string text_of(int value) { return std::to_string(value); }
 std::string text_of(const std::string& value) { return value; }
-/// The shortest text that means this number.
+/// Returns the shortest text of this number.
 std::string text_of(double value) {
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// The words for a value on a command line.
+/// Returns the words of a value on a command line.
 std::vector<std::string> words_of(const Value& value) {
     std::vector<std::string> words;
     const auto add = [&](const auto& held) {
@@ -234,8 +234,8 @@ std::vector<std::string> words_of(const Value& value) {
 // --- A run
 // -------------------------------------------------------------------------------------------------------
 
-/// While it lives, numbers are written and read with a decimal point on this thread, in any locale of the
-/// program.
+/// Makes this thread write and read numbers with a decimal point, in any locale of the program, while it
+/// lives.
 class PlainNumbers {
   public:
     PlainNumbers() : m_plain(newlocale(LC_ALL_MASK, "C", nullptr)) {
@@ -253,8 +253,8 @@ class PlainNumbers {
     locale_t m_plain, m_before = nullptr;
 };
 
-/// A front end for a program that has called GDAL. The run has a separate thread and hands its messages over
-/// to the calling thread, which alone reports to the program: error handlers belong to a thread, and a
+/// A front end for a program that has called GDAL. The run has its own thread and passes its messages to the
+/// calling thread. Only the calling thread reports to the program: error handlers belong to a thread, and a
 /// progress function may draw.
 class GdalFrontEnd final : public tool::FrontEnd {
   public:
@@ -276,7 +276,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     }
     void check_printed() override {}
     CancelFlag& cancel() override { return m_cancel; }
-    void limit_cache(uint64_t) override {} // the block cache is the program's
+    void limit_cache(uint64_t) override {} // the block cache belongs to the program
     std::vector<std::string> library_failures() const override { return m_failures; }
     void committed() override {}
     void give_words(tool::Call& call, const std::vector<std::string>& words) override {
@@ -308,7 +308,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
     const std::string& printed() const { return m_printed; }
 
   private:
-    /// Hands on the run's messages until it has ended.
+    /// Passes on the run's messages until the run has ended.
     void serve(GDALProgressFunc on_progress, void* data,
                const std::function<void(const std::string&)>& on_warning) {
         double told = -1;
@@ -326,8 +326,8 @@ class GdalFrontEnd final : public tool::FrontEnd {
             lock.lock();
         }
     }
-    /// Receives GDAL's messages on the run's thread: a warning goes into the run's report and comes back as
-    /// the run's own.
+    /// Receives GDAL's messages on the run's thread. A warning goes into the run's report and comes back as a
+    /// message of the run.
     static void CPL_STDCALL receive(CPLErr severity, CPLErrorNum number, const char* text) {
         auto* const self = static_cast<GdalFrontEnd*>(CPLGetErrorHandlerUserData());
         constexpr size_t most = 100; // a damaged file can fail at every block
@@ -355,7 +355,7 @@ class GdalFrontEnd final : public tool::FrontEnd {
 // --- Commands
 // ----------------------------------------------------------------------------------------------------
 
-/// "svm-classify": GDAL's commands have dashes.
+/// Returns the name with dashes, as in "svm-classify".
 std::string command_name(const tool::Definition& definition) {
     std::string name = definition.name;
     std::replace(name.begin(), name.end(), '_', '-');
@@ -376,13 +376,14 @@ class Command final : public GDALAlgorithm {
         AddProgressArg();
         AddOutputStringArg(&m_printed);
         for (const Argument& argument : m_call.arguments())
-            if (argument.name != "q" || GetArg("quiet") == nullptr) add(argument); // GDAL's own from 3.12 on
+            // GDAL has its own -q from 3.12 on
+            if (argument.name != "q" || GetArg("quiet") == nullptr) add(argument);
         for (const auto& pair : m_call.declaration().exclusions())
             exclude(pair);
     }
 
-    /// Steps have the options of their tools, which GDAL does not know: from the first step on, everything is
-    /// one value, in which a '!' may come first.
+    /// GDAL does not know the options of the steps' tools. So everything from the first step on is one value,
+    /// which may begin with '!'.
     bool ParseCommandLineArguments(const std::vector<std::string>& words) override {
         if (!m_call.definition().steps) return GDALAlgorithm::ParseCommandLineArguments(words);
         const auto first = std::find_if(words.begin(), words.end(), [](const std::string& word) {
@@ -397,7 +398,7 @@ class Command final : public GDALAlgorithm {
     }
 
   private:
-    /// A word of the steps as they are parted again.
+    /// Quotes a word of the steps so that it can be parted again.
     static std::string quoted(const std::string& word) {
         if (word.find_first_of(" \t\n\"'\\") == std::string::npos && !word.empty()) return word;
         std::string text = "\"";
@@ -420,7 +421,7 @@ class Command final : public GDALAlgorithm {
         bound.value = value_for(argument);
         const std::string text = description_of(m_call, argument);
         Naming naming = naming_of(argument);
-        // GDAL completes these two, since it knows the driver.
+        // GDAL completes these two: it knows the driver.
         auto* const texts = std::get_if<std::vector<std::string>>(&bound.value);
         if (texts != nullptr && (argument.name == "co" || argument.name == "oo")) {
             auto& arg = argument.name == "co" ? AddCreationOptionsArg(texts, text.c_str())
@@ -455,7 +456,7 @@ class Command final : public GDALAlgorithm {
             if (!argument.repeatable) arg.SetMaxCount(argument.values);
             arg.SetDisplayHintAboutRepetition(false);
         } else if (argument.repeatable && argument.type == Type::text) {
-            arg.SetPackedValuesAllowed(false); // its commas are the tool's
+            arg.SetPackedValuesAllowed(false); // the tool parts the text at commas itself
         }
         if (argument.limits.minimum)
             argument.limits.above_minimum ? arg.SetMinValueExcluded(*argument.limits.minimum)
@@ -471,7 +472,7 @@ class Command final : public GDALAlgorithm {
         if (!choices.empty()) arg.SetChoices(choices);
         if (choices.empty() && argument.values > 0 && !argument.positional) {
             std::string shown = argument.value_name;
-            std::replace(shown.begin(), shown.end(), ' ', ','); // how GDAL writes several numbers
+            std::replace(shown.begin(), shown.end(), ' ', ','); // GDAL writes several numbers with commas
             arg.SetMetaVar(shown);
         }
         if (const std::string& preset = argument.preset.value; !preset.empty()) {
@@ -507,7 +508,8 @@ class Command final : public GDALAlgorithm {
         });
     }
 
-    /// GDAL knows groups with one member given, not pairs: the call checks overlaps itself.
+    /// GDAL has no exclusive pairs, only groups of which one member is given. The call checks these cases
+    /// itself.
     void exclude(const std::pair<std::string, std::string>& pair) {
         const auto uses = [&](const std::string& name) {
             return std::count_if(m_call.declaration().exclusions().begin(),
@@ -521,7 +523,7 @@ class Command final : public GDALAlgorithm {
     }
 
     /// Hands the values to the call, and returns them as a command line of the executable: the tool's own
-    /// options, the general options, arguments.
+    /// options, then the general options, then the arguments.
     std::vector<std::string> give_values() {
         std::vector<std::string> own, shared, arguments;
         const auto give = [&](const Argument& argument, const std::vector<std::string>& words) {
@@ -535,7 +537,8 @@ class Command final : public GDALAlgorithm {
             if (const bool* const on = std::get_if<bool>(&bound.value); on != nullptr && !*on) continue;
             const std::vector<std::string> words = words_of(bound.value);
             if (!bound.argument->repeatable) give(*bound.argument, words);
-            const auto each = static_cast<size_t>(bound.argument->values); // the last may be short: refused
+            // The last group may be short: it is refused later
+            const auto each = static_cast<size_t>(bound.argument->values);
             for (size_t i = 0, n = 0; bound.argument->repeatable && i < words.size(); i += n) {
                 n = bound.argument->lists && words[i].rfind('@', 0) == 0 ? 1
                                                                          : std::min(each, words.size() - i);
@@ -557,10 +560,10 @@ class Command final : public GDALAlgorithm {
         tool::Outcome outcome;
         GdalFrontEnd front_end;
         try {
-            // A .gdalg.json file is opened like any raster: that may write nothing.
+            // A .gdalg.json file is opened like a raster, and opening must write nothing.
             if (m_executionForStreamOutput)
                 throw UsageError("this command writes files, so it cannot be used in a .gdalg.json file");
-            // The command in the record can be repeated with the executable, for any caller.
+            // The recorded command runs with the executable, whoever the caller was.
             const std::string command =
                 terminal::quote_command(m_call.definition().executable(), give_values());
             const auto on_warning = [&](const std::string& text) {
@@ -603,7 +606,7 @@ class Command final : public GDALAlgorithm {
 extern "C" __attribute__((visibility("default"))) void hsi_declare_commands() {
     hsi::share_process();
     hsi::links::register_links();
-    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has checked the name
     auto& registry = GDALGlobalAlgorithmRegistry::GetSingleton();
     registry.DeclareAlgorithm({"hsi"}, [] { return std::make_unique<hsi::plugin::Group>(); });
     for (const hsi::tool::Definition* definition : hsi::tools::catalogue())

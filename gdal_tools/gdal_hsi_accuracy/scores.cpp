@@ -30,19 +30,19 @@ namespace {
 constexpr std::array rates{1e-1, 1e-2, 1e-3, 1e-4, 1e-5};
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-/// A class, and the band that is to find it.
+/// A class, and the band of its scores.
 struct Target {
-    int band = 0; ///< of the source, from 0
+    int band = 0; ///< index in the source
     std::string name;
     accuracy::DetectionCounts counts;
-    int64_t pixels = 0, missing = 0; ///< those without a score among them
+    int64_t pixels = 0, missing = 0; ///< pixels of the target; those without a score
 };
 using Targets = std::map<int, Target>; ///< by the number of the class
 
 struct Scores {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<std::string> names; ///< of bands, without gdal_hsi_detect's additions
-    int parts = 1;                  ///< bands of `reader` that make one
+    int parts = 1;                  ///< bands of `reader` per score
     std::shared_ptr<const raster::RasterSource> reader;
     bool small_is_best = false;
 };
@@ -91,7 +91,7 @@ Labels open_labels(tool::Run& run, const raster::LabelOptions& options, const ra
     return labels;
 }
 
-/// Lines of scores with the classes of their pixels.
+/// Rows of scores with the classes of their pixels.
 class Strips {
   public:
     Strips(tool::Run& run, const ScoreOptions& s, const Scores& scores, raster::LabelSource& truth,
@@ -103,8 +103,8 @@ class Strips {
             most / (m_shape.samples * static_cast<int64_t>(m_shape.bands) * scores.parts), 1, 256);
     }
 
-    /// Calls work(classes, masked in, score(band)) for each line. `none()` without a target, `guard` if the
-    /// pixel is neither target nor background.
+    /// Calls work(classes, masked in, score(band)) for each row. `none()` stands for no target, `guard` for a
+    /// pixel that is neither target nor background.
     template <class Work>
     void each_line(const Work& work) {
         const auto wide = static_cast<size_t>(m_shape.samples);
@@ -132,7 +132,8 @@ class Strips {
     }
 
   private:
-    /// The classes of n lines, and where the background is open: within the mask, beyond the guard zone.
+    /// Reads the classes of n rows, and marks the background: pixels within the mask and beyond the guard
+    /// zone.
     void read_truth(int64_t y, int64_t n) {
         const auto wide = static_cast<size_t>(m_shape.samples);
         const int64_t from = std::max<int64_t>(0, y - m_guard), to = std::min(m_shape.lines, y + n + m_guard);
@@ -142,7 +143,7 @@ class Strips {
         m_classes.assign(around.begin() + static_cast<std::ptrdiff_t>(first),
                          around.begin() + static_cast<std::ptrdiff_t>(first) + n * m_shape.samples);
         m_open.assign(m_classes.size(), 1);
-        std::vector<int64_t> last(wide, -m_guard - 1); // the last line of `around` with a target in reach
+        std::vector<int64_t> last(wide, -m_guard - 1); // last row of `around` with a target in reach
         const auto reach = [&](int64_t row) {
             const uint16_t* const classes = around.data() + static_cast<size_t>(row) * wide;
             for (size_t x = 0; x < wide; ++x) {
@@ -184,7 +185,8 @@ class Strips {
     std::vector<char> m_open;
 };
 
-/// The bands' targets, where there are several; else classes become targets as they turn up.
+/// Returns the bands' targets where there are several bands; else classes become targets when they first
+/// appear.
 Targets targets_of(const Scores& scores, const raster::LabelSource& truth) {
     Targets targets;
     if (scores.names.size() == 1) return targets;
@@ -223,7 +225,7 @@ Target& target_of(Targets& targets, int value, const Scores& scores, const raste
         .first->second;
 }
 
-/// The measures of a target, or of all targets.
+/// The measures of one target, or of all targets together.
 struct Found {
     std::string name;
     accuracy::DetectionCurve curve;
@@ -287,7 +289,7 @@ class Assessment {
             target.counts.seal();
         m_all.seal();
     }
-    /// With a band for each target, pixels of other targets also count as background.
+    /// Where each target has a band, pixels of other targets count as background, too.
     template <class Score>
     void add_background(const uint16_t* classes, const char* open, const Score& score) {
         const auto wide = static_cast<size_t>(m_scores.source->shape().samples);
@@ -310,7 +312,7 @@ class Assessment {
     Targets m_targets;
     accuracy::DetectionCounts m_all;
     accuracy::Objects m_objects;
-    std::vector<double> m_own; ///< of a line: the score of each pixel's own target
+    std::vector<double> m_own; ///< scores of a row, each of the pixel's own target
     std::vector<char> m_use;
 };
 
@@ -325,7 +327,7 @@ std::string digits(double v, const char* format = "%.9g") {
 }
 Json json_of(double v) { return std::isnan(v) ? Json() : Json(v); }
 
-/// At a rate of false alarms: NaN if no threshold has so few.
+/// A point at a rate of false alarms; NaN if no threshold has so few.
 struct Point {
     double rate, threshold = none, pd = 0, pfa = 0, precision = none;
     int64_t objects = 0;
@@ -391,8 +393,9 @@ std::string csv_of(const std::vector<Found>& all) {
     return table;
 }
 
-/// Receiver operating characteristics and precision over recall: of each distinct score of a target two
-/// points, without the pixels of this score and with them, so that straight lines join them exactly.
+/// Returns the receiver operating characteristic and precision over recall as CSV. Each distinct score of a
+/// target gives two points, without and with the pixels of this score, so that straight lines join them
+/// exactly.
 std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
     std::string table = "target,threshold,true_positives,false_positives,pd,pfa,precision,objects_found\n";
     for (const Found& found : all) {
@@ -419,7 +422,7 @@ std::string curves_of(const std::vector<Found>& all, bool small_is_best) {
 
 constexpr tools::Plot::Frame curve_frame{900, 640, 90, 640, 40, 560};
 
-/// A curve for each target. roc: Pd over Pfa, whose axis is logarithmic; else precision over recall.
+/// Plots a curve per target. roc: Pd over Pfa on a logarithmic axis; else precision over recall.
 tools::Plot plot_of(const std::vector<Found>& all, bool roc) {
     std::vector<tools::Series> series;
     for (const auto& one : all)

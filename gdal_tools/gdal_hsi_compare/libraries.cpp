@@ -23,12 +23,12 @@ namespace {
 
 using Costs = std::vector<std::vector<double>>; ///< no more rows than columns
 
-/// For each row its column. Rows are added one by one along the cheapest augmenting path, with the potentials
-/// of the dual problem (E. L. Lawler: Combinatorial Optimization, 1976).
+/// Returns the column of each row. Rows are added one by one along the cheapest augmenting path, with the
+/// potentials of the dual problem (E. L. Lawler: Combinatorial Optimization, 1976).
 std::vector<size_t> assigned(const Costs& cost) {
     const size_t rows = cost.size(), columns = cost.front().size(), none = rows;
     std::vector<double> of_row(rows, 0), of_column(columns + 1, 0);
-    std::vector<size_t> row_at(columns + 1, none); // the last column is where a new row begins
+    std::vector<size_t> row_at(columns + 1, none); // the last column is the start of a new row
     for (size_t r = 0; r < rows; ++r) {
         std::vector<double> least(columns, std::numeric_limits<double>::infinity());
         std::vector<size_t> from(columns, columns);
@@ -92,7 +92,7 @@ void refuse_scene_options(const Settings& s) {
         }
 }
 
-/// At these bands.
+/// Returns the values at these bands.
 std::vector<double> values_at(const std::vector<double>& spectrum, const std::vector<size_t>& bands) {
     std::vector<double> values;
     values.reserve(bands.size());
@@ -103,7 +103,7 @@ std::vector<double> values_at(const std::vector<double>& spectrum, const std::ve
 
 struct Match {
     size_t first, second;
-    double angle, rmse; ///< degrees; in the units of the libraries
+    double angle, rmse; ///< angle in degrees; rmse in the units of the libraries
 };
 
 struct Matched {

@@ -32,8 +32,8 @@ namespace {
 struct ComparedScene {
     std::shared_ptr<raster::RasterSource> file;
     std::shared_ptr<const stream::CubeSource> cube;
-    std::vector<int> bands; ///< file bands behind the cube's
-    std::vector<int> picks; ///< bands of `file` (0-based) behind the cube's; empty: all
+    std::vector<int> bands; ///< numbers in the file of the cube's bands
+    std::vector<int> picks; ///< indices in `file` of the cube's bands; empty: all
 };
 
 /// A source with chosen bands of another one, possibly repeated.
@@ -83,12 +83,12 @@ class PickedSource final : public stream::CubeSource {
     std::vector<int> m_picks;
 };
 
-/// All bands of the file.
+/// Takes all bands of the file.
 ComparedScene all_bands(const std::shared_ptr<raster::RasterSource>& file) {
     return {file, file, file->bands(), {}};
 }
 
-/// Some of them (indices).
+/// Takes some bands of the file, given by index.
 ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std::vector<int> picks) {
     ComparedScene out{file, nullptr, {}, picks};
     for (const int k : picks)
@@ -97,7 +97,7 @@ ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std:
     return out;
 }
 
-/// wanted: 1-based bands of -band, some perhaps twice; empty: all that the source has.
+/// Opens a scene. wanted: 1-based bands of -band, possibly repeated; empty: all that the source has.
 ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wanted) {
     if (wanted.empty()) {
         return all_bands(raster::open_raster(options));
@@ -115,9 +115,9 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
     return some_bands(file, std::move(picks));
 }
 
-/// For every band of a, its partner in b (0-based, -1: none): by wavelength if both know the wavelengths of
-/// all bands, else by number if numbers can be compared. `by` states which. Empty: they are compared in their
-/// order.
+/// Returns the partner of each band of a in b (0-based, -1: none). Pairs by wavelength if both know the
+/// wavelengths of all bands, else by number if numbers can be compared; `by` states which. Returns an empty
+/// list if bands are compared in their order.
 std::vector<int> partners(const raster::RasterSource& a, const raster::RasterSource& b, std::string& by) {
     const auto first = tool::scene_bands(a), second = tool::scene_bands(b);
     by = "wavelength";
@@ -137,14 +137,14 @@ bool are_unique(std::vector<std::string> names) {
 void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     const auto first = a.facts().bands.names, second = b.facts().bands.names;
     if (first.size() != second.size() || first.size() < 2 || first == second) return;
-    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" is not a name
+    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" does not count as a name
         return std::none_of(names.begin(), names.end(), [](const std::string& name) {
             return name.rfind("Band ", 0) == 0 &&
                    name.find_first_not_of("0123456789", 5) == std::string::npos;
         });
     };
     if (!are_names(first) || !are_names(second)) return;
-    std::string by_name; // the bands of b that have the names of a's; empty: names differ
+    std::string by_name; // bands of b that have the names of a's bands; empty: names differ
     if (std::is_permutation(first.begin(), first.end(), second.begin()) && are_unique(first))
         for (const auto& name : first)
             by_name += (by_name.empty() ? "" : ",") +
@@ -158,7 +158,7 @@ void note_other_names(tool::Run& run, const raster::RasterSource& a, const raste
                   : "the same names stand in another order; -other-b " + by_name + " pairs them by name"));
 }
 
-/// Notes bands that were named by their places in the files, but have other numbers according to both files.
+/// Notes bands that the user named by index but that have other numbers in both files.
 void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
     std::string by;
     const auto matched = partners(a, b, by);
@@ -178,13 +178,13 @@ void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raste
     }
 }
 
-/// Keeps the bands that have a partner, the second's in the order of the first's, and notes the count of
-/// bands without one. \throws Error when there is no such band.
+/// Keeps the bands that have a partner, in the order of the first scene, and notes the number of bands
+/// without one. \throws Error when no band has a partner.
 void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     std::string by;
     const auto matched = partners(*a.file, *b.file, by);
     if (matched.empty() || (by == "number" && !tool::scene_bands(*a.file).told &&
-                            !tool::scene_bands(*b.file).told)) // no more than their places
+                            !tool::scene_bands(*b.file).told)) // only indices
         note_other_names(run, *a.file, *b.file);
     if (matched.empty()) return;
     std::vector<int> alone, picks, others;
@@ -243,14 +243,15 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                  " differ; pixels are compared by line and sample");
 }
 
-/// Band k's factor and offset as stated in the file; 1 and 0 by default.
+/// Returns the factor and offset of band k as the file states them; 1 and 0 by default.
 std::pair<double, double> stated_scale(const raster::BandValues& values, const ComparedScene& scene,
                                        size_t k) {
     const size_t at = scene.picks.empty() ? k : static_cast<size_t>(scene.picks[k]);
     return values.scale.empty() ? std::pair(1.0, 0.0) : std::pair(values.scale[at], values.offset[at]);
 }
 
-/// The middle ratio of the second scene's values to the first's, over pixels on a few lines; 0 if unknown.
+/// Returns the median ratio of the second scene's values to the first's, over pixels of a few rows; 0 if
+/// unknown.
 double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     const auto shape = a.cube->shape();
     const int64_t width = std::min<int64_t>(shape.samples, 512), lines = std::min<int64_t>(shape.lines, 8);
@@ -273,11 +274,11 @@ double ratio_of_numbers(const ComparedScene& a, const ComparedScene& b) {
     return *middle;
 }
 
-/// Warns when the files state different scales for the two scenes, since stored values are compared. A file
-/// without a scale may have lost it, so then the values must differ as well.
+/// Warns when the files state different scales, since stored values are compared. A file without a scale may
+/// have lost it; in this case the warning also needs different values.
 void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
     const auto of_a = a.file->facts().bands.values, of_b = b.file->facts().bands.values;
-    double factor = 0; // of the second's numbers, as large as the first's
+    double factor = 0; // by which the second's numbers reach the size of the first's
     for (size_t k = 0; k < a.bands.size() && factor == 0; ++k) {
         const auto [scale_a, offset_a] = stated_scale(of_a, a, k);
         const auto [scale_b, offset_b] = stated_scale(of_b, b, k);
@@ -302,7 +303,7 @@ void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const Compared
              ". Bring both into one scale before (gdal_calc.py)");
 }
 
-/// The two scenes that are named; bands of -band, else all.
+/// Opens both scenes with the bands of -band, or with all bands.
 std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings& s) {
     const auto& options = run.options();
     ComparedScene a;
@@ -316,7 +317,7 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     }
     raster::OpenOptions other = options.source;
     other.path = s.other;
-    other.open_options.clear(); // -oo and -if are about the first scene's driver
+    other.open_options.clear(); // -oo and -if apply to the first scene's driver
     other.drivers.clear();
     const bool apart = !s.other_bands.empty();
     if (apart) {
@@ -326,7 +327,7 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     ComparedScene b = open_scene(other, s.second_bands);
     run.watch_source(b.file, tool::Precision::full);
     run.reserve_cache(b.file->cache_bytes());
-    // Bands that are named by number are compared as they are named.
+    // Bands that are given by number are compared as given.
     if (s.first_bands.empty() && options.source.bands.empty() && !apart && !s.any_wavelengths)
         match_bands(run, a, b);
     else if (s.first_bands.empty() && !apart && !s.any_wavelengths)
@@ -335,13 +336,13 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     return {std::move(a), std::move(b)};
 }
 
-/// Parts of every value when the two are read together: 1, or stream::value_parts if single precision does
-/// not hold the values of one type.
+/// Returns the parts of each value when both scenes are read together: 1, or stream::value_parts if single
+/// precision cannot hold the values of one type.
 int parts_of_values(const ComparedScene& a, const ComparedScene& b) {
     return a.file->facts().exact_in_float && b.file->facts().exact_in_float ? 1 : stream::value_parts;
 }
 
-/// Both cubes as one, in that many parts.
+/// Joins both cubes into one, with that many parts per value.
 stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& b) {
     if (parts_of_values(a, b) == 1) return stream::StackedSource({a.cube, b.cube});
     std::vector<std::shared_ptr<const stream::CubeSource>> cubes;
@@ -357,7 +358,7 @@ stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& 
     return stream::StackedSource(std::move(cubes));
 }
 
-/// The same without some of its bands (indices, ascending).
+/// Returns the scene without some of its bands (ascending indices).
 ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empty) {
     if (o.picks.empty()) return all_bands(o.file->without_bands(empty));
     std::vector<int> kept;
@@ -367,7 +368,7 @@ ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empt
     return some_bands(o.file, std::move(kept));
 }
 
-/// For scenes without a common valid pixel.
+/// Returns both scenes with their bands, for the message about scenes without a common valid pixel.
 std::vector<tool::BandedSource> banded(ComparedScene& a, ComparedScene& b) {
     std::vector<tool::BandedSource> scenes;
     for (ComparedScene* scene : {&a, &b})
@@ -418,7 +419,7 @@ Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedS
             {"metrics", metrics}};
 }
 
-/// Lines, each with its end.
+/// Returns the findings as text; each row ends with a line break.
 std::string text_of(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     char line[160];
     std::string all;
