@@ -41,7 +41,7 @@ struct Settings {
     std::string statistics;
 };
 
-/// "65", "0.5": a number in metadata and messages.
+/// Returns a number for metadata and messages: "65", "0.5".
 std::string number_text(double x) {
     char text[32];
     std::snprintf(text, sizeof text, "%.10g", x);
@@ -61,11 +61,11 @@ const char* name_of(const char* const* names, E value) {
     return names[static_cast<int>(value)];
 }
 
-/// The profile's raster; `facts` are null before they are known.
+/// Describes the raster of the profile. `facts` is null before they are known.
 raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& settings,
                                 const std::vector<std::string>& component_names,
                                 const eadp::ProfileFacts* facts) {
-    bool holes = true; // until the scans have counted
+    bool holes = true; // assumed until the scans have counted
     if (facts) {
         holes = false;
         for (const auto& f : facts->components)
@@ -116,7 +116,7 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
     return spec;
 }
 
-/// Steps and sweeps into the report, and with -dry-run to the user.
+/// Puts steps and sweeps into the report, and prints them with -dry-run.
 void print_schedule(tool::Run& run, const Settings& settings, int components) {
     const auto& o = settings.eadp;
     const auto stages = eadp::make_stages(o);
@@ -157,7 +157,7 @@ class Profiling {
           m_scene(run, open_scene(), m_settings.no_pca ? "" : "PCA"), m_components(count_components()),
           m_devices(choose_devices()),
           m_computing(run, "eadp", m_devices, eadp::simd_target(), eadp::make_cpu_backend),
-          // PCA runs where the diffusion does.
+          // PCA runs on the device of the diffusion.
           m_pca_computing(run, "pca", m_settings.no_pca ? std::vector<CudaDevice>() : m_devices,
                           pca::simd_target(), pca::make_cpu_backend, false),
           m_memory(run.buffer_memory()) {
@@ -222,15 +222,15 @@ class Profiling {
     std::optional<tools::GivenStatistics> m_statistics;
     tool::Scene m_scene;
     int m_components;
-    bool m_takes_bands = false; ///< the output; set with m_devices
+    bool m_takes_bands = false; ///< true if the output takes whole bands; set with m_devices
     std::vector<CudaDevice> m_devices;
     tool::Computing<eadp::Backend> m_computing;
     tools::PcaComputing m_pca_computing;
-    uint64_t m_memory; ///< for buffers and component planes
+    uint64_t m_memory; ///< bytes for buffers and component planes
     eadp::ProfileRun m_profile;
     std::unique_ptr<raster::RasterSink> m_sink;
 
-    /// With -statistics it has their bands.
+    /// Opens the scene, with -statistics at the bands of these.
     std::shared_ptr<raster::RasterSource> open_scene() {
         auto source = m_run.open_source();
         if (m_settings.statistics.empty()) return source;
@@ -248,7 +248,7 @@ class Profiling {
                    : tools::component_count(m_settings.components, m_settings.components_given, bands);
     }
 
-    /// Refuses outputs that cannot be written, before it looks for a device.
+    /// Chooses the devices, after it has refused outputs that cannot be written.
     std::vector<CudaDevice> choose_devices() {
         const auto& source = *m_scene.raster();
         const auto& destination = m_run.options().destination;
@@ -273,7 +273,7 @@ class Profiling {
         return tool::choose_devices(m_run, "eadp", work, 1);
     }
 
-    /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
+    /// Is true on a CPU with enough memory: see eadp::DiffusionPlan::written.
     bool writes_beside() const {
         const auto& o = m_run.options();
         return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !m_run.ranks().several() &&
@@ -283,7 +283,7 @@ class Profiling {
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {
         return {cube.shape().samples, cube.shape().lines, m_components};
     }
-    /// Component planes stay in memory when they take no more than half of it.
+    /// Is true where component planes stay in memory: they take at most half of it.
     bool in_memory(const stream::CubeShape& planes) const {
         return planes.float_bytes() <= tool::half(m_memory);
     }
@@ -299,7 +299,7 @@ class Profiling {
         return eadp::make_profile(planes, m_settings.eadp, m_computing.backend(), open_sink, m_profile);
     }
 
-    /// -no-pca: the bands themselves.
+    /// Returns the bands themselves as profile bands, for -no-pca.
     eadp::ProfileFacts profile_bands() {
         const auto source = m_scene.raster();
         auto facts = profile_of(*source, *source, source->facts().bands.names, m_memory);
@@ -317,7 +317,7 @@ class Profiling {
                                                      {m_settings.components, m_settings.components_given,
                                                       tool::half(m_memory), m_profile.folder, pca_share(),
                                                       m_statistics ? &*m_statistics : nullptr});
-        m_components = made.components(); // bands without values are out
+        m_components = made.components(); // bands without values are left out
         model = made.model;
         std::vector<int> every(static_cast<size_t>(m_components));
         std::iota(every.begin(), every.end(), 0);
@@ -326,8 +326,8 @@ class Profiling {
     }
 };
 
-/// Scene to profile, or with -dry-run its plan: covariance and projection, unless the bands themselves are
-/// profiled; ranges, histograms and diffusion of the component planes.
+/// Computes the profile of the scene, or its plan with -dry-run: covariance and projection (unless the bands
+/// themselves are profiled), then ranges, histograms and diffusion of the component planes.
 void run_profile(tool::Run& run, const Settings& settings) {
     Profiling profiling(run, settings);
     tool::end_of_plan(run, [&] { profiling.show_plan(); });

@@ -51,7 +51,7 @@ struct Settings {
     std::vector<std::string> group_words, rule_words;
     Best value = Best::depth;
     bool accepted = false;
-    std::vector<std::array<int64_t, 2>> explained; ///< lines and samples
+    std::vector<std::array<int64_t, 2>> explained; ///< row and sample of each pixel
     std::string text;                              ///< of the rule file
     identify::RuleFile file;
     identify::Choice choice;
@@ -145,7 +145,7 @@ void report_rules(tool::Run& run, const Plan& plan) {
         run.note("Rule '" + name_of(plan, rule) + "': left out: " + why);
 }
 
-/// Warns of rules that white noise meets often.
+/// Warns of rules that white noise often fulfils.
 void warn_of_noise(tool::Run& run, const Plan& plan) {
     constexpr double often = 0.05;
     std::vector<std::string> noisy;
@@ -175,7 +175,7 @@ Plan plan_of(tool::Run& run, const Settings& s, const raster::RasterSource& scen
 // Outputs
 // ----------------------------------------------------------------------------------------------------------
 
-/// map.tif becomes map_2um.tif.
+/// Returns map_2um.tif for map.tif.
 std::string path_of_group(const std::string& path, const std::string& group) {
     std::string tail = "_";
     for (const char c : group)
@@ -190,7 +190,7 @@ const std::string& group_name(const Plan& plan, size_t group) {
     return plan.file.groups[plan.groups[group].group].name;
 }
 
-/// The map of these groups, one band each.
+/// Describes the map of these groups, one band per group.
 raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
                             const std::vector<size_t>& groups, raster::OutputOptions& options) {
     std::map<int, raster::LabelClass> classes;
@@ -215,7 +215,7 @@ raster::OutputSpec map_spec(const Plan& plan, const raster::RasterSource& scene,
     return spec;
 }
 
-/// The maps of the groups: files with a colour table each, or bands of an array.
+/// Describes the maps of the groups: files with one colour table each, or bands of an array.
 std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>>
 maps_of(const tool::Run& run, const Plan& plan, const raster::RasterSource& scene, bool stacked) {
     const auto shown = plan.shown();
@@ -265,7 +265,7 @@ std::string number(double v) {
     return text;
 }
 
-/// Reports the result by group to the user, and returns the table of -areas.
+/// Reports the result of each group to the user, and returns the table of -areas.
 std::string report_areas(tool::Run& run, const Plan& plan, const identify::Identification& found,
                          bool areas) {
     std::string table = "group,number,name,pixels,share,area_m2,mean_fit,mean_depth,mean_fd\n";
@@ -305,9 +305,9 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
 // The pass
 // ----------------------------------------------------------------------------------------------------------
 
-/// Warns where values are so small or large that -library-scale must be another one.
+/// Warns where values are so small or large that -library-scale must differ.
 void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
-    if (!run.ranks().root()) return; // the rank that warns reads the scene for it
+    if (!run.ranks().root()) return; // the rank that warns reads the scene for the warning
     auto values = first_values(scene, plan.bands.scale, plan.bands.offset);
     if (values.empty()) return;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -319,7 +319,7 @@ void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const ras
              ": limits on the continuum need -library-scale, the value of src at reflectance 1");
 }
 
-/// -explain: the results of all rules for a pixel.
+/// Prints the results of all rules for a pixel (-explain).
 void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::RasterSource& scene) {
     Json all = Json::array();
     const auto reader = scene.open_reader();
@@ -389,7 +389,7 @@ void write_virtual(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ra
             [] { return std::vector<raster::VirtualBand>(); });
 }
 
-/// One pass; false when no pixel is valid.
+/// Makes the pass; returns false when no pixel is valid.
 bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
              double share) {
     const auto plan = std::make_shared<const Plan>(plan_of(run, s, *all));
@@ -464,7 +464,7 @@ void declare(tool::Builder& args) {
     args.add_destination(
             "The map: the number of the rule, 0 if no rule is met; with several groups one file each,"
             " NAME_GROUP")
-        .required = false; // -explain
+        .required = false; // -explain needs no dst
     args.computes_dst();
     args.add_compute(false);
     args.input("library", s.references.library, Content::spectra,

@@ -35,13 +35,13 @@ namespace index_tool {
 
 using indices::Operand;
 
-/// A requested index.
+/// An index that the user asked for.
 struct Asked {
     Asked(const indices::Index& one, bool may_lack)
         : index(one), expression(one.formula), optional(may_lack) {}
     indices::Index index;
     indices::Expression expression;
-    bool optional; ///< of a domain: left out where the scene lacks a band
+    bool optional; ///< true for an index of a domain, which is left out where the scene lacks a band
 };
 
 struct Settings {
@@ -93,7 +93,7 @@ void ask_by_expression(Settings& s, const std::string& text, size_t number) {
            (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
         ++end;
     const size_t sign = std::min(text.find_first_not_of(' ', end), text.size());
-    // r800 = 3 is a comparison with a mistake.
+    // "r800 = 3" is a comparison with a typing error.
     const bool operand = text.size() > 1 &&
                          std::string_view("rRbB").find(text[0]) != std::string_view::npos &&
                          std::isdigit(static_cast<unsigned char>(text[1])) != 0;
@@ -154,7 +154,7 @@ indices::Bands bands_of(const Settings& s, const raster::SpectralLibrary& librar
     return bands;
 }
 
-/// "r800=band 41 (801.3 nm)", "mean(r[500:599])=bands 5-20 (503 nm - 598 nm)"
+/// Returns texts like "r800=band 41 (801.3 nm)" and "mean(r[500:599])=bands 5-20 (503 nm - 598 nm)".
 std::string bands_text(const Operand& operand, const indices::Term& term, const indices::Bands& bands) {
     const size_t first = term.sources.front(), last = term.sources.back();
     const bool several = first != last;
@@ -165,7 +165,7 @@ std::string bands_text(const Operand& operand, const indices::Term& term, const 
            (several ? " - " + tools::nm_text(bands.wavelengths[last]) : "") + ")";
 }
 
-/// Why an operand has not enough bands.
+/// Returns the reason why an operand has too few bands.
 std::string lack_text(const Operand& operand, const indices::Bands& bands) {
     if (operand.of == Operand::Of::band) return "there is no good band " + operand.text.substr(1);
     size_t near = bands.wavelengths.size();
@@ -189,7 +189,7 @@ struct Planned {
     std::string bands_text;
 };
 
-/// An index at the bands; `lack` is why it cannot be made.
+/// Plans an index at the bands; `lack` gets the reason why it cannot be computed.
 std::optional<Planned> planned(const Settings& s, const Asked& asked, const indices::Bands& bands,
                                std::string& lack) {
     Planned plan{&asked, {}, {}};
@@ -208,10 +208,10 @@ std::optional<Planned> planned(const Settings& s, const Asked& asked, const indi
 /// All indices, and the bands that they use.
 struct Plan {
     std::vector<Planned> indices;
-    std::vector<int> used;             ///< places of their bands, rising
-    indices::Bands bands;              ///< these
-    std::vector<std::string> formulas; ///< with these bands as b1 ..
-    std::vector<size_t> watched;       ///< among these: bands of indices that need reflectance
+    std::vector<int> used;             ///< indices of their bands in the scene, rising
+    indices::Bands bands;              ///< the bands at these indices
+    std::vector<std::string> formulas; ///< formulas with these bands as b1, b2 ...
+    std::vector<size_t> watched;       ///< positions in `used` of bands whose indices need reflectance
 };
 
 std::vector<double> chosen(const std::vector<double>& of, const std::vector<int>& places) {
@@ -221,7 +221,8 @@ std::vector<double> chosen(const std::vector<double>& of, const std::vector<int>
     return list;
 }
 
-/// A choice of bands as a part of an expression, so that a reader of a virtual scene sees its definition.
+/// Returns the chosen bands as a part of an expression, so that a reader of a virtual scene sees the
+/// definition.
 std::string chosen_text(const Operand& operand, const indices::Term& term, const std::vector<int>& used) {
     if (operand.is_range()) return operand.text;
     std::string sum;
@@ -340,7 +341,7 @@ void write_virtual(tool::Run& run, const raster::RasterSource& scene, const Plan
         });
 }
 
-/// One pass; false when no pixel is valid.
+/// Makes the pass; returns false when no pixel is valid.
 bool compute(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& all,
              double share) {
     const auto plan = plan_of(run, s, all->path(), bands_of(s, *all));
@@ -396,7 +397,7 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
     int64_t outside = 0;
     for (const auto& spectrum : spectra)
         outside += std::count_if(plan.watched.begin(), plan.watched.end(), [&](size_t b) {
-            return std::fabs(spectrum[b] * s.scale.value_or(1) - 0.5) > 1; // of -0.5 to 1.5
+            return std::fabs(spectrum[b] * s.scale.value_or(1) - 0.5) > 1; // outside of -0.5 to 1.5
         });
     std::string table = "name";
     for (const Planned& one : plan.indices)
@@ -458,7 +459,7 @@ void print_catalogue(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     using indices::Choice;
     auto& s = args.settings<Settings>();
-    args.add_source().required = false; // -list
+    args.add_source().required = false; // -list needs no src
     args.add_destination("The indices, a band each: a raster, or .csv for a library").required = false;
     args.computes_dst();
     args.add_mask("the indices", true);

@@ -45,7 +45,7 @@ struct Settings {
     bool count = false, flags = false, extremes = false, plans = false, json = false, values = false;
 };
 
-/// A line for people, and the same for programs.
+/// Collects each fact as a text line for people and as JSON for programs.
 class Facts {
   public:
     void add(const std::string& key, const std::string& label, const OrderedJson& value,
@@ -69,14 +69,14 @@ std::string short_number(double value) {
     return text;
 }
 
-/// A position on the ground: metres to the millimetre, degrees to a tenth of that.
+/// Returns a position on the ground: metres to the millimetre, degrees to a tenth of a millimetre.
 std::string position(double value) {
     char text[40];
     std::snprintf(text, sizeof text, std::fabs(value) <= 360 ? "%.8g" : "%.10g", value);
     return text;
 }
 
-/// NaN, which JSON does not have, as null.
+/// Returns numbers with null for NaN, which JSON lacks.
 OrderedJson numbers_or_null(const std::vector<double>& values) {
     OrderedJson list = OrderedJson::array();
     for (const double v : values)
@@ -84,8 +84,8 @@ OrderedJson numbers_or_null(const std::vector<double>& values) {
     return list;
 }
 
-/// Numbers of the bands whose wavelength is not above that of every band before: in files of overlapping
-/// spectrometers, or of joined bands.
+/// Returns the numbers of bands whose wavelength is not above the wavelengths of all bands before: in files
+/// of overlapping spectrometers, or of joined bands.
 std::vector<int> out_of_order(const raster::RasterSource& source) {
     std::vector<int> numbers;
     double most = -INFINITY;
@@ -181,7 +181,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
-/// told: numbers of a scene; else they may be line numbers of a table.
+/// told: the numbers are band numbers of a scene; otherwise they may be row numbers of a table.
 void add_band_numbers(Facts& facts, const std::vector<int>& numbers, bool told) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     const std::string range = "from " + std::to_string(*low) + " to " + std::to_string(*high);
@@ -234,8 +234,8 @@ struct PlanLine {
     uint64_t bytes = 0;
 };
 
-/// The largest pass of each tool on the CPU, with the tool's own defaults and the memory and threads of this
-/// call.
+/// Plans the largest pass of each tool on the CPU, with the tool's defaults and the memory and threads of
+/// this call.
 std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& source) {
     const auto shape = source.shape();
     const auto pass = run.pass("plan", 0);
@@ -245,7 +245,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         try {
             line = plan();
         } catch (const Error& error) {
-            line.what = error.what(); // too little memory, a scene of one band: the tool's own message
+            line.what = error.what(); // the tool's own message: too little memory, or a scene of one band
         }
         line.tool = name;
         if (line.tiles > 0) line.what = what;
@@ -270,7 +270,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
             options.times.push_back(65.0 * c);
         const auto backend = eadp::make_cpu_backend();
         eadp::ProfileRun profile;
-        profile.sink_takes_bands = true; // a GeoTIFF, which is the default format of an output
+        profile.sink_takes_bands = true; // a GeoTIFF, the default format of outputs
         profile.memory = pass.memory;
         profile.pass = [&](const std::string&, double) { return stream::PassOptions(pass); };
         const auto plan = eadp::plan_profile(stream::CubeShape{shape.samples, shape.lines, components},
@@ -333,15 +333,15 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     }
 }
 
-/// The mean, and the least and the greatest value of every band: over the valid pixels, or (`each`) over all
-/// values of the band itself.
+/// Finds the mean, minimum and maximum of each band: over the valid pixels or, with `each`, over all values
+/// of the band.
 class ExtremesScan final : public stream::StatisticsScan {
   public:
     ExtremesScan(const stream::CubeShape& scene, bool each)
         : StatisticsScan(scene, stream::Statistics::means), m_each(each),
           m_low(static_cast<size_t>(scene.bands), INFINITY), m_high(m_low.size(), -INFINITY),
           m_sum(each ? m_low.size() : 0) {}
-    bool divides() const override { return false; } // each rank sees all
+    bool divides() const override { return false; } // each rank sees the whole scene
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         return std::make_unique<Both>(StatisticsScan::start(lane, limits), m_low.size(), m_each);
     }
@@ -357,7 +357,7 @@ class ExtremesScan final : public stream::StatisticsScan {
     }
     const std::vector<float>& low() const { return m_low; }
     const std::vector<float>& high() const { return m_high; }
-    /// The sum of the band's values.
+    /// Returns the sum of the band's values.
     double sum(size_t b) const { return m_sum[b].value(); }
 
   private:
@@ -410,10 +410,10 @@ class ExtremesScan final : public stream::StatisticsScan {
 /// The results of one pass over a scene.
 struct Counts {
     stream::SceneStatistics statistics;
-    std::vector<float> low, high; ///< by band; empty without -extremes
+    std::vector<float> low, high; ///< per band; empty without -extremes
 };
 
-/// Makes one pass. `each`: the figures of each band cover all values of that band.
+/// Makes one pass. `each`: the figures of a band cover all values of this band.
 Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source, const Settings& s,
              double share, bool each) {
     const auto cube = run.masked(source);
@@ -432,7 +432,7 @@ Counts count(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source
     return counts;
 }
 
-/// The requested figures of one band.
+/// Returns the requested figures of one band.
 std::string band_text(const Counts& counts, size_t b, bool each) {
     const int64_t values = counts.statistics.finite[b];
     std::string text;
@@ -445,8 +445,8 @@ std::string band_text(const Counts& counts, size_t b, bool each) {
     return text + (text.empty() ? "" : ", ") + std::to_string(values) + " of " + counted(pixels, "value");
 }
 
-/// Adds the results of passes over the scene. Bands without a value are left out; if then no pixel is valid
-/// in all bands, each band is described by its own values.
+/// Adds the results of passes over the scene. Leaves out bands without a value. If no pixel is then valid in
+/// all bands, describes each band by its own values.
 void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Settings& s) {
     const auto all = scene.raster()->bands();
     auto source = scene.raster();
@@ -492,7 +492,7 @@ void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Se
 // What to do next
 // ----------------------------------------------------------------------------------------------------------
 
-/// As a shell takes it for one word.
+/// Quotes a text so that a shell reads one word.
 std::string shell_word(const std::string& text) {
     const char* const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./,:=@%";
     if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
@@ -502,12 +502,12 @@ std::string shell_word(const std::string& text) {
     return quoted + "'";
 }
 
-/// The name of a file as an argument: one with a leading dash would be an option.
+/// Returns the name of a file as an argument; a name with a leading dash would be read as an option.
 std::string file_word(const std::string& path) {
     return shell_word(!path.empty() && path.front() == '-' ? "./" + path : path);
 }
 
-/// A file in the working folder that is not there yet: scene_pca.tif, scene_pca_2.tif ...
+/// Returns the name of a file that does not exist in the working folder: scene_pca.tif, scene_pca_2.tif ...
 std::string free_name(const std::string& path, const std::string& what, const char* extension) {
     std::string stem = std::filesystem::path(path).stem().string();
     for (char& c : stem)
@@ -518,11 +518,11 @@ std::string free_name(const std::string& path, const std::string& what, const ch
     return name;
 }
 
-/// Commands that suit the file, ready to be run.
+/// Returns commands that suit the file and can be run as they are.
 std::vector<std::string> next_commands(const tool::Run& run, const raster::RasterSource& source,
                                        bool counted) {
     const auto& options = run.options().source;
-    std::string words; // how src is opened, and src
+    std::string words; // src and the options that open it
     for (const auto& driver : options.drivers)
         words += " -if " + shell_word(driver);
     for (const auto& item : options.open_options)
@@ -544,7 +544,7 @@ std::vector<std::string> next_commands(const tool::Run& run, const raster::Raste
     return commands;
 }
 
-/// One line a file.
+/// Adds the quality flags, one text line per file.
 void add_flags(Facts& facts, const raster::RasterSource& source) {
     OrderedJson list = OrderedJson::array();
     std::vector<std::string> lines;
@@ -580,7 +580,7 @@ void print_facts(tool::Run& run, const Settings& s, const Facts& facts) {
 // Spectral libraries
 // ----------------------------------------------------------------------------------------------------------
 
-/// The least and the greatest value; NaN without values.
+/// Returns the minimum and the maximum; NaN without values.
 std::pair<double, double> extremes_of(const std::vector<std::vector<double>>& spectra) {
     double low = INFINITY, high = -INFINITY;
     for (const auto& spectrum : spectra)
@@ -597,14 +597,14 @@ std::string range_text(const std::pair<double, double>& range) {
                                    : short_number(range.first) + " to " + short_number(range.second);
 }
 
-/// Further lines below the first one's text.
+/// Indents the text lines after the first.
 std::string indented(std::string text) {
     for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at + 1))
         text.insert(at + 1, 16, ' ');
     return text;
 }
 
-/// The count of missing values in spectra, and the bands where all of them have one.
+/// Adds the number of missing values in spectra, and the bands where all spectra lack one.
 void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     int64_t missing = 0;
     std::vector<int> empty;
@@ -623,7 +623,7 @@ void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     facts.add("empty_bands", "Empty bands:", empty, empty.empty() ? "none" : tool::list_text(empty));
 }
 
-/// not_a_scene: why the file is not a scene; empty if that is obvious.
+/// Describes a library. not_a_scene: the reason why the file is not a scene; empty if that is obvious.
 Facts describe(const std::string& path, const raster::SpectralLibrary& library, const Settings& s,
                const std::string& not_a_scene) {
     Facts facts;
@@ -659,7 +659,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
     return facts;
 }
 
-/// The first option of the call that applies only to rasters; empty if there is none.
+/// Returns the first option of the call that applies only to rasters; empty if there is none.
 std::string option_of_rasters(const raster::OpenOptions& o, const Settings& s) {
     const std::pair<const char*, bool> options[] = {{"-b", !o.bands.empty() || !o.choices.empty()},
                                                     {"-exclude-range", !o.excluded.empty()},
@@ -679,8 +679,8 @@ std::string with_advice(const Error& error) {
     return error.what() + (error.advice().empty() ? std::string() : "\n" + error.advice());
 }
 
-/// The reason why src is not read as a library, or the note that it may be one; for a file that is neither a
-/// scene nor certainly a library.
+/// For a file that is neither a scene nor clearly a library: returns the reason why src is not read as a
+/// library, or the note that it may be one.
 std::string as_library(const std::string& path, const Error& as_scene) {
     try {
         const auto library = raster::read_spectral_library(path);
@@ -694,8 +694,8 @@ std::string as_library(const std::string& path, const Error& as_scene) {
     }
 }
 
-/// Lists src, which is not a scene, where it is a spectral library for certain. \throws Error with the
-/// reasons against both, and UsageError for options that only a raster has.
+/// Lists src, which is not a scene, if it is clearly a spectral library. \throws Error with the reasons
+/// against scene and library, and UsageError for options that only apply to rasters.
 void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     const auto& source = run.options().source;
     const auto library = raster::plain_library(source.path);
@@ -705,7 +705,7 @@ void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
         if (reason.empty()) throw as_scene;
         throw Error(as_scene.what(), (as_scene.advice().empty() ? "" : as_scene.advice() + "\n") + reason);
     }
-    // MATLAB files may hold a scene as well as the library.
+    // A MATLAB file may hold a scene in addition to the library.
     const bool several = raster::may_lead_to_matlab(source.path);
     if (const std::string option = option_of_rasters(source, s); !option.empty())
         throw UsageError(tool::cannot_be_used_with(option, std::string("a spectral library, which '") +

@@ -48,7 +48,7 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
     return spec;
 }
 
-/// The signal-to-noise ratios, once the progress bar is complete.
+/// Prints the signal-to-noise ratios after the progress bar is complete.
 void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     for (int k = 0; k < components; ++k) {
         char text[128];
@@ -58,7 +58,7 @@ void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     }
 }
 
-/// -nc, for the remaining bands; by default 7, or as many as there are.
+/// Returns -nc for the remaining bands; by default 7, or all if there are fewer.
 int components_of(const Settings& s, int bands, int kept) {
     if (!s.components_given) return std::min(s.components, kept);
     if (s.components > kept)

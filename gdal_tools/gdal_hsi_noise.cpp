@@ -51,7 +51,7 @@ noise::BlockMethod block_method(Method method) {
 }
 bool has_blocks(Method method) { return block_method(method) != noise::BlockMethod::none; }
 
-/// The neighbours of each band in its segment; without wavelengths all bands are one segment.
+/// Returns the neighbours of each band in its segment. Without wavelengths all bands are one segment.
 std::vector<noise::Neighbours> neighbours_of(const raster::RasterSource& scene, const Settings& s) {
     const auto bands = static_cast<size_t>(scene.shape().bands);
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -73,7 +73,7 @@ struct Row {
     int band = 0;
     double wavelength = 0, mean = 0, deviation = 0, noise = 0, residual = 0, snr = 0, stripe = 0,
            stripe_columns = 0;
-    std::string reason; ///< why the band is proposed as bad; empty: it is good
+    std::string reason; ///< why the band is proposed as bad; empty for a good band
 };
 
 std::string reason_of(const Settings& s, const Row& row, bool constant) {
@@ -103,7 +103,7 @@ std::string csv_of(const std::vector<Row>& rows) {
     return text;
 }
 
-/// Lists, named as the columns are.
+/// Returns one list per column, under the column's name.
 OrderedJson json_of(const std::vector<Row>& rows) {
     OrderedJson document;
     const auto list = [&](const char* name, const auto& value) {
@@ -123,7 +123,7 @@ OrderedJson json_of(const std::vector<Row>& rows) {
     return document;
 }
 
-/// All bands of the file that are judged, were bad before (bbl) or have no value (empty).
+/// Returns the file's bands that are judged bad, were bad before (bbl) or have no value (empty).
 std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     std::vector<std::pair<int, std::string>> lines;
     for (const Row& row : rows)
@@ -146,8 +146,8 @@ std::string bad_bands_of(const raster::RasterSource& opened, const std::vector<R
     return text;
 }
 
-/// Whether each band of the file is good. Bands that the user has left out stay as in the file; other bands
-/// without a result are bad.
+/// Returns which bands of the file are good. Bands that the user has left out keep the file's mark; other
+/// bands without a result are bad.
 std::vector<char> good_bands(const raster::RasterSource& opened, const std::vector<Row>& rows) {
     const auto& facts = opened.facts().bands;
     std::vector<char> good(static_cast<size_t>(facts.in_file), 1);
@@ -174,7 +174,7 @@ void print_table(tool::Run& run, const std::vector<Row>& rows) {
     }
 }
 
-/// Warns if noise of the predictors, shared by bands, may be much of the result.
+/// Warns if the predictors' noise, where bands share it, may be a large part of the result.
 void warn_of_lower_bound(tool::Run& run, const std::vector<Row>& rows) {
     constexpr double much = 1.5;
     std::vector<double> ratios;
@@ -232,7 +232,7 @@ std::vector<Row> rows_of(tool::Run& run, const Settings& s, const raster::Raster
 // Smile
 // ----------------------------------------------------------------------------------------------------------
 
-/// The bands of a range, by wavelength.
+/// The bands of a wavelength range.
 struct SmileRange {
     std::string text;
     std::vector<size_t> bands;
@@ -254,7 +254,7 @@ std::vector<SmileRange> smile_ranges(tool::Run& run, const Settings& s, const ra
         SmileRange range{choice.text, {}, {}};
         for (const auto& [wavelength, b] : in_range) {
             if (!range.nm.empty() && wavelength - range.nm.back() <= 1e-6)
-                continue; // of equal ones the first
+                continue; // of equal ones the first counts
             range.nm.push_back(wavelength);
             range.bands.push_back(b);
         }
@@ -322,7 +322,7 @@ void print_smile(tool::Run& run, const std::vector<SmileRange>& ranges) {
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// The signal-to-noise ratio over the wavelengths, or over the numbers of the bands.
+/// Returns the signal-to-noise ratio over wavelength, or over band number.
 Curve curve_of(const Settings& s, const std::vector<Row>& rows) {
     const bool known =
         std::all_of(rows.begin(), rows.end(), [](const Row& row) { return std::isfinite(row.wavelength); });

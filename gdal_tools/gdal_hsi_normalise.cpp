@@ -59,11 +59,11 @@ using tool::Content;
 // Scenes
 // ----------------------------------------------------------------------------------------------------------
 
-/// A scene, its angles, and the cube of both.
+/// A scene, its angles, and both in one cube.
 struct Opened {
     std::shared_ptr<raster::RasterSource> scene;
     Geometry geometry;
-    std::shared_ptr<const stream::PixelMask> mask; ///< of fits; null: all pixels
+    std::shared_ptr<const stream::PixelMask> mask; ///< pixels of the fits; null: all
 
     stream::PassOptions pass(tool::Run& run, const std::string& name, double share) const {
         auto made = run.pass(name, share);
@@ -88,7 +88,7 @@ std::vector<view::Angle> needed_angles(const normalise::Method& method) {
     return list;
 }
 
-/// The band nearest to a wavelength, at most 20 nm away.
+/// Returns the band nearest to a wavelength, at most 20 nm away.
 int band_near(const raster::RasterSource& scene, double nm) {
     const auto& all = scene.facts().bands.wavelengths_nm;
     std::optional<size_t> best;
@@ -126,7 +126,7 @@ void report_pixels(tool::Run& run, const std::string& name, const PixelCounts& c
              " unknown angles, or a zenith or slope of 90 degrees or more, and become nodata");
 }
 
-/// Checks for angles that are stored in another way than their files state.
+/// Checks for angles that are stored differently from what their files state.
 void check_angles(tool::Run& run, const std::string& name, const normalise::FitScan& scan) {
     const auto& slopes = scan.slopes();
     int64_t all = 0, below = 0;
@@ -150,7 +150,7 @@ void check_angles(tool::Run& run, const std::string& name, const normalise::FitS
 struct Fit {
     SceneRecord record;
     PixelCounts counts;
-    bool passes = false; ///< the method has something to fit
+    bool passes = false; ///< true if the method has something to fit
 };
 
 void refuse_without_angles(const std::string& name, const PixelCounts& counts) {
@@ -215,10 +215,10 @@ Fit fit_scene(tool::Run& run, const Opened& opened, const normalise::Method& met
 // The model
 // ----------------------------------------------------------------------------------------------------------
 
-/// The model as it was before the first scene is read.
+/// The model before the first scene is read.
 struct Before {
     std::optional<Model> model;
-    std::string name; ///< of the first file
+    std::string name; ///< name of the first file
 
     void add(const Settings& s, const std::string& path) {
         auto one = read_model(path);
@@ -233,7 +233,7 @@ struct Before {
     bool given(const Settings& s, const char* option) const {
         return std::find(s.given.begin(), s.given.end(), option) != s.given.end();
     }
-    /// The settings of a run that begins with it.
+    /// Gives the run the settings of this model.
     void settle(Settings& s) const {
         if (!model) return;
         s.method = model->method;
@@ -275,7 +275,7 @@ Model empty_model(tool::Run& run, const Settings& s, const raster::RasterSource&
     return model;
 }
 
-/// With -dry-run: a model of the right size.
+/// Assumes a model of the right size, for -dry-run.
 void assume(Model& model) {
     Bin bin;
     bin.from = model.method.ndvi_min;
@@ -286,7 +286,7 @@ void assume(Model& model) {
     model.bins = {bin};
 }
 
-/// Scenes in one model must have one scale: brighter ones would decide alone.
+/// Warns where scenes of one model have different scales: the brighter scenes would outweigh the others.
 void warn_of_levels(tool::Run& run, const Model& model) {
     std::vector<std::pair<double, const SceneRecord*>> levels;
     for (const SceneRecord& scene : model.scenes)
@@ -333,7 +333,7 @@ void write_model(tool::Run& run, const Settings& s, Model model, const std::vect
                                     run.files()};
     if (!s.append) return raster::write_text_output(output, normalise::to_json(model));
     if (!run.ranks().root()) return;
-    // Another run may have added to the file since it was read: its present content counts.
+    // Another run may have added to the file in the meantime, so its present content counts.
     auto state = std::make_shared<std::pair<Model, std::vector<SceneRecord>>>(std::move(model), added);
     auto then = raster::files_as_they_are(s.model);
     run.files()->add_to_file({s.model, [state, s, output, then] {
@@ -376,14 +376,14 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const Model& model
     return spec;
 }
 
-/// Refuses dst before the fits, whose passes would be lost.
+/// Refuses dst before the fits, whose passes would be wasted.
 void check_destination(tool::Run& run, const raster::RasterSource& scene, const Model& model) {
     raster::OutputSet outputs;
     outputs.plan(run.options().destination, spec_of(scene, model));
     outputs.check(scene);
 }
 
-/// The pass that writes dst. False when no pixel is valid.
+/// Makes the pass that writes dst; returns false when no pixel is valid.
 bool correct(tool::Run& run, const Opened& opened, const Model& model, const Terrain& terrain,
              const std::shared_ptr<const stream::CubeSource>& pixels, double share) {
     raster::OutputSet outputs;
@@ -413,7 +413,7 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
     return true;
 }
 
-/// -angles, a pass over the angles alone.
+/// Writes -angles in a pass over the angles alone.
 void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     if (s.angles_file.empty() || run.options().dry_run) return;
     std::vector<view::Angle> wanted;
@@ -441,9 +441,9 @@ void write_angles(tool::Run& run, const Settings& s, const Opened& opened) {
     outputs.commit();
 }
 
-/// Refuses a scene that is included already before it is read.
+/// Refuses a scene that the model already includes, before it is read.
 void refuse_included(const Model& model, const Opened& src, const std::vector<Opened>& others) {
-    Model names; // without the sums, which are large
+    Model names; // the model without its sums, which are large
     for (const SceneRecord& scene : model.scenes)
         names.scenes.push_back({scene.name, 0, {}, {}, scene.grid});
     const auto add = [&](const Opened& one) {
@@ -454,7 +454,7 @@ void refuse_included(const Model& model, const Opened& src, const std::vector<Op
         add(other);
 }
 
-/// -append -if-needed: src is in the model, and its file and angles are older than the model.
+/// For -append -if-needed: is true if src is in the model, and src and its angles are older than the model.
 bool is_included(tool::Run& run, const Settings& s, const Opened& src, const Before& before) {
     if (!s.append || !run.options().if_needed || !before.model || !s.with.empty() || !s.merged.empty() ||
         !s.removed.empty())
@@ -472,7 +472,7 @@ bool is_included(tool::Run& run, const Settings& s, const Opened& src, const Bef
     return true;
 }
 
-/// Fits src and the scenes of -with; corrects src.
+/// Fits src and the scenes of -with, and corrects src.
 bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
                      const std::vector<std::array<std::string, 2>>& with, const Before& before) {
     const auto needed = needed_angles(s.method);
@@ -505,7 +505,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     std::vector<SceneRecord> added{fit.record};
     model.add(std::move(fit.record));
     for (Opened& opened : others) {
-        Opened other = std::move(opened); // its angles leave the memory with it
+        Opened other = std::move(opened); // the scene's angles are freed with it
         other.geometry.read(run);
         auto one = fit_scene(run, other, s.method, other.scene, share);
         report_pixels(run, hsi::name_of(other.scene->path()), one.counts);
@@ -530,7 +530,7 @@ bool fit_and_correct(tool::Run& run, const Settings& s, Opened& src,
     return true;
 }
 
-/// Joins models without a scene.
+/// Joins models without reading a scene.
 void join_models(tool::Run& run, const Settings& s, Before& before) {
     tool::end_of_plan(run, [&] { run.print("no pixel is read"); });
     auto& model = *before.model;
@@ -545,7 +545,7 @@ void join_models(tool::Run& run, const Settings& s, Before& before) {
     write_model(run, s, model, {});
 }
 
-/// -apply
+/// Corrects src by a model (-apply).
 bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& model) {
     src.geometry = open_geometry(run, s.angles, *src.scene, s.geometry,
                                  run.options().source.window.has_value(), needed_angles(model.method));
@@ -653,9 +653,10 @@ void declare_fit(tool::Builder& args, Settings& s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_source().required = false; // -merge
+    args.add_source().required = false; // -merge needs no src
     args.add_mask("the fits", true);
-    args.add_destination("The corrected scene; it appears when it is complete").required = false; // -model
+    // Dst is not required with -model
+    args.add_destination("The corrected scene; it appears when it is complete").required = false;
     args.input("geometry", s.geometry, Content::raster,
                "Angles of the pixels: an OBS file of AVIRIS, AVIRIS-3 or EMIT, a NEON or PRISMA product, the "
                "XML of EnMAP")

@@ -27,7 +27,7 @@ struct Settings {
     std::string table;
 };
 
-/// Reads everything, for a source that keeps it.
+/// Reads the whole scene, for a source that keeps it.
 class Reading final : public stream::Operation {
   public:
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -40,7 +40,7 @@ class Reading final : public stream::Operation {
     };
 };
 
-/// Values as they are, band by band; counts the pixels that have one.
+/// Copies values band by band, and counts the pixels that have one.
 class Placing final : public stream::Operation {
   public:
     explicit Placing(int bands) : m_bands(bands) {}
@@ -84,7 +84,7 @@ class Placing final : public stream::Operation {
     int64_t m_placed = 0;
 };
 
-/// In the type of src. Values that a float does not hold are copied as the bits that they are.
+/// Describes the output in the type of src. Values that a float does not hold are copied bit by bit.
 raster::OutputSpec spec_of(const raster::RasterSource& grid) {
     raster::OutputSpec spec;
     spec.shape = grid.shape();
@@ -102,7 +102,7 @@ raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& gr
     return outputs;
 }
 
-/// An .hsi: the scene and the table, which are read together when it is read.
+/// Writes an .hsi that names the scene and the table: both are read when the .hsi is read.
 void write_computed(tool::Run& run, const raster::RasterSource& scene, const raster::RasterSource& grid) {
     if (!scene.facts().exact_in_float)
         throw UsageError("-of HSI: the values of " + scene.path() + " are more than single precision holds",
@@ -130,8 +130,8 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
                       [&] { tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1)); });
     outputs.create(shown.get());
     run.reserve_cache(outputs.cache_bytes());
-    // The pixels are kept if the second pass has room for them: it reads pieces of the swath into its own
-    // memory.
+    // The pixels stay in memory if the second pass leaves room for them. That pass reads pieces of the swath
+    // into its own memory.
     const auto pixels = run.keep_if_slow(read, stream::least_pass_bytes(*to_read, placing));
     const bool kept = pixels.get() != read.get();
     if (kept) {

@@ -48,7 +48,7 @@ struct Settings {
 // The words
 // ----------------------------------------------------------------------------------------------------------
 
-/// A text as a shell would part it: blanks, quotes and backslashes.
+/// Splits a text as a shell would: by blanks, quotes and backslashes.
 Words parted(const std::string& text) {
     Words words;
     std::string word;
@@ -76,7 +76,7 @@ Words parted(const std::string& text) {
     return words;
 }
 
-/// The steps between the "!" that are in no brackets.
+/// Splits the words into steps at each "!" outside of brackets.
 std::vector<Words> steps_of(const Words& words) {
     std::vector<Words> steps(1);
     int depth = 0;
@@ -99,7 +99,7 @@ std::vector<Words> steps_of(const Words& words) {
 // The steps
 // ----------------------------------------------------------------------------------------------------------
 
-/// The two steps that are not tools: they have the tools' options for src and dst.
+/// The two steps that are not tools have the tools' options for src and dst.
 constinit const tool::Definition read_step{
     "read", "Reads a scene", "", {}, "", [](tool::Builder& args) { args.add_source(); }};
 constinit const tool::Definition write_step{
@@ -125,14 +125,15 @@ struct Step;
 struct Nested;
 using Steps = std::vector<Step>;
 
-/// A step whose words have been understood, and whose tool has found nothing wrong with them.
+/// A step whose words have been parsed, and which its tool has checked.
 struct Step {
-    std::string title;                ///< "step 2 (spp)"
-    Words words;                      ///< after the name
-    std::unique_ptr<tool::Call> call; ///< of read, of write, of a tool; null: of `branch` alone
-    bool beside = false;              ///< tee: the scene before it also goes to the next step
-    Steps branch;                     ///< of tee [ ... ]
-    std::vector<Nested> nested;       ///< in the order of its words
+    std::string title; ///< "step 2 (spp)"
+    Words words;       ///< after the name
+    /// Call of a read, a write or a tool; null if the step is only a `branch`
+    std::unique_ptr<tool::Call> call;
+    bool beside = false;        ///< tee: the scene before it also goes to the next step
+    Steps branch;               ///< steps of tee [ ... ]
+    std::vector<Nested> nested; ///< pipelines in brackets, in the order of the words
     bool is(const tool::Definition& definition) const { return call && &call->definition() == &definition; }
     bool makes_scene() const {
         return call && call->declaration().has_source() && call->declaration().has_destination();
@@ -140,7 +141,7 @@ struct Step {
 };
 
 constexpr const char* no_place = "-";
-/// Ends of names: of a scene that computes, and of one with pixels.
+/// Extensions of a virtual scene and of a file with pixels.
 constexpr const char *computed_name = ".hsi", *file_name = ".dat";
 
 std::string extension_of(const std::string& path) {
@@ -148,7 +149,7 @@ std::string extension_of(const std::string& path) {
     return dot == std::string::npos ? std::string() : path.substr(dot);
 }
 
-/// A pipeline in brackets, in place of a further input file of a step.
+/// A pipeline in brackets, which replaces a further input file of a step.
 struct Nested {
     Steps steps;
     std::string path; ///< the input of the step in its place: the file of a single `read`, or a temporary
@@ -161,7 +162,7 @@ bool chooses_source(const tool::Call& call) {
     return false;
 }
 
-/// The step has an output that may be there, so that -overwrite has a meaning.
+/// Is true where the step can have an output, so that -overwrite has a meaning.
 bool writes(const tool::Call& call) {
     return call.find("overwrite") != nullptr &&
            std::any_of(call.arguments().begin(), call.arguments().end(), [&call](const tool::Argument& one) {
@@ -170,7 +171,8 @@ bool writes(const tool::Call& call) {
            });
 }
 
-/// Advice for a step that lacks the name of its output, or has one that belongs to write; else empty.
+/// Returns advice for a step that lacks the name of its output, or that has a name that belongs to write;
+/// else empty.
 std::string advice_on_outputs(const Step& step, const std::string& what) {
     const auto& declaration = step.call->declaration();
     const std::string name = step.call->definition().name, unexpected = "unexpected argument: ";
@@ -200,13 +202,13 @@ void refuse_inner_options(const Step& step) {
                              "Give it to write, or put tee before the step.");
 }
 
-/// Checks the order of steps. `inner`: of a tee, whose first step takes the scene before it.
+/// Checks the order of steps. `inner`: the steps of a tee, whose first step takes the scene before the tee.
 void check_order(const Steps& steps, bool inner);
-/// The same of a pipeline in brackets in the place of a file.
+/// Checks the order of steps of a pipeline in brackets that replaces a file.
 void check_nested(const Steps& steps, const std::string& within);
 
-/// Temporary files of the run: results that depend on a whole scene, and scenes in brackets. All ranks have
-/// the same.
+/// Temporary files of the run, the same for all ranks: results that need a whole scene first, and scenes in
+/// brackets.
 class Scratch {
   public:
     explicit Scratch(parallel::Group& ranks) : m_ranks(ranks) {}
@@ -217,7 +219,8 @@ class Scratch {
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    /// A new name in TMPDIR, else /tmp, for all ranks together. Throws Error where no folder can be made.
+    /// Returns a new name in TMPDIR, else in /tmp, for all ranks together. \throws Error where no folder can
+    /// be made.
     std::string name(const std::string& extension) {
         if (m_folder.empty()) m_folder = m_ranks.broadcast("temporary folder", made());
         return join_path(m_folder, std::to_string(++m_files) + extension);
@@ -239,7 +242,7 @@ class Scratch {
     int m_files = 0;
 };
 
-/// Makes steps of words.
+/// Makes steps from words.
 class Reading {
   public:
     Reading(const tool::Run& run, const Settings& settings, Scratch& scratch)
@@ -256,11 +259,11 @@ class Reading {
   private:
     Step step(const Words& words, const std::string& number);
     /// Takes the pipelines in brackets out of a step's words, and puts the names of their results in their
-    /// places. \return the words
+    /// positions. \return the words
     Words without_brackets(Step& step, const std::string& number);
-    /// The content that the step expects from the file which the brackets at word `at` replace.
+    /// Returns the content that the step expects of the file that the brackets at word `at` replace.
     static tool::Content wanted(const Step& step, size_t at);
-    /// Places without brackets can be checked only on arguments.
+    /// Checks that brackets stand only where they can be checked: at arguments.
     static void check_places(const Step& step);
 
     const tool::Run& m_run;
@@ -356,7 +359,7 @@ Step Reading::step(const Words& words, const std::string& number) {
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
     if (is_tool && !call.declaration().has_source())
         throw UsageError(step.title + ": " + name + " takes no scene from the step before it");
-    // The neighbouring steps give its source and destination; a tee gives them in its own words.
+    // The neighbouring steps give a tool's source and destination; a tee states them itself.
     if (is_tool) call.give("src", {no_place});
     if (is_tool && call.declaration().has_destination() && !step.beside) call.give("dst", {no_place});
     try {
@@ -425,8 +428,8 @@ int64_t count_tools(const Steps& steps) {
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// The count of steps that read the scene which reaches steps[from], each at least once: tees, and after a
-/// step whose result is computed when it is read, the steps that read that.
+/// Returns how often the scene that reaches steps[from] is read: by tees, and by the steps that read a result
+/// that is computed when it is read. Counts each step at least once.
 int64_t readers_of(const Steps& steps, size_t from) {
     int64_t count = 0;
     for (size_t i = from; i < steps.size(); ++i) {
@@ -449,7 +452,7 @@ class Pipeline {
         : m_run(run), m_settings(s), m_scratch(scratch),
           m_share(1.0 / static_cast<double>(std::max<int64_t>(1, count_tools(steps)))) {}
 
-    /// `into`: of a pipeline in brackets, the file that takes its result; else empty.
+    /// Runs the steps. `into`: the file for the result of a pipeline in brackets; else empty.
     void work(Steps& steps, raster::OpenOptions scene = {}, const std::string& into = "") {
         for (size_t i = 0; i < steps.size(); ++i) {
             Step& step = steps[i];
@@ -478,7 +481,7 @@ class Pipeline {
     }
 
   private:
-    /// The scene for the step.
+    /// Returns the scene that the step reads.
     raster::OpenOptions source_of(const Step& step, const raster::OpenOptions& scene) const {
         if (!chooses_source(*step.call)) return scene;
         const bool chosen = !scene.bands.empty() || !scene.choices.empty() || !scene.excluded.empty() ||
@@ -493,7 +496,7 @@ class Pipeline {
         return own;
     }
 
-    /// \return false with -dry-run: its output was planned, not made.
+    /// Runs the tool. \return false with -dry-run: the output was planned, not made.
     bool run_tool(const Step& step, const raster::OpenOptions& scene, const raster::OutputOptions* to) {
         tool::Call& call = *step.call;
         call.options().source = source_of(step, scene);
@@ -512,7 +515,7 @@ class Pipeline {
     /// Makes the scene in brackets that replaces a file.
     void make(Nested& nested) { work(nested.steps, {}, nested.path); }
 
-    /// A temporary file of the run. A rank may open it when the first one has made it.
+    /// Returns a temporary file of the run. A rank may open it when the first rank has made it.
     static raster::OutputOptions temporary(const std::string& path, const char* format) {
         raster::OutputOptions to;
         to.path = path;
@@ -521,10 +524,10 @@ class Pipeline {
         return to;
     }
 
-    /// It is there for all ranks.
+    /// Tells all ranks that the file exists.
     void share_file(const std::string& path) { m_run.ranks().broadcast("file " + path, ""); }
 
-    /// Copies bands, a window or the like that `read` has chosen, since no name can state them.
+    /// Copies the bands, window and other choices of `read`: a name alone cannot state them.
     void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
         if (!copy(step, scene, temporary(path, "ENVI"))) return end_plan(step);
         share_file(path);
@@ -536,8 +539,8 @@ class Pipeline {
         m_ended = true;
     }
 
-    /// The input of the next step: computed when it is read, if the tool supports that, else a temporary
-    /// file. again: more than one step reads it. `into`: the name that it must have; empty: any.
+    /// Returns the input of the next step: computed when it is read if the tool supports that, else a
+    /// temporary file. again: more than one step reads it. `into`: the name that it must have; empty: any.
     raster::OpenOptions made_by(const Step& step, const raster::OpenOptions& scene, bool again,
                                 const std::string& into) {
         raster::OutputOptions to;
@@ -572,8 +575,8 @@ class Pipeline {
         return result;
     }
 
-    /// tee write, and write after read or a tee: copies the scene unchanged. \return false with -dry-run: its
-    /// plan is printed.
+    /// Copies the scene unchanged for tee write, and for write after read or tee. \return false with
+    /// -dry-run, which prints the plan.
     bool copy(const Step& step, const raster::OpenOptions& scene, raster::OutputOptions to) {
         const auto source = raster::open_raster(scene);
         const raster::OutputOptions& frame = m_run.options().destination;
@@ -610,11 +613,11 @@ class Pipeline {
     tool::Run& m_run;
     const Settings& m_settings;
     Scratch& m_scratch;
-    const double m_share; ///< of the progress, for each tool
-    bool m_ended = false; ///< -dry-run: no more is known
+    const double m_share; ///< each tool's part of the progress bar
+    bool m_ended = false; ///< true after the end of a -dry-run: nothing is known beyond
 };
 
-/// All steps and those within tees.
+/// Visits all steps, and the steps within tees.
 void each_step(const Steps& steps, const std::function<void(const Step&)>& visit) {
     for (const Step& step : steps) {
         each_step(step.branch, visit);
@@ -624,7 +627,7 @@ void each_step(const Steps& steps, const std::function<void(const Step&)>& visit
     }
 }
 
-/// Outputs appear together when all is done, so each may be named once, and none may be read within the run.
+/// Refuses outputs that are named twice or read within the run: outputs appear together when the run is done.
 void check_files(const Steps& steps) {
     struct File {
         std::string path;
@@ -653,13 +656,14 @@ void check_files(const Steps& steps) {
     });
 }
 
-/// A plain path of a file system. Names such as NETCDF:"a.nc":v, database names, and texts are not.
+/// Is true for a plain path of a file system; false for names such as NETCDF:"a.nc":v, database names and
+/// texts.
 bool is_plain_path(const std::string& path) {
     return !path.empty() && path.find_first_of(":<{@") == std::string::npos;
 }
 
-/// Inputs of steps must exist before the first pass, also with -dry-run; rasters are opened. \throws Error
-/// naming the step.
+/// Checks that the inputs of steps exist before the first pass, also with -dry-run; opens rasters. \throws
+/// Error naming the step.
 void check_inputs(const Steps& steps) {
     each_step(steps, [](const Step& step) {
         for (const tool::Argument& argument : step.call->arguments()) {
@@ -689,14 +693,14 @@ void check_inputs(const Steps& steps) {
     });
 }
 
-/// One word: from a form, or a shell's quotes. A '!' may also come before the first step.
+/// Returns the words of a single text, from a form or a quoted shell word. It may begin with '!'.
 Words words_of(const Settings& s) {
     Words words = s.words.size() == 1 ? parted(s.words.front()) : s.words;
     if (words.size() > 1 && words.front() == "!") words.erase(words.begin());
     return words;
 }
 
-/// The file of the last 'write'; empty without one.
+/// Returns the file of the last 'write'; empty without one.
 std::string file_of_write(const Settings& s) {
     const Words words = words_of(s);
     size_t at = words.size();
@@ -706,7 +710,8 @@ std::string file_of_write(const Settings& s) {
         const std::string& word = words[i];
         if (word.size() < 2 || word[0] != '-') return word;
         const std::string option = word.substr(word[1] == '-' ? 2 : 1);
-        if (option == "of" || option == "co" || option == "ot" || option == "dstnodata") ++i; // its value
+        // Skips the option's value
+        if (option == "of" || option == "co" || option == "ot" || option == "dstnodata") ++i;
     }
     return {};
 }

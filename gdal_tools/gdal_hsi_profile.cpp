@@ -49,7 +49,7 @@ struct Settings {
     std::vector<std::string> thresholds; ///< -thresholds, as given
     bool eight = false, no_pca = false, components_given = false;
     int components = 7;
-    /// The chosen attributes, with their thresholds; empty: the default's.
+    /// the chosen attributes with their thresholds; empty: the defaults
     std::vector<AttributeSet> sets;
 };
 
@@ -146,7 +146,7 @@ void resolve_attributes(Settings& s) {
     }
 }
 
-/// True when a default threshold is one of area.
+/// Is true when a default threshold is an area.
 bool needs_pixel_size(const Settings& s) {
     return !profile::of_extinction(s.kind) &&
            std::any_of(s.sets.begin(), s.sets.end(), [](const AttributeSet& set) {
@@ -154,7 +154,7 @@ bool needs_pixel_size(const Settings& s) {
            });
 }
 
-/// The default thresholds filled in, which depend on the pixel's size.
+/// Fills in the default thresholds, which depend on the pixel size.
 profile::Options profile_options(const Settings& s, double pixel_metres) {
     profile::Options options{s.kind, s.sets, s.eight};
     for (auto& set : options.sets)
@@ -198,7 +198,7 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
     return spec;
 }
 
-/// The bands of a profile as they are made.
+/// The bands of a profile, written as they are made.
 class ProfileBands {
   public:
     ProfileBands(tool::Run& run, bool whole, const profile::Options& options, const tools::ProfilePlan& plan,
@@ -212,7 +212,7 @@ class ProfileBands {
         });
     }
 
-    /// For a dst that needs all bands of a tile at once.
+    /// Writes tile by tile, for a dst that needs all bands of a tile together.
     void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
         parallel::Group& ranks = m_run.ranks();
         const auto profile = m_plan.profile_held
@@ -235,7 +235,7 @@ class ProfileBands {
         auto pass = m_run.pass("writing", 0.1);
         pass.memory = std::min(pass.memory, m_plan.pass_bytes);
         pass.output_layout = m_sink.layout();
-        // Planes that were made one by one are written tile by tile: each rank gets the lines that it writes.
+        // Planes that were made one by one are written tile by tile: each rank gets the rows that it writes.
         const auto source = profile->source(every);
         const auto tiles = stream::plan_pass(*source, copy, pass);
         const int64_t rows = tiles.tile_lines();
@@ -273,10 +273,9 @@ class ProfileBands {
     const stream::CubeShape m_shape;
 };
 
-/// Makes the profile of `components` (profile::make_profile()) and writes it: each band when it is made, if
-/// the plan allows it and the sink takes bands, else tile by tile when all are there. The passes are
-/// reported.
-/// \throws Cancelled, and Error from reading and writing.
+/// Makes the profile of `components` (profile::make_profile()) and writes it: band by band if the plan allows
+/// it and the sink takes bands, else tile by tile when all bands are there. Reports the passes. \throws
+/// Cancelled, and Error from reading and writing.
 void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> components, bool whole,
                    const profile::Options& options, const tools::ProfilePlan& plan,
                    raster::RasterSink& sink) {
@@ -290,9 +289,9 @@ void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> component
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
-constexpr double no_size = 20; ///< metres of a pixel of unknown size
+constexpr double no_size = 20; ///< metres per pixel where the size is unknown
 
-/// A source of whole numbers: its levels are its values.
+/// Is true for a source of whole numbers: its values are the levels.
 bool whole_numbers(const raster::RasterSource& source) {
     const auto type = source.facts().type;
     return type == "Byte" || type.find("Int") != std::string::npos;
@@ -403,7 +402,7 @@ class Profiling {
         return std::move(made.planes);
     }
 
-    /// -no-pca: the bands, NaN where a pixel is invalid.
+    /// Copies the bands for -no-pca, with NaN where a pixel is invalid.
     std::unique_ptr<stream::PlaneStore> copy_bands() {
         const auto shape = m_scene.shape();
         auto planes = m_plan.components_held ? std::make_unique<stream::PlaneStore>(shape)

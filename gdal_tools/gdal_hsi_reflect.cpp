@@ -112,10 +112,10 @@ Lines lines_by_means(tool::Run& run, const Settings& s, tool::Scene& scene) {
 
 struct Target {
     std::string name;
-    std::vector<double> stored, reflectance; ///< by band
+    std::vector<double> stored, reflectance; ///< per band
 };
 
-/// The mean of each labelled class.
+/// Returns the mean of each labelled class.
 std::vector<spectra::ClassSpectra> class_means(tool::Run& run, tool::Scene& scene,
                                                const raster::LabelledPixels& pixels) {
     spectra::Labels labels;
@@ -169,7 +169,7 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
     return targets;
 }
 
-/// Least squares over targets; nullopt if the targets do not differ in the library or the scene.
+/// Fits a line to targets by least squares; nullopt if the targets do not differ in the library or the scene.
 std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool through_origin) {
     constexpr double apart = 1e-6;
     double greatest = 0, mean_l = 0, mean_r = 0, least = HUGE_VAL, most = -HUGE_VAL;
@@ -201,7 +201,7 @@ std::optional<Line> line_of(const std::vector<Target>& targets, size_t b, bool t
     return line;
 }
 
-/// The root mean square over bands of each target's distance from its lines.
+/// Reports the root mean square, over bands, of each target's distance from its lines.
 void report_targets(tool::Run& run, const std::vector<Target>& targets, const Lines& lines,
                     const raster::RasterSource& scene) {
     Json report = Json::array();
@@ -259,7 +259,7 @@ std::string csv_of(const Lines& lines, const raster::RasterSource& scene) {
     return text;
 }
 
-/// The lines of -apply, and the scene with their bands alone.
+/// Returns the lines of -apply, and leaves only their bands in the scene.
 Lines lines_of_file(tool::Run& run, const std::string& path, std::shared_ptr<raster::RasterSource>& source) {
     const auto table = raster::read_spectrum_table(path, {"band", "gain", "offset"}, {"wavelength"});
     model::ModelBands bands;

@@ -39,7 +39,8 @@ struct Settings {
     bool any_wavelengths = false;
 };
 
-/// The scene's bands as they are, where each of the model's has one within half a nanometre; empty: not.
+/// Returns the scene's bands without resampling if each of the model's bands has one within half a nanometre;
+/// else empty.
 std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scene,
                                                    const std::vector<double>& wanted) {
     constexpr double near = 0.5;
@@ -55,7 +56,7 @@ std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scen
     return bands;
 }
 
-/// How the scene's bands become the model's.
+/// Returns how the scene's bands become the model's bands.
 regression::Inputs inputs_of(tool::Run& run, const Settings& s, const std::string& file,
                              const regression::Model& model, const raster::RasterSource& scene) {
     const auto bands = tool::scene_bands(scene);
@@ -127,7 +128,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
     return spec;
 }
 
-/// The Error for values of a scene that are all of another scale than the model's training.
+/// Returns the Error for a scene whose values all have another scale than the training values of the model.
 Error another_scale(const raster::RasterSource& scene, const std::string& file,
                     const regression::Model& model) {
     return Error("all values of '" + scene.path() + "' are of another scale than those that '" + file +
@@ -161,7 +162,7 @@ void report_outside(tool::Run& run, const std::vector<Applied>& models,
     run.report()["outside"] = counts;
 }
 
-/// Estimates of independent samples.
+/// Assesses the estimates of independent samples.
 void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
             const std::string& file) {
     const auto output = run.text_output("-predictions", s.predictions, run.options().destination.overwrite);
@@ -173,7 +174,7 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
     options.labels.path = s.reference;
     tools::add_samples(run, options, scene, 0, set);
     const auto applied = read_models(run, s, *scene, {file});
-    std::vector<double> x; // at the bands of the model
+    std::vector<double> x; // samples at the bands of the model
     for (size_t row = 0; row < set.count(); ++row)
         for (const auto& band : applied[0].inputs.bands) {
             x.push_back(0);
@@ -276,9 +277,9 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.input_argument("model", s.model_file, Content::model,
                         "The model, a file of gdal_hsi_regression_train or a trait model of HyTools")
-        .required = false; // -apply
+        .required = false; // -apply needs no src
     args.add_destination("The estimates, three bands per model; it appears when it is complete").required =
-        false; // -reference
+        false; // -reference needs no dst
     args.computes_dst();
     args.option("apply", s.apply,
                 "Apply this model instead of model; several models are applied in one read of src")

@@ -95,7 +95,7 @@ Learned read_scenes(tool::Run& run, const Settings& s) {
     const auto& scene = *parts[0].first;
     auto& m = learned.bands;
     tool::describe_bands(scene, m);
-    m.value_scale.clear(); // x are scaled values
+    m.value_scale.clear(); // x holds scaled values
     m.value_offset.clear();
     m.fwhm_nm = scene.facts().bands.fwhm_nm;
     m.trained_on = scene.path();
@@ -103,7 +103,7 @@ Learned read_scenes(tool::Run& run, const Settings& s) {
     return learned;
 }
 
-/// The unit at the end of a field's name: "LMA (g/m2)", "nitrogen [%]".
+/// Returns the unit at the end of a field's name: "LMA (g/m2)", "nitrogen [%]".
 std::string unit_in(const std::string& name) {
     const size_t open = name.find_last_of("([");
     const bool closed = !name.empty() && (name.back() == ')' || name.back() == ']');
@@ -111,7 +111,7 @@ std::string unit_in(const std::string& name) {
                                                            : "";
 }
 
-/// Minimum, maximum and mean of the samples' bands.
+/// Stores the minimum, maximum and mean of the samples' bands.
 void describe_values(const tools::SampleSet& set, regression::Model& m) {
     m.minimum.assign(set.x.begin(), set.x.begin() + static_cast<ptrdiff_t>(set.bands));
     m.maximum = m.minimum;
@@ -124,7 +124,7 @@ void describe_values(const tools::SampleSet& set, regression::Model& m) {
     }
 }
 
-/// Drops samples that the transform makes infinite or NaN; returns the transformed samples.
+/// Drops samples that the transform makes infinite or NaN, and returns the transformed samples.
 std::vector<double> transform_samples(tool::Run& run, const regression::Transform& transform,
                                       tools::SampleSet& set) {
     auto x = tools::transformed(transform, set.x);
@@ -216,7 +216,7 @@ void run_train(tool::Run& run, const Settings& s) {
     set.number_groups();
     const regression::Transform transform(s.steps, learned.bands.wavelengths_nm, set.bands);
     auto x = transform_samples(run, transform, set);
-    const std::vector<double> labelled = set.pixels; // the domain covers all
+    const std::vector<double> labelled = set.pixels; // the domain covers all samples
     const bool thins = s.train.method == Method::gp || s.train.method == Method::svr;
     if (thins && set.count() > static_cast<size_t>(s.max_samples)) {
         run.note(std::to_string(s.max_samples) + " of " + counted(set.count(), "sample") +
@@ -253,7 +253,7 @@ void run_train(tool::Run& run, const Settings& s) {
     if (!s.hytools.empty()) raster::write_text_output(hytools, regression::to_hytools(model));
 }
 
-/// Options of one method are refused with another.
+/// Refuses options of another method.
 void check_method(const tool::Call& call, const Settings& s) {
     const auto method = s.train.method;
     const auto only = [&](const char* name, std::initializer_list<Method> methods, const char* which) {
@@ -309,7 +309,7 @@ void check(const tool::Call& call, Settings& s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_source().required = false; // -table
+    args.add_source().required = false; // -table needs no src
     args.add_mask("the training");
     args.input_argument("labels", s.samples.labels.path, Content::labels,
                         "Values: features with a numeric field, or a raster, in any SRS and on any grid")

@@ -36,20 +36,21 @@ struct Settings : tools::MrfSettings {
     raster::LabelOptions labels;
 };
 
-/// dst, then the map.
+/// Plans dst, then the map.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                              const std::vector<LabelClass>& classes) {
     raster::OutputSet outputs;
     raster::OutputSpec p;
     p.shape = source.shape();
     p.holes = true;
-    p.same_bands = source.facts().bands.values.scale.empty(); // a scale belongs to the values before
+    // A scale would belong to the values before regularisation
+    p.same_bands = source.facts().bands.values.scale.empty();
     for (const auto& name : source.facts().bands.names)
         if (!p.same_bands) p.bands.push_back({name, {}});
     outputs.plan(run.options().destination, p);
     if (!s.map.empty()) {
         auto options = run.side_output("-map", s.map);
-        options.nodata.reset(); // it is the probabilities': 0 means no class in a map
+        options.nodata.reset(); // the nodata value belongs to the probabilities: 0 means no class in a map
         raster::OutputSpec map;
         map.shape = {p.shape.samples, p.shape.lines, 1};
         map.bands = {{"class", {}}};
@@ -60,7 +61,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const rast
     return outputs;
 }
 
-/// SCENE, cut like the probabilities.
+/// Opens SCENE in the window of the probabilities.
 std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings& s,
                                                  const raster::RasterSource& source) {
     if (s.scene.empty()) return nullptr;
@@ -93,11 +94,11 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
     return labels;
 }
 
-/// Collects the scene's data for the weights, by one scan.
+/// Collects the scene's data for the weights in one scan.
 std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
     if (scene == nullptr) return {};
     std::shared_ptr<sahic::TrainingScan> found;
-    scene->set_fate(nullptr); // pixels without a value in either are reported together
+    scene->set_fate(nullptr); // pixels without a value in either file are reported together
     scene->scan("scan", 0.1, [&] {
         return found =
                    std::make_shared<sahic::TrainingScan>(scene->shape(), std::vector<int64_t>(), periodic);
@@ -106,7 +107,7 @@ std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) 
                               found->first_line(), found->first_sample()};
 }
 
-/// Probabilities, cleaned, and weights into planes.
+/// Writes cleaned probabilities and weights into planes.
 void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene* scene, bool periodic,
                  stream::PlaneStore& planes) {
     sahic::ProbabilityPass operation(source.shape(), source.shape().bands, scan_scene(scene, periodic));

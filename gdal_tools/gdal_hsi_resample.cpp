@@ -39,9 +39,9 @@ struct Settings {
 // The bands that are asked for
 // ----------------------------------------------------------------------------------------------------------
 
-/// The bands of the other spectrometer, and their origin.
+/// The bands of the other spectrometer, and where they come from.
 struct Target {
-    std::string name; ///< "-like emit.nc"
+    std::string name; ///< as in "-like emit.nc"
     math::SpectralBands bands;
 };
 
@@ -72,7 +72,7 @@ Target target_of(tool::Run& run, const Settings& s) {
                 tools::advice_on_wavelengths());
 }
 
-/// No band can be made.
+/// Throws the error for bands of which none can be made.
 [[noreturn]] void refuse_apart(const std::string& source, const math::SpectralBands& from,
                                const Target& target) {
     throw Error("none of the bands of " + target.name + " can be made from " + source + ": " +
@@ -82,7 +82,7 @@ Target target_of(tool::Run& run, const Settings& s) {
                 "(-resample linear bridges gaps).");
 }
 
-/// Reports which bands are not made, and which lack a part of their response.
+/// Reports the bands that are not made, and those that lack a part of their response.
 void tell(tool::Run& run, const Settings& s, const Target& target, const math::ResamplingPlan& plan) {
     const size_t all = target.bands.size();
     Json left_out = Json::array();
@@ -116,7 +116,7 @@ math::SpectralBands bands_of(const raster::RasterSource& scene) {
     return {scene.facts().bands.wavelengths_nm, scene.facts().bands.fwhm_nm};
 }
 
-/// The source itself, or its scaled values if its bands have different scales, offsets or units.
+/// Returns the source, or its scaled values if its bands have different scales, offsets or units.
 std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
     const auto values = source->facts().bands.values;
@@ -130,7 +130,7 @@ std::shared_ptr<raster::RasterSource> of_one_scale(tool::Run& run,
     return source->scaled();
 }
 
-/// The bands that take part, in the source's order.
+/// Returns the bands with known wavelengths, in the source's order.
 std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
                                                        std::shared_ptr<raster::RasterSource> source) {
     auto known = math::rising_bands(source->facts().bands.wavelengths_nm);
@@ -167,7 +167,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const math::Resamp
     return spec;
 }
 
-/// A weighted sum a band, computed when it is read: a VRT, or a scene that computes.
+/// Writes a VRT or a virtual scene whose bands are weighted sums, computed when they are read.
 void write_virtual(tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& scene,
                    const math::ResamplingPlan& plan) {
     const auto& dst = run.options().destination;
@@ -194,7 +194,7 @@ math::ResamplingPlan plan_of(const raster::RasterSource& scene, const Settings& 
     return plan;
 }
 
-/// One pass; false when no pixel is valid.
+/// Makes the pass; returns false when no pixel is valid.
 bool resample_scene(tool::Run& run, const Settings& s, const Target& target,
                     const raster::RasterSource& scene, double share) {
     const auto plan = plan_of(scene, s, target);

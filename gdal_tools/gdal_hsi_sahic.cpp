@@ -61,7 +61,7 @@ struct Settings : tools::MrfSettings {
 // Model, labels, outputs
 // ----------------------------------------------------------------------------------------------------------
 
-/// The model that -apply names, for this scene's numbers.
+/// Reads the model of -apply, with its values in the scene's scale.
 std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings& s,
                                                   std::shared_ptr<raster::RasterSource>& source) {
     auto model = sahic::from_json(raster::read_input(s.apply, largest_file::model), s.apply);
@@ -71,13 +71,14 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
-/// A further scene of -with, which trains and is not classified.
+/// A scene of -with: it trains and is not classified.
 struct TrainingScene {
     std::shared_ptr<raster::RasterSource> scene;
-    raster::LabelledPixels labels; ///< with the class numbers of all scenes together
+    raster::LabelledPixels labels; ///< with the joint class numbers of all scenes
 };
 
-/// Opens the scenes of -with and reads their labels. `classes`: src's; afterwards those of all, by name.
+/// Opens the scenes of -with and reads their labels. `classes`: src's classes; afterwards the classes of all
+/// scenes, by name.
 std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& s,
                                                 const raster::RasterSource& source,
                                                 std::vector<raster::LabelClass>& classes) {
@@ -113,7 +114,7 @@ std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& 
     return scenes;
 }
 
-/// Checks labels for use with a model: they have no other classes. `classes`: of all labels.
+/// Checks that labels used with a model hold only the model's classes. `classes`: of all labels.
 void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                   const std::vector<raster::LabelClass>& classes, const sahic::MlrModel* model) {
     if (!model && classes.size() < 2)
@@ -127,8 +128,8 @@ void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                         "Use the labels that the model was trained with, or none.");
 }
 
-/// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
-/// writes.
+/// Plans class map, probabilities and confidence. They are planned when the classes are known, and made
+/// before the first pass that writes.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                const std::vector<raster::LabelClass>& classes) {
     std::map<std::string, std::string> metadata;
@@ -136,8 +137,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     return tool::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
 }
 
-/// The map as a VRT or an .hsi, the model in it: a class is computed when a pixel is read, from its spectrum
-/// alone.
+/// Writes the map as a VRT or an .hsi that holds the model: the class of a pixel is computed from its
+/// spectrum alone when the pixel is read.
 void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                        const sahic::MlrModel* model) {
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
@@ -171,7 +172,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     return work;
 }
 
-/// -dry-run.
+/// Prints the plan for -dry-run.
 void print_mrf_plan(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
                     const sahic::MrfPlan& plan) {
     std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
@@ -183,11 +184,11 @@ void print_mrf_plan(tool::Run& run, const Settings& s, const stream::CubeShape& 
 // Training
 // ----------------------------------------------------------------------------------------------------------
 
-/// The facts about the scene that training needs.
+/// Scans the scene for the facts that training needs.
 std::shared_ptr<const sahic::TrainingScan>
 scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool border) {
     std::shared_ptr<sahic::TrainingScan> found;
-    scene.set_fate(nullptr); // the map counts them, too
+    scene.set_fate(nullptr); // the map counts these pixels, too
     const auto pass_of_scan = [&](bool again) {
         auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
         tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels.index.size(), scene.shape().bands));
@@ -199,7 +200,7 @@ scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool
     return found;
 }
 
-/// seconds: the duration of training.
+/// Reports the training; `seconds` is its duration.
 void report_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                      int64_t pixels, double seconds) {
     const sahic::MlrModel& model = result.model;
@@ -236,7 +237,7 @@ void report_training(tool::Run& run, const sahic::LorsalOptions& options, const 
     run.note(text);
 }
 
-/// The training set of a scene that has been scanned.
+/// Returns the training set of a scanned scene.
 model::TrainingSet training_set_of(tool::Run& run, const raster::LabelledPixels& labels, int bands,
                                    const sahic::TrainingScan& found) {
     auto set =
@@ -277,7 +278,7 @@ void add_training_scene(tool::Run& run, const raster::RasterSource& scene, const
               [](const auto& a, const auto& b) { return a.value < b.value; });
 }
 
-/// The model of the labelled pixels of all scenes; its results go into the report.
+/// Trains the model with the labelled pixels of all scenes, and reports the results.
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
                       const raster::RasterSource& scene, const model::TrainingSet& set) {
     for (const auto& c : set.classes)
@@ -304,7 +305,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
     return std::move(result.model);
 }
 
-/// One rank trains for all: a BLAS may have other last digits on another processor.
+/// Trains on one rank for all: a BLAS may give other last digits on another processor.
 sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic::MlrModel()>& train_here) {
     if (!ranks.several()) return train_here();
     std::optional<sahic::MlrModel> mine;
@@ -316,7 +317,7 @@ sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic:
 // Class probabilities and the random field
 // ----------------------------------------------------------------------------------------------------------
 
-/// First line and sample of the scene, which a wrapping border needs, without training's scan.
+/// Reads the first row and column of the scene, which a wrapping border needs, without the scan of training.
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral) {
     sahic::TrainingScan operation(scene.shape(), {}, true);
     auto pass = run.pass("border", 0.3);
@@ -328,8 +329,8 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
     spectral.first_sample = operation.first_sample();
 }
 
-/// First line and sample of the scene, which a wrapping border needs: those that training's scan has seen, or
-/// read again where it saw those in a mask alone.
+/// Sets the first row and column of the scene, which a wrapping border needs. Takes them from the scan of
+/// training, or reads them again where that scan saw only the pixels of a mask.
 void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
                 sahic::SpectralOptions& spectral) {
     if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
@@ -337,7 +338,7 @@ void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
     spectral.first_sample = found.first_sample();
 }
 
-/// Options of a pass that computes there, each of whose lanes holds buffers on the device.
+/// Returns the options of a pass that computes on a device, where each lane holds buffers.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
@@ -351,7 +352,7 @@ struct MapResult {
     int64_t invalid = 0;
 };
 
-/// Class probabilities alone, straight into the outputs.
+/// Writes class probabilities alone, straight into the outputs.
 MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Settings& s,
                            const std::shared_ptr<const sahic::MlrModel>& model,
                            const stream::CubeSource& cube, const raster::OutputSet& outputs) {
@@ -368,8 +369,9 @@ MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sett
 
 using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 
-/// tools::make_mrf_planes() on a separate thread during train(), if a device copies from the planes, since
-/// pinning takes time. Empty otherwise, and if -memory does not hold them together with the training.
+/// Calls tools::make_mrf_planes() on a separate thread during train() if a device copies from the planes,
+/// since pinning takes time. Returns an empty result otherwise, and if -memory cannot hold the planes and the
+/// training together.
 PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
                               const sahic::MrfPlan& plan, const stream::CubeShape& shape, size_t classes,
                               int64_t training_pixels) {
@@ -386,7 +388,7 @@ PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, c
     });
 }
 
-/// The same for the solution of the Markov random field, if it covers a whole scene in this process alone.
+/// Does the same for the solution of the Markov random field, if this process alone solves a whole scene.
 std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing& computing,
                                            const sahic::MrfPlan& plan) {
     if (!computing.on_devices() || !plan.whole || run.ranks().several()) return {};
@@ -397,8 +399,8 @@ std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing&
     });
 }
 
-/// Class probabilities and weights into planes, which the random field smooths; `to_come` may be empty.
-/// release() is called when the cube has been read.
+/// Writes class probabilities and weights into planes, which the random field smooths; `to_come` may be
+/// empty. Calls release() when the cube has been read.
 MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Settings& s,
                             const std::shared_ptr<const sahic::MlrModel>& model,
                             const stream::CubeSource& cube, sahic::SpectralOptions spectral,
@@ -416,7 +418,7 @@ MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Set
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
-        if (2 * held <= tool::half(pass.memory)) { // and room for the lanes is left, too
+        if (2 * held <= tool::half(pass.memory)) { // leaves room for the lanes, too
             q = begin_mrf_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
@@ -489,7 +491,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         print_mrf_plan(run, s, scene.shape(), plan);
     });
     const bool trained = !model;
-    // A device that is still starting reports its memory later: meanwhile the scene is scanned.
+    // A device that is still starting reports its memory later; the scene is scanned in the meantime.
     const bool planned_late = trained && computing.starting();
     if (!planned_late) plan_mrf(classes);
 
@@ -515,7 +517,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     } else if (border) {
         read_border(run, *scene.raster(), spectral);
     }
-    // A model that was just trained knows the scene.
+    // A model that was just trained has the scene's range.
     std::optional<tool::RangeCheck> check;
     if (!trained) check.emplace(scene.cube(), *model);
     const stream::CubeSource& cube = check ? check->source() : scene.cube();
@@ -525,7 +527,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     const auto finished_reading = [&] {
         if (check) check->tell(run);
         check.reset();
-        scene.release(); // the copy in memory is not needed any more
+        scene.release(); // the copy in memory is no longer needed
     };
     const auto result = s.no_spatial
                             ? classify_spectra(run, computing, s, model, cube, outputs)

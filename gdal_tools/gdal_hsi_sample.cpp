@@ -51,7 +51,7 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     }
 }
 
-/// The count of test pixels that touch a training pixel; `tested`: the count of all.
+/// Counts the test pixels that touch a training pixel; `tested` gets the number of all test pixels.
 int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& split, int64_t& tested) {
     const auto parted = [&](size_t i, size_t j) {
         const auto a = split.part[i], b = split.part[j];
@@ -67,7 +67,7 @@ int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& s
     return touching;
 }
 
-/// Test pixels next to training pixels: a warning if there are many.
+/// Warns if many test pixels touch training pixels.
 void warn_of_neighbours(tool::Run& run, const Settings& s, const raster::LabelledPixels& all,
                         const std::vector<sample::Split>& splits) {
     int64_t touching = 0, tested = 0;
@@ -93,7 +93,7 @@ int64_t count_of(const std::map<int, int64_t>& of, int value) {
 
 std::string with_comma(const std::string& list) { return list.empty() ? list : list + ", "; }
 
-/// Puts the counts of a split, class by class, into `report`, and warns of faults in them.
+/// Puts the counts of a split per class into `report`, and warns of faults in them.
 void report_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split,
                   Json& report) {
     report["left_out"] = split.left_out;
@@ -117,8 +117,8 @@ void report_split(tool::Run& run, const raster::LabelledPixels& all, const sampl
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 }
 
-/// Warns of classes that a fold tests without having learned them, learns from fewer pixels than a
-/// cross-validation of gdal_hsi_svm_train needs, or does not test, after pixels near to others were removed.
+/// Warns of three kinds of classes in a fold: tested but not learned, learned from fewer pixels than a
+/// cross-validation of gdal_hsi_svm_train needs, and not tested because nearby pixels were removed.
 void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
                         const std::vector<sample::Split>& splits) {
     std::string strangers, unknown, single, untested, never;
@@ -160,7 +160,7 @@ void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
     if (!untested.empty()) run.warn("no test pixel in some folds (how many) of class " + untested);
 }
 
-/// The same of folds.
+/// Reports each of several folds in the same way.
 void report_folds(tool::Run& run, const raster::LabelledPixels& all,
                   const std::vector<sample::Split>& splits) {
     auto& report = run.report();
@@ -192,7 +192,7 @@ void report_folds(tool::Run& run, const raster::LabelledPixels& all,
     warn_of_weak_folds(run, all, splits);
 }
 
-/// Writes the share of each pixel that every class covers.
+/// Writes the share of each pixel that each class covers.
 void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& source,
                  const std::vector<uint16_t>& values) {
     const auto shape = sink.shape();
@@ -242,7 +242,7 @@ class Outputs {
         if (m_values.empty())
             throw Error("-cover: no class that has polygons is left", "-leave-out names all of them.");
         Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
-        cover.options.nodata.reset(); // it is the labels'
+        cover.options.nodata.reset(); // the nodata value belongs to the labels
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
         cover.spec.holes = true;
         for (const uint16_t value : m_values) {
@@ -272,7 +272,7 @@ class Outputs {
         raster::OutputOptions options;
         raster::OutputSpec spec;
         int split = 0;
-        sample::Part part = sample::Part::left_out; ///< left_out: the shares
+        sample::Part part = sample::Part::left_out; ///< left_out: the output holds the shares
     };
 
     void add_map(raster::OutputOptions options, const char* band, int split, sample::Part part) {
@@ -287,11 +287,11 @@ class Outputs {
     tool::Run& m_run;
     const raster::LabelledPixels& m_all;
     raster::LabelSource& m_labels;
-    std::vector<uint16_t> m_values; ///< of -cover
+    std::vector<uint16_t> m_values; ///< values of -cover
     std::vector<Output> m_outputs;
 };
 
-/// Files of an earlier run with more folds stay, and a pattern for all folds matches them, too.
+/// Warns that files of an earlier run with more folds remain: a pattern for all folds matches them, too.
 void warn_of_further_folds(tool::Run& run, const Settings& s) {
     auto files = tools::files_of_more_folds(run.options().destination.path, s.folds);
     for (auto& file : tools::files_of_more_folds(s.test_file, s.folds))
@@ -424,7 +424,7 @@ void declare(tool::Builder& args) {
                 "-folds of single pixels lie among one another: -min-distance would leave no test "
                 "pixel",
                 "Add -by patches, or leave -min-distance out.");
-        // Without a word on how many, the other folds are for training as a whole.
+        // Unless the options state a number, all other folds train.
         if (s.folds > 0) s.sample.share = {-1, 1.0};
     });
     args.body([&s](tool::Run& run) { run_sample(run, s); });

@@ -29,18 +29,18 @@ using smooth::Norm;
 using smooth::Transform;
 
 struct Settings {
-    Transform transform; ///< all but lists and window
+    Transform transform; ///< all members except lists and window
     std::optional<int> window;
     std::optional<double> max_gap, scale;
     std::string reference;
 };
 
-/// "savgol", "mean"
+/// Returns the name of the method: "savgol", "mean" ...
 std::string method_text(const Settings& s) {
     return std::string("-method ") + smooth::name_of(s.transform.method);
 }
 
-/// The transform without its lists.
+/// Returns the transform without its lists.
 Transform settings_of(const Settings& s) {
     constexpr int usual_mean = 5;
     Transform t = s.transform;
@@ -80,7 +80,7 @@ void check_segments(tool::Run& run, const Transform& t, const std::string& path)
 // A scene
 // ----------------------------------------------------------------------------------------------------------
 
-/// The bands with a wavelength.
+/// Returns the scene with the bands that have a wavelength.
 std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
                                                        const std::shared_ptr<raster::RasterSource>& source) {
     const auto nm = source->facts().bands.wavelengths_nm;
@@ -93,7 +93,7 @@ std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
     return tool::only_bands(source, known);
 }
 
-/// Stored values if one factor converts them to scaled values.
+/// Returns the stored values if one factor converts them to scaled values.
 std::shared_ptr<raster::RasterSource> of_one_factor(tool::Run& run,
                                                     const std::shared_ptr<raster::RasterSource>& source) {
     const bool apply = !source->facts().bands.values.one_factor();
@@ -167,7 +167,7 @@ std::vector<double> mean_of(const std::vector<std::vector<double>>& spectra) {
     return means;
 }
 
-/// Without the bands that no spectrum has, and those that the run cannot use.
+/// Drops the bands that no spectrum has, and those that the run cannot use.
 void keep_bands(raster::SpectralLibrary& library, const std::vector<size_t>& kept) {
     const auto cut = [&](auto& list) {
         auto some = list;
@@ -183,7 +183,7 @@ void keep_bands(raster::SpectralLibrary& library, const std::vector<size_t>& kep
     cut(library.band_numbers);
 }
 
-/// Bands at which a spectrum has a value and, where that matters, whose wavelength is known.
+/// Returns the bands at which a spectrum has a value and, where that matters, a known wavelength.
 std::vector<size_t> usable_bands(const raster::SpectralLibrary& library, bool by_wavelength) {
     std::vector<size_t> kept;
     for (size_t b = 0; b < library.bands(); ++b)

@@ -51,7 +51,7 @@ struct Settings {
     std::string out, plot;
     std::vector<std::string> range_texts;
     std::vector<raster::BandChoice> ranges; ///< from range_texts
-    std::vector<std::string> spectra;       ///< names of those that are written; empty: all
+    std::vector<std::string> spectra;       ///< names of the spectra to write; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
     std::vector<std::array<std::string, 2>> with; ///< scene, labels
@@ -66,9 +66,9 @@ struct SpectrumRow {
     int value = 0; ///< its class
     int64_t pixels = 1;
     std::vector<double> mean, deviation;
-    int64_t line = -1, sample = -1; ///< of a single pixel
-    size_t scene = 0;               ///< of the pixel
-    std::string of_class = {};      ///< of a single pixel: the name of its class
+    int64_t line = -1, sample = -1; ///< position of a single pixel
+    size_t scene = 0;               ///< index of the pixel's scene
+    std::string of_class = {};      ///< class name of a single pixel
 };
 
 std::string class_name(const LabelClass& c) {
@@ -88,11 +88,11 @@ spectra::Labels indexed(const raster::LabelledPixels& pixels) {
     return labels;
 }
 
-/// A scene, and the source that is read, with the scenes of -with below: values in parts if single precision
-/// does not hold those of all.
+/// A scene, and the source that is read, with the scenes of -with below it. Values are in parts if single
+/// precision does not hold the values of all scenes.
 struct Source {
     std::shared_ptr<raster::RasterSource> scene;
-    const tools::ManyScenes* many; ///< null: the scene alone
+    const tools::ManyScenes* many; ///< null: only one scene
     std::shared_ptr<const stream::CubeSource> cube;
     Source(std::shared_ptr<raster::RasterSource> opened, const tools::ManyScenes* with)
         : scene(std::move(opened)), many(with) {
@@ -110,8 +110,8 @@ struct Source {
     int parts() const { return cube->shape().bands / bands(); }
 };
 
-/// The labels of src and of the scenes of -with, on the lines of all of them together. \throws as
-/// tools::read_labels().
+/// Returns the labels of src and of the scenes of -with, on the rows of all scenes together. \throws the
+/// errors of tools::read_labels().
 raster::LabelledPixels joined_labels(tool::Run& run, const Settings& s, raster::LabelledPixels first,
                                      const Source& source) {
     tools::JoinedClasses classes;
@@ -162,7 +162,7 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
     int64_t invalid = 0;
     auto result = scan.result();
     if (std::all_of(result.begin(), result.end(), [](const auto& one) { return one.pixels == 0; }))
-        return rows; // a band without a value spoils all; the caller looks for it
+        return rows; // a band without a value spoils all rows; the caller looks for it
     for (size_t c = 0; c < result.size(); ++c) {
         const LabelClass& known = pixels.classes[c];
         invalid += result[c].invalid;
@@ -180,7 +180,7 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
 
 std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                                     const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
-    // As floats, and as the doubles that are written.
+    // Once as floats, and once as the doubles that are written.
     const uint64_t bytes = static_cast<uint64_t>(2 + source.parts()) *
                            tools::spectra_bytes(run, pixels.index.size(), source.bands());
     if (bytes > run.buffer_memory() / 2)
@@ -214,8 +214,8 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     return rows;
 }
 
-/// The rows that the words of -spectrum select, in their order; all without words. \throws Error as
-/// raster::chosen_names().
+/// Returns the rows that the words of -spectrum select, in their order; without words all rows. \throws the
+/// errors of raster::chosen_names().
 std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
                                      const std::vector<std::string>& wanted) {
     if (wanted.empty()) return rows;
@@ -239,9 +239,9 @@ OrderedJson list_of(const std::vector<double>& values) {
     return list;
 }
 
-/// Profiles as EnMAP-Box and QGIS read them: one feature per spectrum, at its position if it is a single
-/// pixel's. Wavelengths in nm, unknown ones null, or without any the numbers of the bands; missing values are
-/// null.
+/// Returns profiles as EnMAP-Box and QGIS read them: one feature per spectrum, at its position if it is a
+/// single pixel. Wavelengths are in nm, with null for unknown ones; without any wavelengths the band numbers
+/// are written. Missing values are null.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& source) {
     const raster::RasterSource& scene = *source.scene;
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -255,7 +255,7 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
         json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;
     };
-    // All pixels of a scene together: a product's arrays are read for all of them at once.
+    // All pixels of a scene are read together: the arrays of a product are then read once for all of them.
     std::vector<std::vector<std::pair<int64_t, int64_t>>> pixels(source.many ? source.many->count() : 1);
     for (const SpectrumRow& row : rows)
         if (row.line >= 0) pixels[row.scene].emplace_back(row.line, row.sample);
@@ -284,8 +284,8 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const Source& sourc
            "\n";
 }
 
-/// Standard deviations are separate spectra, after the mean; in double precision if the scene's type holds
-/// more than single.
+/// Returns the library. Standard deviations are separate spectra after their means. Double precision is used
+/// if the scene's type holds more than single precision.
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
     auto library = tools::library_for(scene);
     for (const SpectrumRow& row : rows) {
@@ -301,7 +301,7 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
 // The plot
 // ----------------------------------------------------------------------------------------------------------
 
-/// Spectra of a class have one colour where there are many of them.
+/// Plots the rows. Where a class has many spectra, they have one colour.
 SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows,
                          const raster::RasterSource& scene) {
     const auto& bands = scene.facts().bands;
@@ -315,7 +315,7 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
                      {},
                      {},
                      s.ranges};
-    // Scales that differ, and offsets, were applied before.
+    // Differing scales, and offsets, were applied before.
     const double factor = scaled && values.one_factor() ? values.scale.front() : 1;
     std::map<int, std::pair<size_t, size_t>> of_class; // group, spectra
     for (const SpectrumRow& row : rows) {
@@ -334,7 +334,7 @@ SpectraPlot plot_of_rows(const Settings& s, const std::vector<SpectrumRow>& rows
     return plot;
 }
 
-/// Deviations behind their means become areas.
+/// Plots the library. Deviations that follow their means become areas.
 SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& library) {
     SpectraPlot plot{"value",
                      library.wavelengths_nm,
@@ -360,7 +360,7 @@ SpectraPlot plot_of_library(const Settings& s, const raster::SpectralLibrary& li
 // Values of a continuous variable
 // ----------------------------------------------------------------------------------------------------------
 
-/// Whether the field of features holds numbers that are not all classes: a trait, not a land cover.
+/// Is true where the field of features holds numbers that are not all classes: a trait, not a land cover.
 bool holds_values(const Settings& s, const raster::RasterSource& scene) {
     auto options = s.labels;
     options.values = true;
@@ -370,15 +370,15 @@ bool holds_values(const Settings& s, const raster::RasterSource& scene) {
         const auto source = raster::LabelSource::open(options, &grid);
         if (source->of_features()) samples = source->values();
     } catch (const Error&) {
-        return false; // texts; faults of the file are reported when it is read as classes
+        return false; // a text field; faults of the file are reported when it is read as classes
     }
     return std::any_of(samples.begin(), samples.end(), [](const raster::ValueSample& one) {
         return one.value != std::floor(one.value) || one.value < 0 || one.value > raster::max_class;
     });
 }
 
-/// The table that gdal_hsi_regression_train reads: a labelled pixel per row, in scaled values. Pixels of
-/// features that share one are of one group.
+/// Writes the table that gdal_hsi_regression_train reads: one labelled pixel per row, in scaled values.
+/// Features that share a pixel are one group.
 void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene) {
     tools::SampleSet set;
     tools::SampleOptions options;
@@ -408,7 +408,7 @@ void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// src is a library: it is plotted, and written in another form.
+/// Plots src, a library, and writes it in another form.
 void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
     const tools::PlotOutput plot(run, "plot", s.plot, s.overwrite);
     plot.check(spectra_frame);
@@ -437,8 +437,8 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     run.note(counted(library.names.size(), "spectrum", "spectra") + " of " + run.options().source.path);
 }
 
-/// src as a scene, or nothing where it is a library, which is then done with. \throws UsageError for labels
-/// of a library, and a scene without labels.
+/// Returns src as a scene, or nothing where it is a library and has been processed. \throws UsageError for
+/// labels of a library, and for a scene without labels.
 std::shared_ptr<raster::RasterSource> open_source(tool::Run& run, const Settings& s) {
     if (!s.labels.path.empty()) return run.open_source(tool::Precision::full);
     auto source = tools::open_scene_or_library(run);
@@ -500,7 +500,7 @@ void run_spectra(tool::Run& run, Settings s) {
         scales.apply_to_difference(row.deviation);
         run.report()["spectra"].push_back({{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}});
         if (s.kind == Kind::mean) row.deviation.clear();
-        // One pixel deviates from nothing.
+        // A single pixel has no deviation.
         if (row.pixels == 1) row.deviation.clear();
     }
     if (plot.wanted()) plot.write(run, plot_of(plot_of_rows(s, rows, *scene)));

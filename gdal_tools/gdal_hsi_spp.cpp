@@ -51,8 +51,8 @@ raster::OutputSpec cube_spec(const Settings& settings, const raster::RasterSourc
     return spec;
 }
 
-/// One raster for each output of the operation, in its order: y' unless it is virtual, alpha, rho. All checks
-/// that can fail are made here.
+/// Plans one raster per output of the operation, in its order: y' unless it is virtual, alpha, rho. Makes all
+/// checks that can fail.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
                              const raster::RasterSource& source, bool holes) {
     raster::OutputSet outputs;
@@ -69,8 +69,9 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
         raster::OutputOptions options = run.side_output(role, path);
-        if (!settings.spp.cube) { // -dstnodata applies to y'; in the other outputs such a value could be a
-                                  // valid angle
+        // -dstnodata applies to y'; in the other outputs this value could be a valid angle
+        if (!settings.spp.cube) {
+            // valid angle
             options.nodata.reset();
             spec.nodata = std::numeric_limits<double>::quiet_NaN();
         }
@@ -82,15 +83,15 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& settings,
     return outputs;
 }
 
-/// The default place for alpha of a virtual y': next to it.
+/// Returns the default path for alpha of a virtual y': next to it.
 std::string alpha_beside(const std::string& destination) {
     const size_t slash = destination.rfind('/'), dot = destination.rfind('.');
     const bool extension = dot != std::string::npos && dot > (slash == std::string::npos ? 0 : slash + 1);
     return (extension ? destination.substr(0, dot) : destination) + "_alpha.tif";
 }
 
-/// A file next to dst that the user did not name is replaced only if it is the alpha of an old dst. \throws
-/// Error.
+/// Refuses to replace a file next to dst that the user did not name, unless it is the alpha of an old dst.
+/// \throws Error.
 void check_alpha_beside(const std::string& alpha, const std::string& destination) {
     if (::access(alpha.c_str(), F_OK) != 0) return;
     const auto old = raster::files_read_with(destination);
@@ -101,8 +102,8 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
                     "Name a file for it with -alpha.");
 }
 
-/// A virtual y'. In a VRT, each band is computed from the original band, alpha and the mean when it is read.
-/// In an .hsi, everything is computed from the scene and the mean.
+/// Writes a virtual y'. A VRT computes each band from the original band, alpha and the mean when it is read.
+/// An .hsi computes everything from the scene and the mean.
 void write_virtual(tool::Run& run, const Settings& settings, const raster::RasterSource& source,
                    const std::vector<double>& mean, bool holes) {
     tool::write_virtual(
@@ -140,7 +141,7 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
     work.writes = options.cube ? bytes : 0;
     const double values = static_cast<double>(shape.pixels()) * shape.bands;
     work.add(spp::cost::value, values);
-    work.add(spp::cost::angle, values * (area - 1) / 2); // each value takes part in this many
+    work.add(spp::cost::angle, values * (area - 1) / 2); // each value belongs to this many angles
     work.add(spp::cost::window, bytes * area);
     return work;
 }
@@ -153,7 +154,7 @@ void run_spp(tool::Run& run, Settings settings) {
     tool::Computing<spp::Backend> computing(
         run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
-    // The mean of an array on a device is made there.
+    // The mean of an array on a device is computed on the device.
     std::optional<tools::PcaComputing> there;
     if (scene.raster()->device() >= 0 && computing.on_devices())
         there.emplace(run, "pca", computing.devices(), pca::simd_target(), pca::make_cpu_backend, false);

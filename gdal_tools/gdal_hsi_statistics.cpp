@@ -49,7 +49,7 @@ struct Settings {
     std::vector<std::string> scenes, merged, removed;
     std::string out;
     bool append = false, overwrite = false;
-    std::vector<std::string> of_scenes; ///< options that were given and hold for scenes alone
+    std::vector<std::string> of_scenes; ///< options of the call that apply only to scenes
 };
 
 // What is read
@@ -66,7 +66,7 @@ Statistics read_file(const std::string& path) {
     return statistics::from_json(raster::read_input(path, statistics::largest_file), path);
 }
 
-/// `other`'s bands must be those that `all` has, in the same order and of the same numbers.
+/// Checks that `other` has the bands of `all`, in the same order and with the same numbers.
 void check_alike(const Statistics& all, const std::string& first, const Statistics& other,
                  const std::string& name) {
     const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false,
@@ -87,12 +87,12 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
             "Make both of scenes with the same scale.");
 }
 
-/// The state of the files before the first scene is read.
+/// The files before the first scene is read.
 struct Files {
     std::optional<Statistics> before; ///< the statistics that -append extends
-    std::optional<Statistics> added;  ///< -merge; the scenes are added to it
+    std::optional<Statistics> added;  ///< the statistics of -merge, to which the scenes are added
     std::vector<Statistics> removed;
-    std::string first; ///< the file whose bands all of these have; empty without one
+    std::string first; ///< the file whose bands all statistics have; empty without one
 
     Files(tool::Run& run, const Settings& s, const std::vector<std::string>& merged) {
         if (s.append && ::access(s.out.c_str(), F_OK) == 0) {
@@ -116,11 +116,11 @@ struct Files {
             if (const auto& known = any()) check_alike(*known, first, removed.back(), path);
         }
     }
-    /// Statistics whose bands all of them have.
+    /// Returns statistics whose bands all files have.
     const std::optional<Statistics>& any() const { return before ? before : added; }
 
-    /// The earlier and the added statistics, less the removed ones. \throws Error when that is not possible,
-    /// or nothing is left.
+    /// Returns the earlier and the added statistics, without the removed ones. \throws Error when that is not
+    /// possible, or when nothing is left.
     Statistics whole(const Settings& s) const {
         Statistics all(any()->sums.bands);
         all.bands = any()->bands;
@@ -133,7 +133,7 @@ struct Files {
             throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
         return all;
     }
-    /// Reads the file of -append again, if another run has changed it. Returns whether it has changed.
+    /// Reads the file of -append again if another run has changed it. Returns whether it has changed.
     bool look_again(const std::string& out) {
         auto now = ::access(out.c_str(), F_OK) == 0 ? raster::files_as_they_are(out)
                                                     : std::vector<raster::DocumentSource::File>();
@@ -149,13 +149,13 @@ struct Files {
     }
 
   private:
-    std::vector<raster::DocumentSource::File> m_then; ///< the file of -append
+    std::vector<raster::DocumentSource::File> m_then; ///< state of the file of -append when it was read
 };
 
 // The scenes
 // ----------------------------------------------------------------------------------------------------------
 
-/// A scene with the bands of the statistics.
+/// Opens a scene at the bands of the statistics.
 std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::string& path,
                                                  const model::ModelBands* bands, const std::string& first) {
     auto options = run.options().source;
@@ -164,7 +164,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const std::stri
     return bands == nullptr ? source : tool::match_scene(run, source, path, first, *bands);
 }
 
-/// Numbers and wavelengths of the bands that `some` does not have.
+/// Returns numbers and wavelengths of the bands that `some` lacks.
 model::ModelBands bands_not_in(const model::ModelBands& all, const model::ModelBands& some) {
     model::ModelBands others;
     for (size_t b = 0; b < all.bands.size(); ++b) {
@@ -183,7 +183,8 @@ model::ModelBands bands_of_scene(const raster::RasterSource& scene) {
     return bands;
 }
 
-/// All that can be refused before any work. Returns the bands of the statistics, and whose they are.
+/// Refuses everything that can be refused before any work. Returns the bands of the statistics, and the file
+/// or scene that has them.
 std::pair<model::ModelBands, std::string> check_scenes(tool::Run& run, const std::vector<std::string>& names,
                                                        const Files& files) {
     std::pair<model::ModelBands, std::string> known;
@@ -214,7 +215,7 @@ std::string mask_text(const tool::MaskOptions& mask) {
 
 using Scene = std::shared_ptr<raster::RasterSource>;
 
-/// One pass over a scene, which is added to `all`. Returns the scene with all of its lines.
+/// Makes one pass over a scene and adds it to `all`. Returns the scene with all of its rows.
 Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<raster::RasterSource>& scene,
                  double share, bool several, const model::ModelBands& left_out, Statistics& all) {
     run.watch_source(scene);
@@ -248,9 +249,10 @@ Scene scan_scene(tool::Run& run, const std::string& name, const std::shared_ptr<
     return whole;
 }
 
-using KnownBands = std::pair<model::ModelBands, std::string>; ///< and whose they are
+using KnownBands = std::pair<model::ModelBands, std::string>; ///< and their origin
 
-/// Each leaves out some bands. `alone`: there are no other statistics. Returns the last one.
+/// Scans scenes that each leave out some bands. `alone`: there are no other statistics. Returns the last
+/// scene.
 Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                   double share, bool alone, const std::vector<model::ModelBands>& left_out, Statistics& all) {
     Scene last;
@@ -261,8 +263,8 @@ Scene scan_scenes(tool::Run& run, const std::vector<std::string>& names, const K
     return last;
 }
 
-/// `known` without the bands that have no value in any of the scenes, which spoil every pixel of them.
-/// \throws Error when there are no such bands, or no other bands.
+/// Returns `known` without the bands that have no value in any of the scenes, since such a band makes each
+/// pixel invalid. \throws Error when there are no such bands, or when no other bands remain.
 KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                                const std::vector<int64_t>& finite) {
     std::vector<int> empty, numbers;
@@ -280,8 +282,9 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
     return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
-/// Bands that the statistics leave out, since their scenes have no value there: a scene that has one would
-/// make them others if it came first. \throws Error then. Returns those that it has without one.
+/// Checks bands that the statistics leave out because their scenes have no value there. \throws Error when
+/// the scene has a value in one of them: the result would then depend on the order of scenes. Returns the
+/// bands that this scene lacks as well.
 model::ModelBands check_left_out(tool::Run& run, const std::string& name, const Statistics& all,
                                  const std::string& first) {
     const auto out = all.left_out();
@@ -322,7 +325,7 @@ model::ModelBands check_left_out(tool::Run& run, const std::string& name, const 
     return bands_not_in(none, {});
 }
 
-/// Adds the scenes to files.added. Returns the last one.
+/// Adds the scenes to files.added. Returns the last scene.
 Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const KnownBands& known,
                  Files& files) {
     if (const auto& any = files.any()) {
@@ -353,7 +356,7 @@ Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const Kn
     return last;
 }
 
-/// For added scenes: reports which have nothing to add, and which are already included with other pixels.
+/// Reports added scenes that have nothing to add, and those that are already included with other pixels.
 void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const Files& files) {
     for (const auto& scene : files.added->scenes) {
         if (std::find(names.begin(), names.end(), scene.name) == names.end()) continue;
@@ -371,7 +374,7 @@ void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const
     }
 }
 
-/// Numbers of quite other sizes, as of a scene that has lost its scale, to the user.
+/// Warns of values of a quite different size, as of a scene that has lost its scale.
 void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, const Statistics& all) {
     const auto size_of = [](const statistics::SceneRecord& scene) {
         std::vector<double> sizes;
@@ -388,7 +391,7 @@ void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, 
     std::sort(sizes.begin(), sizes.end());
     if (sizes.empty()) return;
     const double usual = sizes[sizes.size() / 2].first;
-    constexpr double most = 30; // light and shadow are less, scales of 100 and 10,000 more
+    constexpr double most = 30; // light and shadow differ by less, scales of 100 and 10,000 by more
     for (const auto& [size, name] : sizes) {
         if (!(size > most * usual) && !(usual > most * size)) continue;
         char text[64];
@@ -442,7 +445,7 @@ void run_statistics(tool::Run& run, Settings s) {
     Scene last;
     if (!names.empty()) last = add_scenes(run, names, known, files);
     if (files.first.empty()) files.first = names.front();
-    for (size_t i = 0; i < files.removed.size(); ++i) // some of whose bands may have been left out since
+    for (size_t i = 0; i < files.removed.size(); ++i) // some of their bands may have been left out since
         check_alike(*files.any(), files.first, files.removed[i], s.removed[i]);
     if (!names.empty()) tell_of_scenes(run, names, files);
     auto all = files.whole(s);
@@ -459,8 +462,8 @@ void run_statistics(tool::Run& run, Settings s) {
     if (!s.append) {
         write(all);
     } else if (run.ranks().root()) {
-        // Another run may have added to the file meanwhile, or be about to: the new statistics are added to
-        // its present content.
+        // Another run may have added to the file, or be about to: the new statistics are added to its present
+        // content.
         auto state = std::make_shared<std::pair<Files, Statistics>>(std::move(files), std::move(all));
         run.files()->add_to_file(
             {s.out, [state, write, s, files = run.files().get()] {

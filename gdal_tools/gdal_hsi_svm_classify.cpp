@@ -31,7 +31,7 @@ struct Settings {
     bool any_wavelengths = false, any_scale = false;
 };
 
-/// The map as a VRT or an .hsi, the model in it: a class is computed when a pixel is read.
+/// The map as a VRT or an .hsi that holds the model: the class of a pixel is computed when it is read.
 class VirtualMap {
   public:
     VirtualMap(const tool::Run& run, const Settings& s, const raster::RasterSource& source,

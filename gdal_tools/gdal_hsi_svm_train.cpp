@@ -51,7 +51,7 @@ struct Settings {
     std::vector<std::array<std::string, 2>> with; ///< scene, labels
 };
 
-/// "3=2.5", "Oats=4", or with the class as listed_words() has one: "\"Corn, young\"=2".
+/// Parses "3=2.5", "Oats=4", or a class as listed_words() writes it: "\"Corn, young\"=2".
 std::pair<std::string, double> parse_weight(const std::string& text) {
     const size_t equals = text.rfind('=');
     double factor = 0;
@@ -85,16 +85,16 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
     }
 }
 
-/// A scene with its labels: src, or one of -with.
+/// A scene with its labels: src, or a scene of -with.
 struct LabelledScene {
     std::shared_ptr<raster::RasterSource> scene;
     raster::LabelledPixels labels;
     tools::LabelPatches patches;
 };
 
-/// The positions of the pixels of all scenes, as if on one grid: pixels of different scenes do not touch.
+/// The positions of the pixels of all scenes on one common grid: pixels of different scenes do not touch.
 struct Places {
-    int64_t samples = 0; ///< of a line
+    int64_t samples = 0; ///< length of a row
     std::vector<int64_t> index;
 
   private:
@@ -109,7 +109,7 @@ class TrainingSets {
         for (const auto& part : parts)
             places.samples = std::max(places.samples, part.labels.grid.samples + 1);
     }
-    /// Pixels without a valid spectrum are left out with a warning.
+    /// Adds a scene. Leaves out pixels without a valid spectrum, with a warning.
     void add(tool::Run& run, LabelledScene& part) {
         const svm::Gather operation = tools::read_spectra(run, part.scene, part.labels.index);
         const int64_t width = part.labels.grid.samples;
@@ -135,23 +135,23 @@ class TrainingSets {
 
     svm::TrainingSet all;
     Places places;
-    std::vector<size_t> group; ///< of each pixel: its patch, or its group in -cv-by FILE
+    std::vector<size_t> group; ///< per pixel: its patch, or its group in -cv-by FILE
 
   private:
     tools::JoinedClasses m_classes;
     size_t m_groups = 0;
 };
 
-/// How the pixels are held out.
+/// The folds of the cross-validation.
 struct Folds {
-    std::vector<int> of; ///< each pixel; empty: drawn pixel by pixel
+    std::vector<int> of; ///< fold per pixel; empty: drawn pixel by pixel
     size_t groups = 0;
-    std::string what; ///< "whole patches"
-    std::string why;  ///< empty: -cv-by says so
+    std::string what; ///< as in "whole patches"
+    std::string why;  ///< the reason; empty: -cv-by says so
 };
 
-/// Half of the pixels are in patches of this size or more: such labels are fields, not random draws of
-/// pixels. In a random draw of a tenth of all pixels, a fifth is in such patches.
+/// If half of the pixels are in patches of at least this size, the labels are fields and not random draws of
+/// pixels. A random draw of a tenth of all pixels has a fifth of them in such patches.
 constexpr int64_t least_patch = 4;
 
 bool are_fields(const std::vector<size_t>& group) {
@@ -163,7 +163,8 @@ bool are_fields(const std::vector<size_t>& group) {
     return 2 * inside >= static_cast<int64_t>(group.size());
 }
 
-/// Two classes or more are in several groups, so that other groups can show how well they are separated.
+/// Is true where at least two classes are in several groups: other groups can then show how well the classes
+/// are separated.
 bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& group) {
     std::map<uint16_t, std::set<size_t>> groups;
     for (size_t i = 0; i < group.size(); ++i)
@@ -172,7 +173,7 @@ bool are_comparable(const svm::TrainingSet& set, const std::vector<size_t>& grou
                          [](const auto& one) { return one.second.size() > 1; }) > 1;
 }
 
-/// The groups of -cv-by FILE, for the labelled pixels. \throws Error if a pixel has none.
+/// Returns the groups of -cv-by FILE for the labelled pixels. \throws Error if a pixel has no group.
 std::vector<size_t> read_groups(const std::string& path, const LabelledScene& part) {
     raster::LabelOptions options;
     options.path = path;
@@ -195,7 +196,7 @@ std::vector<size_t> read_groups(const std::string& path, const LabelledScene& pa
     return of;
 }
 
-/// \throws Error if -cv-by requires more than the labels have.
+/// Chooses the folds. \throws Error if -cv-by needs more than the labels offer.
 Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     Folds folds;
     if (s.cv_by == "pixels") return folds;
@@ -218,7 +219,7 @@ Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     return folds;
 }
 
-/// Reports the folds, before the search.
+/// Reports the folds before the search.
 void report_folds(tool::Run& run, const Folds& folds, const std::string& cv_by) {
     const bool by_groups = !folds.of.empty();
     auto& report = run.report();
@@ -240,10 +241,10 @@ std::string percent(double share) {
 
 bool model_is_a_guess(const svm::TrainResult& result) { return result.model.cv_accuracy <= result.guess; }
 
-/// Warns of doubtful results of training: classes of a few pixels, and folds that touch.
+/// Warns of doubtful training: classes of a few pixels, and folds that touch.
 void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
                            bool by_groups, const Places& at) {
-    // With fewer than two pixels per fold, one that is wrong by chance decides the fold's result for a class.
+    // With fewer than two pixels per fold, one pixel that is wrong by chance decides a class.
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
                                     : tools::least_class_pixels;
@@ -325,7 +326,7 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
     run.note(text);
 }
 
-/// src and the scenes of -with, in their order, with their labels.
+/// Opens src and the scenes of -with, in this order, with their labels.
 std::vector<LabelledScene> open_scenes(tool::Run& run, const Settings& s) {
     std::vector<LabelledScene> parts;
     auto source = run.open_source();
@@ -379,7 +380,7 @@ void run_train(tool::Run& run, const Settings& s) {
     });
     TrainingSets sets(parts);
     for (auto& part : parts) {
-        // A band that the first scene lacks is not in the model.
+        // The model leaves out bands that the first scene lacks.
         if (&part != &parts.front() && part.scene->shape().bands != parts.front().scene->shape().bands)
             part.scene = tools::open_beside(run, "-with", part.scene->path(), *parts.front().scene);
         sets.add(run, part);

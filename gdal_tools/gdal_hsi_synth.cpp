@@ -31,8 +31,9 @@ namespace synth_tool {
 
 using tool::Content;
 
-constexpr double integer_scale = 10000;                             ///< reflectance 1 in integer files
-constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; ///< of a spaceborne imager
+/// Stored value of reflectance 1 in integer files
+constexpr double integer_scale = 10000;
+constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; ///< as for a spaceborne imager
 
 struct Settings {
     synth::Options scene;
@@ -42,19 +43,19 @@ struct Settings {
     int epsg = 32633;
     double rotation = 0;
     std::array<double, 2> corner{0, 0}, light{1, 0}, sun{40, 150};
-    bool flown = false; ///< -corner or -light: a line over the landscape
+    bool flown = false; ///< -corner or -light: a flight line over the landscape
 };
 
 // Types and formats
 // ----------------------------------------------------------------------------------------------------------
 
-/// The default nodata value: -9999 if the type holds it, else the type's largest value.
+/// Returns the default nodata value: -9999 if the type holds it, else the type's largest value.
 double default_nodata(const std::string& type) {
     if (type == "Byte") return 255;
     if (type == "Int8") return -128;
     if (type == "UInt16") return 65535;
     if (type == "UInt32") return 4294967295.0;
-    if (type == "UInt64") return 65535; // far above any scaled reflectance, and exact in single precision
+    if (type == "UInt64") return 65535; // far above scaled reflectance, and exact in single precision
     return -9999;
 }
 
@@ -68,7 +69,7 @@ std::string extension_of(const std::string& path) {
     return lower(std::filesystem::path(path).extension().string());
 }
 
-/// ENVI files go by many extensions; and -interleave is a word of ENVI's.
+/// Chooses the format: ENVI files have many extensions, and -interleave is an option of ENVI.
 void choose_format(raster::OutputOptions& out, std::string interleave) {
     const std::string extension = extension_of(out.path);
     for (const char* name : {"bsq", "bil", "bip"})
@@ -100,7 +101,7 @@ void choose_format(raster::OutputOptions& out, std::string interleave) {
 // What is written
 // ----------------------------------------------------------------------------------------------------------
 
-/// Nine digits, in which a float is exact.
+/// Returns the number with nine digits, which hold a float exactly.
 std::string number_text(double v) {
     char text[32];
     std::snprintf(text, sizeof text, "%.9g", v);
@@ -132,7 +133,7 @@ raster::OutputSpec frame(const Settings& s, int bands) {
     return spec;
 }
 
-/// Georeference, wavelengths, widths and bad bands of the cube.
+/// Describes the cube: georeference, wavelengths, widths and bad bands.
 raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, s.scene.bands);
     const auto bands = static_cast<size_t>(s.scene.bands);
@@ -154,14 +155,14 @@ raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     if (!scene.bad_bands().empty()) spec.envi["bbl"] = envi_list(good);
     spec.envi["default bands"] = envi_list(scene.default_bands());
     if (s.scene.scale != 1) spec.envi["reflectance scale factor"] = number_text(s.scene.scale);
-    spec.keep_nan = true; // NaN pixels also stay NaN with a nodata value
+    spec.keep_nan = true; // NaN pixels stay NaN, also with a nodata value
     if (s.scene.stripe_width > 0) spec.nodata = s.scene.nodata;
     spec.metadata["HSI_SYNTH_SEED"] = std::to_string(s.scene.seed);
     spec.metadata["HSI_SYNTH_SNR"] = number_text(s.scene.snr);
     return spec;
 }
 
-/// Class 0 is "Unclassified"; the materials follow in their order.
+/// Describes the labels. Class 0 is "Unclassified"; the materials follow in their order.
 raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, 1);
     spec.type = "Byte";
@@ -173,7 +174,7 @@ raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) 
     return spec;
 }
 
-/// -geometry: the bands of an OBS file of AVIRIS.
+/// Describes -geometry: the bands of an AVIRIS OBS file.
 raster::OutputSpec geometry_spec(const Settings& s) {
     raster::OutputSpec spec = frame(s, static_cast<int>(synth::geometry_names.size()));
     for (const char* const name : synth::geometry_names)
@@ -181,7 +182,7 @@ raster::OutputSpec geometry_spec(const Settings& s) {
     return spec;
 }
 
-/// The trait of plants.
+/// Describes the trait of plants.
 raster::OutputSpec value_spec(const Settings& s) {
     raster::OutputSpec spec = frame(s, 1);
     raster::BandSpec band{"nitrogen", {}};

@@ -209,14 +209,14 @@ void report_fit(tool::Run& run, const UnmixTally& tally, unmix::Method method, i
 
 using UnmixComputing = tool::Computing<unmix::Backend>;
 
-/// One pass; false when no pixel is valid. share: of the progress.
+/// Makes the pass; returns false when no pixel is valid. share: its part of the progress bar.
 bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                  const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, *scene, endmembers.names, name_of(s.unmix.method));
-    // A device adds up its own results; the processor's results go through a tally.
+    // A device sums its own results; results of the processor go through a tally.
     const bool there = computing.on_devices() && !run.ranks().several();
     const auto unmixing =
         computing->make_unmixing(endmembers, {s.unmix.method, !there || s.unmix.rmse, there});
@@ -246,7 +246,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// VRTs and .hsi: the description of the unmixing that the CPU computes when they are read.
+/// Writes VRTs and .hsi files that describe the unmixing: the CPU computes it when they are read.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
                        tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
@@ -272,7 +272,7 @@ const char* name_of(unmix::Normalise how) {
     return "none";
 }
 
-/// The rasters of the draws, in the order of the operation's outputs.
+/// Plans the rasters of the draws, in the order of the operation's outputs.
 raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                const std::vector<std::string>& classes) {
     const char* const method = name_of(s.unmix.method);
@@ -299,7 +299,7 @@ raster::OutputSet draw_outputs(const tool::Run& run, const Settings& s, const ra
     return outputs;
 }
 
-/// -uncertainty: a band for each of the scene's; null without it.
+/// Opens -uncertainty, with one band per band of the scene; null without the option.
 std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Settings& s,
                                                        const raster::RasterSource& scene) {
     if (s.uncertainty.empty()) return nullptr;
@@ -341,8 +341,8 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
     return opened;
 }
 
-/// The class of every spectrum: by the table of -classes, else by the library's field, else by its name.
-/// \throws Error naming the file for a spectrum without a line, or with two that differ.
+/// Returns the class of each spectrum: by the table of -classes, else by the library's field, else by its
+/// name. \throws Error naming the file for a spectrum without a row, or with two rows that differ.
 std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const tools::FittedSpectra& library) {
     std::vector<std::string> classes;
     if (s.classes.empty()) {
@@ -376,7 +376,7 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
     return classes;
 }
 
-/// Roughly: a draw has as many spectra as it would of classes by name.
+/// Estimates the work, as if each draw had one spectrum per class by name.
 tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpectra& library,
                          const Settings& s) {
     size_t classes = 0, members = 0;
@@ -398,7 +398,7 @@ tool::Work work_of_draws(const stream::CubeShape& shape, const tools::FittedSpec
     return work;
 }
 
-/// One pass; false when no pixel is valid.
+/// Makes the pass; returns false when no pixel is valid.
 bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                 const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                 double share) {
@@ -443,7 +443,7 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     return true;
 }
 
-/// Checks options of draws that are given without draws, or exclude each other.
+/// Refuses options of draws without draws, and options that exclude each other.
 void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOptions& common) {
     if (s.draw.draws == 0) {
         for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
@@ -489,7 +489,7 @@ void run_unmix(tool::Run& run, const Settings& s) {
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
-    // The library may have no wavelengths, so the result for all bands is cut.
+    // The library may lack wavelengths, so the result for all bands is cut.
     const auto bands = scene->bands();
     const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
         return unmix_scene(run, s, computing, scene, tools::without_lost_bands(library, bands, *scene),

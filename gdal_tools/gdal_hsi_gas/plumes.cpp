@@ -58,7 +58,7 @@ void take_ueff(PlumeSettings& s) {
 // Pixels on the ground
 // ----------------------------------------------------------------------------------------------------------
 
-/// Steps and areas of a grid's pixels.
+/// Steps and areas of the pixels of a grid.
 class Ground {
   public:
     Ground(const PlumeSettings& s, const raster::RasterSource& grid)
@@ -67,20 +67,20 @@ class Ground {
         if (s.pixel_size[0] > 0) m_size = s.pixel_size;
     }
     bool known() const { return m_size || m_scale; }
-    /// The area of a pixel in this line, m2.
+    /// Returns the area of a pixel in this row, m2.
     double area(int64_t line) const {
         if (m_size) return (*m_size)[0] * (*m_size)[1];
         const auto [x, y] = metres(line);
         return std::fabs(m_gt[1] * m_gt[5] - m_gt[2] * m_gt[4]) * x * y;
     }
-    /// Metres between the centres of two pixels, by the steps at the first one's line.
+    /// Returns the metres between the centres of two pixels, by the steps at the first pixel's row.
     double distance(int64_t line, int64_t sample, int64_t to_line, int64_t to_sample) const {
         const auto l = static_cast<double>(to_line - line), s = static_cast<double>(to_sample - sample);
         if (m_size) return std::hypot(s * (*m_size)[0], l * (*m_size)[1]);
         const auto [x, y] = metres(line);
         return std::hypot((s * m_gt[1] + l * m_gt[2]) * x, (s * m_gt[4] + l * m_gt[5]) * y);
     }
-    /// A position of the grid in its SRS, counted in pixels.
+    /// Returns a position of the grid (in pixels) in its SRS.
     std::array<double, 2> place(double sample, double line) const {
         return {m_gt[0] + sample * m_gt[1] + line * m_gt[2], m_gt[3] + sample * m_gt[4] + line * m_gt[5]};
     }
@@ -90,7 +90,7 @@ class Ground {
         return m_scale->at(place(m_middle, static_cast<double>(line) + 0.5)[1]);
     }
     const double m_middle;
-    double m_gt[6] = {0, 1, 0, 0, 0, -1}; ///< where QGIS draws a scene without a place
+    double m_gt[6] = {0, 1, 0, 0, 0, -1}; ///< the grid in which QGIS draws a scene without georeference
     std::optional<raster::GroundScale> m_scale;
     std::optional<std::array<double, 2>> m_size;
 };
@@ -98,7 +98,7 @@ class Ground {
 // The plumes
 // ----------------------------------------------------------------------------------------------------------
 
-/// Gives the lines of a map, one after another, with NaN where a pixel does not count.
+/// Returns the rows of a map one after another, with NaN where a pixel does not count.
 class Lines {
   public:
     using Take = std::function<void(int64_t line, const float* enhancement, const float* uncertainty)>;
@@ -139,7 +139,7 @@ class Lines {
     const stream::PixelMask* m_mask;
 };
 
-/// The options with levels in ppm m.
+/// Returns the options with levels in ppm m.
 gas::PlumeOptions options_of(tool::Run& run, const PlumeSettings& s, const Lines& lines) {
     double median = 0, deviation = 0;
     if (s.threshold.deviations || s.extent.deviations) {
@@ -171,7 +171,7 @@ std::vector<gas::Plume> find_plumes(const PlumeSettings& s, const Lines& lines,
     const auto samples = static_cast<size_t>(shape.samples);
     gas::PlumeFinder finder(shape.samples, options);
     gas::LineSmoother smoother(shape.samples, shape.lines, s.smooth);
-    const auto held = static_cast<size_t>(smoother.reach()) + 1; // lines that wait for those after them
+    const auto held = static_cast<size_t>(smoother.reach()) + 1; // rows that wait for later rows
     std::vector<std::vector<float>> values(held), spreads(held);
     std::vector<double> smoothed(samples);
     int64_t given = 0;
@@ -269,7 +269,7 @@ void write_vectors(tool::Run& run, const PlumeSettings& s, const raster::RasterS
                  "written. A GeoPackage (.gpkg) holds both");
 }
 
-/// Numbers of the plumes, line by line.
+/// Writes the numbers of the plumes row by row.
 class MapOperation final : public stream::Operation {
   public:
     explicit MapOperation(const std::vector<gas::Plume>& plumes) {
@@ -315,7 +315,7 @@ raster::OutputSet map_output(const tool::Run& run, const PlumeSettings& s, const
     raster::OutputSet outputs;
     if (s.map.empty()) return outputs;
     auto options = run.side_output("-plume-map", s.map);
-    options.nodata.reset(); // it is the enhancement's: 0 means no plume in a map
+    options.nodata.reset(); // the nodata value belongs to the enhancement: 0 means no plume in a map
     raster::OutputSpec spec;
     spec.shape = {shape.samples, shape.lines, 1};
     spec.type = "Int32";

@@ -22,7 +22,7 @@ struct Library {
     std::string path;
     raster::SpectralLibrary spectra;
     NameIndex names;
-    std::vector<size_t> wanted; ///< of its spectra
+    std::vector<size_t> wanted; ///< indices of spectra in the library
 };
 
 std::string beside(const std::string& file, const std::string& name) {
@@ -39,7 +39,7 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
         for (const auto& name : file.libraries) {
             const std::string one = beside(path, name);
             raster::check_named_file(path, one);
-            // Given by -library it is known before the run begins.
+            // A library given by -library is known before the run begins.
             run.files()->reads("the library of rules", one, raster::files_read_with(one));
             paths.push_back(one);
         }
@@ -55,7 +55,7 @@ std::vector<Library> read_libraries(tool::Run& run, const ReferenceOptions& opti
     return libraries;
 }
 
-/// The rule that names a spectrum first, for messages.
+/// Returns the first rule that names a spectrum, for messages.
 std::string naming(const identify::RuleFile& file, const std::string& spectrum, const std::string& path) {
     for (const auto& rule : file.rules) {
         bool named = equal_names(rule.spectrum, spectrum);
@@ -66,7 +66,7 @@ std::string naming(const identify::RuleFile& file, const std::string& spectrum, 
     return path;
 }
 
-/// The spectra that `wanted` uses from this library, at the bands of the scene.
+/// Returns the spectra that `wanted` takes from this library, at the bands of the scene.
 raster::SpectralLibrary at_bands(tool::Run& run, const Library& library, tools::BandFit fit,
                                  const math::SpectralBands& scene) {
     auto chosen = raster::selected(library.spectra, library.wanted);

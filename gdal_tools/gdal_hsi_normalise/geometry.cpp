@@ -24,19 +24,19 @@ using view::Angle;
 using view::AngleInput;
 using view::AngleInputs;
 
-/// The angles collected from their sources.
+/// The angles, collected from their sources.
 class Collected {
   public:
     Collected(const raster::Placement& place, const std::vector<Angle>& needed)
         : m_place(place), m_needed(needed) {}
-    /// The angle is needed and has no source yet.
+    /// Is true where the angle is needed and has no source yet.
     bool wants(Angle angle) const {
         return std::find(m_needed.begin(), m_needed.end(), angle) != m_needed.end() &&
                !m_inputs[angle].known();
     }
     void add(Angle angle, double degrees) { m_inputs[angle].value = degrees; }
     void add(Angle angle, AngleInput input) { m_inputs[angle] = std::move(input); }
-    /// Bands of a source: its first band gets the number that is returned.
+    /// Adds the bands of a source, and returns the index of its first band.
     int add(std::shared_ptr<const stream::CubeSource> planes) {
         const int first = m_bands;
         m_bands += planes->shape().bands;
@@ -84,13 +84,14 @@ class Collected {
 // Rasters
 // ----------------------------------------------------------------------------------------------------------
 
-/// A file of the scene's size is read pixel by pixel: one of another flight line would go unnoticed.
+/// Checks the place of a file of the scene's size: it is read pixel by pixel, and a file of another flight
+/// line would go unnoticed.
 void check_place(tool::Run& run, const raster::RasterSource& source, const raster::Placement& place) {
     const auto& own = source.facts().geotransform;
     if (!own || !place.geotransform) return;
     const double apart =
         normalise::pixels_apart(*place.geotransform, *own, place.shape.samples, place.shape.lines);
-    constexpr double most = 0.5, sensible = 1e4; // degrees and metres are farther apart
+    constexpr double most = 0.5, sensible = 1e4; // degrees or metres that are farther apart are refused
     if (apart <= most) return;
     run.warn(
         "'" + source.path() + "' has the size of the scene, but lies " +
@@ -98,8 +99,8 @@ void check_place(tool::Run& run, const raster::RasterSource& source, const raste
         "elsewhere: are these the angles of another flight line? They are taken pixel by pixel");
 }
 
-/// A file of the scene's size, or one that is read by its place on the ground. With -srcwin, a file of the
-/// size of the whole scene is read at the same window.
+/// Opens a file of the scene's size, or a file that is read by its place on the ground. With -srcwin, a file
+/// of the whole scene's size is read in the same window.
 std::shared_ptr<raster::RasterSource> open_plane_file(tool::Run& run, const std::string& path,
                                                       const raster::Placement& place) {
     raster::OpenOptions options;
@@ -125,7 +126,7 @@ std::shared_ptr<const stream::CubeSource> on_scene(const std::shared_ptr<raster:
     return raster::nearest_on_ground(source, place);
 }
 
-/// Bands of OBS files that have no names.
+/// Returns the angle of a band in an OBS file without band names.
 std::optional<Angle> angle_at(size_t band) {
     static constexpr std::array<int, 8> order{
         -1, view::sensor_azimuth, view::sensor_zenith, view::solar_azimuth, view::solar_zenith,
@@ -164,7 +165,7 @@ void add_raster(tool::Run& run, Collected& to, const std::string& path) {
 // Products
 // ----------------------------------------------------------------------------------------------------------
 
-/// The file with the angles that the scene comes with: EnMAP has them in the XML file next to its image.
+/// Returns the file with the scene's own angles: EnMAP stores them in the XML file next to its image.
 std::string own_file(const raster::RasterSource& scene) {
     const std::string& path = scene.path();
     const size_t stem = path.rfind("SPECTRAL_IMAGE");
@@ -173,7 +174,7 @@ std::string own_file(const raster::RasterSource& scene) {
     return raster::is_there(xml) ? xml : path;
 }
 
-/// False if the file is not one of these.
+/// Adds the angles of a product; returns false if the file is not a known product.
 bool add_product(tool::Run& run, Collected& to, const std::string& path) {
     auto angles = raster::angles_of_product(path, to.place());
     if (!angles) return false;
@@ -240,7 +241,7 @@ AngleSetting parse_angle(const std::string& text) {
 }
 
 namespace {
-/// Days since 2000-01-01T12:00 UTC.
+/// Returns days since 2000-01-01T12:00 UTC.
 double parse_time(const std::string& text) {
     int year = 0, month = 0, day = 0, hour = 0, minute = 0, used = 0;
     double second = 0;
@@ -260,10 +261,10 @@ double parse_time(const std::string& text) {
            minute < 60;
     if (!good)
         throw UsageError("-time: '" + text + "' is not a time", "Write it as 2022-08-28T10:19:16Z (UTC).");
-    // Days of the Gregorian calendar, counted from March so that leap days come last.
+    // Days of the Gregorian calendar, with years that begin in March so that leap days come last.
     const int y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
     const int64_t days = int64_t{365} * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1;
-    constexpr int64_t of_2000 = 730425; // 2000-01-01 by the same count
+    constexpr int64_t of_2000 = 730425; // 2000-01-01 in this count
     return static_cast<double>(days - of_2000) + (hour - 12 + minute / 60.0 + second / 3600) / 24;
 }
 } // namespace

@@ -11,7 +11,8 @@
 namespace hsi::normalise_tool {
 namespace {
 
-constexpr uint64_t most_model_bytes = uint64_t{4} << 30; // a campaign of 500 lines and 400 bands
+// Enough for a campaign of 500 flight lines and 400 bands
+constexpr uint64_t most_model_bytes = uint64_t{4} << 30;
 
 } // namespace
 

@@ -19,18 +19,18 @@ namespace {
 
 using tools::Plot;
 
-constexpr size_t most_groups = 40; ///< in a legend
+constexpr size_t most_groups = 40; ///< lines of a legend
 
-/// Bands in the order of the file, or from its end where wavelengths fall.
+/// Bands in the order of the file, reversed where wavelengths fall.
 struct Places {
     std::vector<size_t> band;
-    std::vector<double> x;    ///< of each
-    std::vector<char> parted; ///< a gap is before this one, or another detector begins
+    std::vector<double> x;    ///< of each band
+    std::vector<char> parted; ///< true where a gap or another detector begins before the band
 };
 
-/// Bands that a list leaves out, or deleted channels, are gaps: a missing number between two bands of the
-/// file or, without numbers, over five times the usual distance. If wavelengths go back, the next detector
-/// begins.
+/// Finds gaps and detectors. Bands that a list leaves out, and deleted channels, are gaps: a missing number
+/// between two bands of the file or, without numbers, more than five times the usual distance. Where
+/// wavelengths go back, the next detector begins.
 Places places_of(const SpectraPlot& s, size_t bands) {
     Places places;
     const auto x_of = [&](size_t b) {
@@ -62,7 +62,7 @@ Places places_of(const SpectraPlot& s, size_t bands) {
     return places;
 }
 
-/// Calls take(places from, places to) for each run of bands with values; a run is not divided.
+/// Calls take(places from, places to) for each run of bands with values.
 template <class Take>
 void each_run(const Places& places, const std::vector<double>& values, Take take) {
     size_t from = 0;
@@ -122,7 +122,7 @@ void draw_values(Plot& plot, const Places& places, const std::vector<double>& va
     });
 }
 
-/// The continuum of a spectrum in a range, and where its absorption feature is deepest.
+/// Draws the continuum of a spectrum in a range, and marks where its absorption feature is deepest.
 void draw_feature(Plot& plot, const SpectraPlot& s, const DrawnSpectrum& one, const raster::BandChoice& range,
                   const tools::Rgb& colour) {
     std::vector<double> x, y;

@@ -48,8 +48,8 @@ stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOpt
 std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
                                                   const stream::CubeShape& scene, stream::Statistics what,
                                                   bool on_device) {
-    // Pixels are not kept where the projection uses other pixels than the statistics, and need not be if the
-    // scene is on the device.
+    // The pixels are not kept where the projection uses other pixels than the statistics, and need not be
+    // kept if the scene is on the device.
     const uint64_t to_keep = run.masks_statistics() || on_device ? 0 : computing.device_memory();
     return computing->make_scan(scene, what, to_keep);
 }
@@ -126,7 +126,7 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
                  ", and the greatest snr follow from that");
     const double by_chance = mnf::chance_snr(model.pairs, model.components);
     if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
-    // The estimated noise has as much signal as noise.
+    // The estimated noise is as strong as the signal.
     if (by_chance >= 1 && model.pairs > model.components) {
         char snr[32];
         std::snprintf(snr, sizeof snr, "%.3g", by_chance);
@@ -207,7 +207,7 @@ void check_output(const tool::Run& run, const raster::OutputSpec& spec, const ra
 
 namespace {
 
-/// dst as a VRT or an .hsi: each band is a dot product of the source's bands that is computed when it is
+/// Writes dst as a VRT or an .hsi: each band is a dot product of the source's bands, computed when it is
 /// read.
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
                              const pca::Transform& transform, const raster::OutputSpec& spec) {
@@ -246,7 +246,7 @@ class ValidCount final : public stream::SharedSink {
         m_valid += valid;
         m_to.write(core, src);
     }
-    int64_t valid() const { return m_valid; } ///< of this rank
+    int64_t valid() const { return m_valid; } ///< count of this rank
 
   private:
     stream::SharedSink& m_to;
@@ -274,7 +274,7 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
 
 namespace {
 
-/// A transform of the scene that a scan of the backend has read: taken from where it is now.
+/// Transforms the scene that a scan of the backend has read, from where it is now.
 class SceneTransform {
   public:
     SceneTransform(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform)
@@ -316,7 +316,7 @@ void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Trans
 
 namespace {
 
-/// "MNF3" of "MNF3 (filtered)": the name of a component of any tool; empty for other bands.
+/// Returns "MNF3" for "MNF3 (filtered)": the name of a component of any tool; empty for other bands.
 std::string component_name(const std::string& band) {
     for (const char* prefix : {"PC", "MNF"}) {
         const size_t begin = std::char_traits<char>::length(prefix);
@@ -351,7 +351,7 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
     raster::OutputSpec spec;
     spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
     spec.holes = true;
-    bool numbered = false; // if neither wavelengths nor their order identify the bands
+    bool numbered = false; // true if neither wavelengths nor their order identify the bands
     for (size_t b = 0; b < model.mean.size(); ++b)
         numbered |= model.bands[b] != static_cast<int>(b) + 1;
     numbered &= !model::all_known(model.wavelengths_nm);
@@ -403,7 +403,7 @@ ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
         pass.memory -= std::min(pass.memory, made.held_bytes());
         tool::run_pass(scene.run(), projection.source(), projection.operation(), {to.get()}, pass);
     }
-    scene.release(); // a copy of the scene in memory is needed no more
+    scene.release(); // the copy in memory is no longer needed
     return made;
 }
 

@@ -21,7 +21,7 @@
 namespace hsi::tools {
 namespace {
 
-/// Cubes of the same bands, one below the other.
+/// Cubes with the same bands, one below the other.
 class LinesTogether final : public stream::CubeSource {
   public:
     explicit LinesTogether(std::vector<std::shared_ptr<const stream::CubeSource>> parts)
@@ -63,7 +63,7 @@ class LinesTogether final : public stream::CubeSource {
         return bytes;
     }
 
-    /// One part is open at a time: a campaign has more files than a process may.
+    /// Keeps one part open at a time: a campaign has more files than a process may open.
     class Reader final : public stream::CubeReader {
       public:
         explicit Reader(const LinesTogether& all) : m_all(all) {}
@@ -77,7 +77,7 @@ class LinesTogether final : public stream::CubeSource {
         }
 
       private:
-        /// `rows`: of the whole, within part k.
+        /// Reads a part. `rows`: rows of the whole, within part k.
         void read_part(size_t k, const stream::CubeShape& shape, const Rect& rows, int64_t top,
                        const CubeView<float>& dst) {
             const int64_t there = std::clamp<int64_t>(shape.samples - rows.x, 0, rows.w);
@@ -106,7 +106,7 @@ class LinesTogether final : public stream::CubeSource {
     stream::CubeShape m_shape;
 };
 
-/// With another SRS a point would be at another place in the layer's SRS.
+/// Checks that the SRSs are equal: with another SRS a point would move in the layer's SRS.
 void check_srs(const raster::RasterSource& scene, const raster::RasterSource& source) {
     if (!scene.facts().srs || !source.facts().srs) return;
     auto a = raster::grid_of(scene), b = raster::grid_of(source);
@@ -119,13 +119,15 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
                     "Warp it before (gdalwarp -t_srs), or leave it out.");
 }
 
-/// The non-empty lines of the list that `word` names (@FILE): `what` they are.
+/// Returns the non-empty text lines of the list that `word` names (@FILE); `what` names its items in
+/// messages.
 std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, const std::string& word,
                                       const std::string& what, const std::string& advice) {
     const std::string list = word.substr(1);
     run.files()->reads(role, list, {});
     std::string text = read_text_file(list, largest_file::options);
-    if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3); // as some editors begin a file
+    // Some editors begin a file with a byte order mark
+    if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3);
     std::istringstream lines(text);
     std::vector<std::string> found;
     for (std::string line; std::getline(lines, line);) {

@@ -29,8 +29,9 @@ void add_spectrum_option(tool::Builder& args, std::vector<std::string>& wanted, 
 
 namespace {
 
-/// The `chosen` spectra without standard deviations, with a note on these. Standard deviations that -spectrum
-/// names one by one are taken, with a warning. \throws Error when no spectrum is left.
+/// Returns the `chosen` spectra without standard deviations, and notes that these were left out. Keeps
+/// standard deviations that -spectrum names one by one, with a warning. \throws Error when no spectrum is
+/// left.
 std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::string>& names,
                                        const std::string& file, const std::vector<std::string>& wanted,
                                        const std::vector<size_t>& chosen) {
@@ -113,20 +114,21 @@ std::vector<double> known_wavelengths(const std::vector<double>& nm) {
     return rising;
 }
 
-/// "from 400 to 2500 nm"
+/// Returns a text like "from 400 to 2500 nm".
 std::string range_text(const std::vector<double>& rising) {
     char text[64];
     std::snprintf(text, sizeof text, "from %.6g to %.6g nm", rising.front(), rising.back());
     return text;
 }
 
-/// A library without band numbers can be compared by number only with a file of as many bands.
+/// Is true where the library can be compared by band number: a library without band numbers needs a file with
+/// as many bands.
 bool are_numbers_comparable(const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     if (library.band_numbers.empty() && scene.told) return false;
     return model::comparable_numbers(library_bands(library), scene);
 }
 
-/// The bands at these places (0-based), NaN for missing ones.
+/// Returns the library at these bands (0-based), with NaN for missing ones.
 raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
                                          const std::vector<int>& places) {
     raster::SpectralLibrary out;
@@ -200,7 +202,7 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
 
 namespace {
 
-/// Which bands a spectrum lacks of those that any has.
+/// Returns the bands that each spectrum lacks, of those that any spectrum has.
 std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
                                           const std::vector<size_t>& reached) {
     std::vector<std::vector<size_t>> holes;
@@ -212,7 +214,8 @@ std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
     return holes;
 }
 
-/// How many of the spectra in `order`, which lack more and more, to keep so that most values are left.
+/// Returns how many spectra to keep so that most values are left; the spectra in `order` lack more and more
+/// bands.
 size_t spectra_to_keep(const std::vector<size_t>& order, const std::vector<std::vector<size_t>>& holes,
                        size_t bands, size_t reached) {
     std::vector<bool> lost(bands);
@@ -272,7 +275,7 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
 
 namespace {
 
-/// The middle one of several numbers; 0 without numbers.
+/// Returns the median; 0 without numbers.
 double median(std::vector<double> numbers) {
     if (numbers.empty()) return 0;
     const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
@@ -280,7 +283,7 @@ double median(std::vector<double> numbers) {
     return *middle;
 }
 
-/// The ends of the library, and the count of the scene's missing bands beyond; returns this count.
+/// Finds the ends of the library, and returns how many of the scene's missing bands lie beyond them.
 size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& library,
                    const model::SceneBands& scene, std::string& text) {
     double first = INFINITY, last = -INFINITY;
@@ -300,10 +303,10 @@ size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& librar
     return beyond;
 }
 
-/// Two neighbouring wavelengths of a library between which its spectra are a guess.
+/// Two neighbouring wavelengths of a library between which its spectra are only interpolated.
 struct Gap {
     double from = 0, to = 0;
-    size_t bands = 0; ///< of the scene, strictly between
+    size_t bands = 0; ///< bands of the scene strictly between them
 };
 
 double median_spacing(const std::vector<double>& rising) {
@@ -313,12 +316,12 @@ double median_spacing(const std::vector<double>& rising) {
     return median(std::move(spacings));
 }
 
-/// Gaps between two wavelengths of the library that contain several of the bands in use: over five spacings
-/// of the scene's bands, and over three of the library's own or 100 nm. A library that is merely coarser than
-/// the scene has no gaps.
+/// Returns the gaps between two wavelengths of the library that contain several of the bands in use: over
+/// five times the spacing of the scene's bands, and over three times the library's own spacing or 100 nm. A
+/// library that is only coarser than the scene has no gaps.
 std::vector<Gap> gaps_of(const Overlap& overlap, const raster::SpectralLibrary& library,
                          const model::SceneBands& scene) {
-    constexpr double same = 0.5, far_nm = 100; // as in fit_library()
+    constexpr double same = 0.5, far_nm = 100; // the limits of fit_library()
     constexpr size_t several = 3;
     const auto there = known_wavelengths(library.wavelengths_nm),
                all = known_wavelengths(scene.wavelengths_nm);
@@ -356,7 +359,7 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
              "these bands out (-exclude-range), or take a library that has them");
 }
 
-/// Warns if only their order has decided which bands are the library's.
+/// Warns if only the order of bands has matched them to the library's.
 void note_order(tool::Run& run, const raster::SpectralLibrary& library, const model::SceneBands& scene) {
     const auto bands = library_bands(library);
     if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
@@ -403,8 +406,9 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
 
 namespace {
 
-/// Without wavelengths and numbers, a library with fewer bands than the scene may have been made from it:
-/// then the scene's bands without a single value are those that it lacks, and they are left out of both.
+/// Leaves out bands that the library lacks. A library without wavelengths and numbers that has fewer bands
+/// than the scene may have been made from the scene: the scene's bands without a single value are then the
+/// bands that the library lacks, and both leave them out.
 void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLibrary& library,
                                        std::shared_ptr<raster::RasterSource>& scene) {
     const auto bands = static_cast<size_t>(scene->shape().bands);
@@ -448,7 +452,7 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
 FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
                                  const raster::RasterSource& scene) {
     FittedSpectra left{library.names, {}, library.scale, library.classes};
-    // Bands that were left out since are missing in an otherwise equal row.
+    // A row may be equal except for bands that were left out since.
     const auto& there = scene.bands();
     std::vector<size_t> kept;
     for (size_t b = 0; b < bands.size(); ++b)
@@ -463,9 +467,10 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 
 namespace {
 
-constexpr size_t looked_at = 65536; ///< spectra of a scene
+constexpr size_t looked_at = 65536; ///< spectra of a scene that are examined
 
-/// The squares of the lengths of the pixels of `lines` whole lines; in each, bands are added in their order.
+/// Computes the squared lengths of the pixels of `lines` whole rows; adds the bands of a pixel in their
+/// order.
 void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_t first, int64_t lines,
                  const SumSquares& on_device, std::vector<double>& squares) {
     const auto shape = scene.shape();
@@ -474,7 +479,7 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
         if (const auto there = scene.open_reader()->view_on(scene.device(), {0, first, shape.samples, lines});
             there && on_device(*there, squares.data()))
             return;
-    // The memory of readers is planned here for one of them.
+    // The memory of readers is planned here for one reader.
     const int members = scene.reader_bytes() > 0 ? 1 : run.options().threads;
     std::vector<std::unique_ptr<stream::CubeReader>> readers(static_cast<size_t>(members));
     std::vector<std::vector<float>> values(readers.size());
@@ -496,13 +501,13 @@ void sum_squares(const tool::Run& run, const raster::RasterSource& scene, int64_
     });
 }
 
-/// Whether the median length of the first valid spectra in reading order is between a tenth of `library` and
-/// ten times `library`; also true without valid spectra.
+/// Is true where the median length of the first valid spectra in reading order is between a tenth of
+/// `library` and ten times `library`, or where no spectrum is valid.
 bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, double library,
                       const SumSquares& on_device) {
     const auto shape = scene.shape();
     const int64_t lines = std::max<int64_t>(1, static_cast<int64_t>(looked_at) / shape.samples + 1);
-    // A root is taken where rounding could decide.
+    // Takes a root where rounding could decide.
     constexpr double rounding = 1e-12;
     const double longest = 100 * library * library, shortest = library * library / 100,
                  not_too_long = longest * (1 - rounding), far_too_long = longest * (1 + rounding),
@@ -520,22 +525,22 @@ bool has_like_lengths(const tool::Run& run, const raster::RasterSource& scene, d
                 squared > not_too_short || (squared > far_too_short && library <= 10 * std::sqrt(squared));
         }
     }
-    // The median has count / 2 lengths before it: those that are not too long are the first ones, those that
-    // are not too short the last.
+    // The median has count / 2 lengths before it. Counted from the shortest, the lengths that are not too
+    // long come first; counted from the longest, those that are not too short.
     return count == 0 || (not_long > count / 2 && not_short >= count - count / 2);
 }
 
-/// How large spectra are.
+/// The size of spectra.
 struct Sizes {
-    std::vector<double> lengths; ///< one a spectrum
-    std::vector<double> maximum; ///< one a band
+    std::vector<double> lengths; ///< per spectrum
+    std::vector<double> maximum; ///< per band
     int64_t negative = 0;        ///< values below zero
 };
 
-/// The sizes of the first 65,536 valid spectra in reading order.
+/// Returns the sizes of the first 65,536 valid spectra in reading order.
 Sizes first_sizes(const raster::RasterSource& scene) {
     constexpr size_t wanted = looked_at;
-    constexpr int64_t few = 262144; // values at a time, which the caches hold
+    constexpr int64_t few = 262144; // values per step, which fit in the caches
     const auto shape = scene.shape();
     const auto reader = scene.open_reader();
     const int64_t lines = std::clamp<int64_t>(few / (shape.samples * shape.bands), 1, shape.lines);
@@ -592,7 +597,7 @@ Sizes sizes_of(const FittedSpectra& library) {
 
 double proposed_scale(double ratio, const std::string& type) {
     std::vector<double> usual{1};
-    // Reflectance of 1 as the type's largest number; no scene of whole numbers has the inverse.
+    // Reflectance 1 as the type's largest number; the inverse does not occur in scenes of whole numbers.
     const double largest = type == "Byte" ? 255 : type == "UInt16" ? 65535 : 0;
     if (largest > 0) usual.push_back(largest);
     for (const double power : {10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
@@ -604,9 +609,9 @@ double proposed_scale(double ratio, const std::string& type) {
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra,
                          const std::string& inexact, const SumSquares& sum_squares) {
-    if (!run.ranks().root()) return; // the rank that warns reads the scene for it
+    if (!run.ranks().root()) return; // the rank that warns reads the scene for the warning
     const Sizes of_library = sizes_of(spectra);
-    // A spectrum of zeros (shade) has no units.
+    // A spectrum of zeros (shade) has no unit.
     std::vector<double> lengths = of_library.lengths;
     lengths.erase(std::remove(lengths.begin(), lengths.end(), 0.0), lengths.end());
     const double library = median(lengths);
@@ -619,7 +624,8 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
         if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
             ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
     const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.facts().type);
-    // As bright as the scene's brightest pixels, which spectra of a scene with much water or shade are.
+    // The spectra are as bright as the scene's brightest pixels; this happens in scenes with much water or
+    // shade.
     if (!ratios.empty() && scale == spectra.scale) return;
     char text[200];
     std::snprintf(
@@ -668,7 +674,7 @@ void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
     if (!run.ranks().root()) return;
     const double values = median(first_sizes(scene).lengths),
                  ratio = median(first_sizes(deviations).lengths) / values;
-    constexpr double largest = 0.5, smallest = 1e-5; // of measured values
+    constexpr double largest = 0.5, smallest = 1e-5; // bounds of measured values
     if (!(values > 0) || (ratio < largest && ratio > smallest) || !(ratio > 0)) return;
     char text[120];
     std::snprintf(text, sizeof text, ": its values are %.3g times those of the scene: ", ratio);
