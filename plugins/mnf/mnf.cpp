@@ -16,10 +16,12 @@
 namespace hsi::mnf {
 namespace {
 
-constexpr int worth_threads = 4; ///< more take longer to start than the eigenproblem of a few hundred bands
-constexpr double least_eigenvalue = 1e-10, added = 1e-6; ///< of the noise matrix with a unit diagonal
+/// Starting more threads takes longer than the eigenproblem of a few hundred bands
+constexpr int worth_threads = 4;
+/// Both of the noise matrix, scaled to a unit diagonal
+constexpr double least_eigenvalue = 1e-10, added = 1e-6;
 
-/// The rows and columns `kept` of an n x n matrix, times `factor`.
+/// Returns the rows and columns `kept` of an n x n matrix, times `factor`.
 std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::vector<int>& kept,
                         double factor) {
     std::vector<double> part;
@@ -56,7 +58,7 @@ Fit fit(const stream::SceneStatistics& moments, int threads) {
     auto signal = cut(moments.covariance, all, result.kept, pixels / (pixels - 1));
     auto noise = cut(moments.differences, all, result.kept, 0.5);
 
-    // Bands in units of their noise.
+    // Scales bands to units of their noise.
     std::vector<double> deviation;
     for (size_t b = 0; b < size; ++b)
         deviation.push_back(std::sqrt(noise[b * (size + 1)]));
@@ -85,7 +87,7 @@ Fit fit(const stream::SceneStatistics& moments, int threads) {
         for (size_t b = 0; b < size; ++b)
             v[b] = eigen.vector(k)[b] / deviation[b];
         math::fix_sign(v, n);               // in the scene's units
-        for (size_t a = 0; a < size; ++a) { // column by column: the sums of all bands side by side
+        for (size_t a = 0; a < size; ++a) { // column by column: sums of all bands at once
             const double factor = v[a] * deviation[a];
             for (size_t b = 0; b < size; ++b)
                 w[b] += noise[a * size + b] * factor;

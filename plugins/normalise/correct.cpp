@@ -23,9 +23,9 @@ struct CorrectionTask {
     SceneTask scene;
     Method method;
     Terrain terrain;
-    std::vector<double> centres;          ///< of used bins, rising
+    std::vector<double> centres;          ///< centres of the used bins, rising
     std::vector<std::vector<Node>> nodes; ///< bands x intervals between centres; empty: no BRDF
-    std::optional<OfHyTools> hytools;     ///< whose limits hold
+    std::optional<OfHyTools> hytools;     ///< null: the model is not from HyTools, and has other limits
 
     bool brdf() const { return !nodes.empty(); }
 };
@@ -83,12 +83,12 @@ class CorrectionWorker final : public stream::Worker {
     PixelCounts counts;
 
   private:
-    /// A pixel in range, with the data that all its bands share. `a` and `cos_i` are 1 if terrain is not
+    /// A pixel in range, with the data that its bands share. `a` and `cos_i` are 1 if terrain is not
     /// corrected.
     struct InRange {
         size_t at;
-        int interval; ///< the centres of bins around NDVI; beyond the outer ones, the last two
-        bool turns;   ///< its BRDF is corrected
+        int interval; ///< index of the two bin centres around its NDVI; the last two beyond the outer centres
+        bool turns;   ///< true if its BRDF is corrected
         double between, a, cos_i, volume, geometric, factor[2];
     };
 
@@ -170,7 +170,7 @@ class CorrectionWorker final : public stream::Worker {
         const double m = m_task.terrain.slope[band], q = m_task.terrain.intercept[band];
         return (m * pixel.a + q) / (m * pixel.cos_i + q);
     }
-    /// r' at nadir and the common solar zenith.
+    /// Returns r', the value at nadir and at the common solar zenith.
     float turned(int b, const InRange& pixel, float flat) {
         const Node& n = m_task.nodes[static_cast<size_t>(b)][static_cast<size_t>(pixel.interval)];
         const double t = pixel.between;
@@ -214,7 +214,7 @@ class CpuCorrection final : public Correction {
     const CorrectionTask m_task;
 };
 
-/// Angles as they are used.
+/// Writes angles as the correction uses them.
 class Angles final : public stream::Operation {
   public:
     Angles(AngleInputs inputs, std::vector<Angle> wanted)

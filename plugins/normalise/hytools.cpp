@@ -20,7 +20,7 @@ using hsi::model::Reader;
 
 constexpr double radian = 180 / 3.14159265358979323846;
 
-/// The entry whose first member is `text`.
+/// Returns the entry whose first member is `text`.
 template <class T, size_t N>
 T chosen(const Reader& in, const Json& root, const char* key,
          const std::array<std::pair<const char*, T>, N>& list) {
@@ -30,7 +30,7 @@ T chosen(const Reader& in, const Json& root, const char* key,
     in.fail(std::string("'") + key + "' is '" + text + "', which gdal_hsi_normalise does not know");
 }
 
-/// An end of a mask; HyTools' settings write infinity as a text.
+/// Returns a limit of a mask; HyTools' settings write infinity as a text.
 double end_of(const Reader& in, const Json& settings, const char* key) {
     const Json& value = in.member(settings, key);
     if (!value.is_string()) return in.number(value, key);
@@ -44,7 +44,7 @@ double end_of(const Reader& in, const Json& settings, const char* key) {
     return below ? -infinity : infinity;
 }
 
-/// The text with Infinity and NaN as texts: Python writes them, but JSON does not have them.
+/// Puts Infinity and NaN into quotes: Python writes them, but JSON lacks them.
 std::string quoted(const std::string& text) {
     std::string made;
     bool inside = false;
@@ -88,7 +88,7 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     std::vector<Limit> limits;
     for (const Json& mask : in.list(root, "apply_mask")) {
         in.expect(mask, "apply_mask", 2);
-        if (mask[0] == "kernel_finite") continue; // unknown angles make a pixel invalid
+        if (mask[0] == "kernel_finite") continue; // pixels with unknown angles are invalid anyway
         if (mask[0] != "ndi" && mask[0] != "ancillary")
             in.fail("the mask " + hsi::model::dump(mask[0]) +
                     " is not known; gdal_hsi_normalise knows ndi, ancillary and kernel_finite");
@@ -97,7 +97,7 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     return limits;
 }
 
-/// The bands of a scene, 1-based, in a file of so many.
+/// The bands of a scene, 1-based, in a file with `count` bands.
 struct FileBands {
     const std::vector<int>& numbers;
     int in_file = 0;
@@ -129,7 +129,8 @@ void take_topography(const Reader& in, const Json& root, const FileBands& bands,
          {"mod_minneart", Topography::minnaert_g}}};
     m.method.topography = chosen(in, root, "type", types);
     const bool fits = m.method.fits_topography();
-    if (fits || root.contains("apply_mask")) own.topography = limits_of(in, root); // else all pixels
+    // Otherwise the model applies to all pixels
+    if (fits || root.contains("apply_mask")) own.topography = limits_of(in, root);
     if (!fits) return;
     own.terrain.slope.assign(bands.size(), 0);
     own.terrain.intercept.assign(bands.size(), 0);
@@ -174,7 +175,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
     } else {
         m.bins.resize(1);
     }
-    for (Bin& bin : m.bins) { // a band without coefficients has a factor of 1
+    for (Bin& bin : m.bins) { // a band without coefficients has the factor 1
         bin.used = true;
         bin.volume.assign(bands.size(), 0);
         bin.geometric.assign(bands.size(), 0);
@@ -194,7 +195,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
 } // namespace
 
 bool is_of_hytools(const std::string& text) {
-    // Looked for in the text: models of a campaign are long, and parsed by their own reader.
+    // Searches the text, since models of a campaign are long and are parsed by their own reader.
     constexpr std::array words{"apply_mask", "calc_mask", "solar_zn_norm_radians", "cosine", "mod_minneart",
                                "scs",        "scs+c"};
     const auto has = [&](const char* word) {

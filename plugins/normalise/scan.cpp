@@ -24,13 +24,13 @@ enum class Sums { terrain, brdf };
 struct FitTask {
     SceneTask scene;
     Method method;
-    Terrain terrain; ///< corrected before BRDF sums; may be empty
+    Terrain terrain; ///< terrain that is corrected before the BRDF sums; may be empty
     Sums what = Sums::terrain;
 
     size_t bands() const { return static_cast<size_t>(scene.shape.bands); }
     size_t cells() const { return static_cast<size_t>(method.cells()); }
-    /// Terrain has c, c^2, then r and rc of each band. BRDF has the shared sums of each cell, then four sums
-    /// of each band and cell.
+    /// Returns the number of sums. Terrain has c, c^2, then r and rc of each band. BRDF has the shared sums
+    /// of each cell, then four sums per band and cell.
     size_t sums() const {
         return what == Sums::terrain ? 2 + 2 * bands() : cells() * CellSums::width(bands());
     }
@@ -61,7 +61,7 @@ class FitWorker final : public stream::Worker {
 
   private:
     struct Fitted {
-        ptrdiff_t at = 0; ///< from the first value of a band
+        ptrdiff_t at = 0; ///< offset from the first value of a band
         int cell = 0;
         float volume = 0, geometric = 0;
         double cos_i = 0, a = 0, factor[2] = {};
@@ -102,7 +102,7 @@ class FitWorker final : public stream::Worker {
         if (!terrain) add_shared(one, p.zenith[i]);
     }
 
-    /// The sums that bands have in common.
+    /// Adds the sums that all bands share.
     void add_shared(const Fitted& p, double zenith) {
         const double v = static_cast<double>(p.volume), g = static_cast<double>(p.geometric);
         const double terms[] = {v, g, v * v, v * g, g * g, zenith};
@@ -111,7 +111,7 @@ class FitWorker final : public stream::Worker {
             s[j] += terms[j];
     }
 
-    /// The band's values of fitted pixels as reflectance.
+    /// Gathers the band's values of fitted pixels as reflectance.
     void gather(const CubeView<float>& view, int b) {
         const Scaling scaling = scaling_of(m_task.scene, b);
         const float* const row = view.row(b, 0);
@@ -155,7 +155,7 @@ class FitWorker final : public stream::Worker {
         sums.add(0, all.data(), all.size());
     }
 
-    /// r to r'.
+    /// Corrects r to r'.
     void correct(int b) {
         const auto method = m_task.method.topography;
         if (method == Topography::none) return;
@@ -206,7 +206,7 @@ class FitWorker final : public stream::Worker {
     std::vector<Fitted> m_fitted;
     std::vector<float> m_values;
     std::vector<double> m_cosines, m_cells;
-    std::vector<double> m_shared; ///< of each cell of the block
+    std::vector<double> m_shared; ///< per cell of the block
 };
 
 class Scan final : public FitScan {

@@ -12,7 +12,7 @@ namespace hsi::pca {
 namespace {
 
 constexpr const char* format_name = "gdal_hsi_pca";
-constexpr const char* former_name = "gdal_hsi_pca model"; ///< of files of version 0.1
+constexpr const char* former_name = "gdal_hsi_pca model"; ///< the name in files of version 0.1
 constexpr int format_version = 1;
 
 using model::Reader;
@@ -64,7 +64,7 @@ Model from_json(const std::string& text, const std::string& name) {
     m.eigenvalues = model::read_eigenvalues(in, root, n);
     m.loadings = model::read_rows(in, root, "loadings", static_cast<size_t>(m.components), n);
     model::check_dual(in, "loadings", m.loadings, "loadings", m.loadings, n);
-    if (root.contains("explained_variance_ratio")) // computed from these; damage shows
+    if (root.contains("explained_variance_ratio")) // computed from the eigenvalues, so damage shows
         in.expect(root["explained_variance_ratio"], "explained_variance_ratio",
                   static_cast<size_t>(m.components));
     in.check_sum(root);

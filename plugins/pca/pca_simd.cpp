@@ -12,7 +12,7 @@ namespace hsi::pca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// K outputs of one register tile: K x 2 vectors of sums. With `magnitudes`, the sum of |in| as well.
+/// Computes K outputs in one register tile: K x 2 vectors of sums. With `magnitudes` it also sums |in|.
 template <int K, bool magnitudes>
 void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
               const double* HWY_RESTRICT matrix, int matrix_stride, int64_t count, double* HWY_RESTRICT sum,
@@ -74,7 +74,7 @@ void add_outputs(const float* in, ptrdiff_t in_stride, int inputs, const double*
 
 void add_products(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix, int matrix_stride,
                   int outputs, int64_t count, double* sum, double* magnitude) {
-    // The smaller tile has registers to spare, and comes first.
+    // The smaller tile comes first; it has registers to spare.
     int done = (outputs - 1) % 4 + 1;
     add_outputs<true>(in, in_stride, inputs, matrix, matrix_stride, done, count, sum, magnitude);
     for (; done < outputs; done += 4)

@@ -8,10 +8,10 @@
 namespace hsi::profile {
 namespace {
 
-// Sums that 64 bits do not hold: of squares over 2^31 pixels, times their number.
+// For sums that do not fit into 64 bits: squares over 2^31 pixels, times the number of pixels.
 __extension__ typedef unsigned __int128 Wide; // NOLINT(modernize-use-using): an extension precedes it
 
-/// Adds up every pixel's part, then every node's into its parent's.
+/// Adds up the parts of the pixels, then the sum of each node into its parent's.
 template <class Sum, class Part>
 std::vector<Sum> add_up(const MaxTree& tree, Part part) {
     std::vector<Sum> sums(tree.size(), Sum{});

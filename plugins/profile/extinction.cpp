@@ -8,7 +8,7 @@
 namespace hsi::profile {
 namespace {
 
-/// The smallest pixel of every node, in raster order.
+/// Returns the smallest pixel of each node, in raster order.
 std::vector<int32_t> first_pixels(const MaxTree& tree) {
     std::vector<int32_t> first(tree.size(), -1);
     for (size_t i = tree.node.size(); i-- > 0;)
@@ -21,9 +21,9 @@ std::vector<int32_t> first_pixels(const MaxTree& tree) {
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute) {
     constexpr int32_t none = -1;
     struct Fight {
-        int32_t survivor = none; ///< the maximum that continues from the node
-        int32_t best = none;     ///< the child that it comes from
-        double extinction = 0;   ///< of a maximum
+        int32_t survivor = none; ///< the maximum that survives at the node
+        int32_t best = none;     ///< the child from which the survivor comes
+        double extinction = 0;   ///< extinction value of a maximum
     };
     const auto first = first_pixels(tree);
     std::vector<Fight> nodes(tree.size());
@@ -37,7 +37,7 @@ std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> a
         } else {
             own.survivor = nodes[static_cast<size_t>(own.best)].survivor;
         }
-        size_t loser = n; // a root's survivor ends with the root
+        size_t loser = n; // the survivor of a root ends with the root
         if (!tree.is_root(n)) {
             const auto above = static_cast<size_t>(tree.parent[n]);
             attribute[above] = std::max(attribute[above], attribute[n]);

@@ -23,7 +23,7 @@ std::string number(double x) {
     return text;
 }
 
-/// Openings, or on the negative closings, by reconstruction.
+/// Computes openings by reconstruction, or closings as openings of the negative.
 void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, bool dark,
               const AttributeSet& set, bool eight,
               const std::function<void(int k, std::vector<float>& band)>& emit, int k) {
@@ -45,9 +45,10 @@ void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, b
     }
 }
 
-/// A profile is not exact for whole numbers that single precision cannot distinguish from their neighbours.
+/// Refuses whole numbers that single precision cannot distinguish from their neighbours: their profile would
+/// not be exact.
 void check_whole(const std::vector<float>& plane, int component) {
-    constexpr float first = 16777216; // 2^24, and 2^24 + 1 rounded
+    constexpr float first = 16777216; // 2^24, to which 2^24 + 1 is rounded
     if (std::none_of(plane.begin(), plane.end(),
                      [](float v) { return std::fabs(v) >= first && std::isfinite(v); }))
         return;
@@ -127,12 +128,12 @@ std::vector<std::string> band_names(const Options& options) {
 }
 
 uint64_t side_bytes(const Options& options, int64_t pixels) {
-    // Opening: plane, mask and its copy, marker, queue (which may hold a pixel several times: twice counted).
+    // Opening: plane, mask and its copy, marker, queue (twice, since it may hold a pixel several times).
     uint64_t most = 4 + 4 + 4 + 4 + 8;
     if (options.kind != Kind::emp) {
-        // Plane, level, flag, node of every pixel; parent and level of every node, which are as many at most,
-        // with room to grow; a band and its nodes' values; an attribute and its sums. Making the tree takes
-        // less.
+        // Plane, level, flag and node of each pixel; parent and level of each node, which are at most as
+        // many, with room to grow; a band and the values of its nodes; an attribute and its sums. Building
+        // the tree takes less.
         uint64_t sums = 0;
         for (const auto& set : options.sets) {
             const auto a = set.attribute;
@@ -202,7 +203,7 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
             auto first = plane;
             take(component * bands, first);
         }
-        // Set by set the bright side, then the dark one.
+        // For each set the bright side, then the dark one.
         std::vector<int> place;
         int next = 1;
         for (const auto& set : options.sets) {

@@ -11,7 +11,8 @@ namespace hsi::regression {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
-/// Members with more bands or numbers are taken as they are: a stranger's model may take no hour to read.
+/// Members with more bands or numbers are not rearranged: otherwise a model from a stranger could take an
+/// hour to read.
 constexpr size_t most_columns = 4096, most_numbers = size_t{4} << 20;
 
 std::vector<double> reciprocals(std::vector<double> values) {
@@ -20,7 +21,7 @@ std::vector<double> reciprocals(std::vector<double> values) {
     return values;
 }
 
-/// L^-1 of K + q I = L L'.
+/// Returns L^-1, where K + q I = L L'.
 std::vector<double> inverse_factor(const Kernel& k) {
     const size_t n = k.weights.size(), bands = k.standard.centre.size();
     std::vector<double> m(n * n);
@@ -78,9 +79,9 @@ Fitted::Fitted(std::shared_ptr<const Model> model) : m_model(std::move(model)) {
         take_kernel();
 }
 
-/// The mean of the members and their spread about it, as rows of standardised bands. With the deviations of
-/// all members in a matrix W, a first column of intercepts in front, |W (1, z)|^2 = |L (1, z)|^2 where L'L =
-/// W'W: L is lower, and has at most as many rows as columns, for any count of members.
+/// Stores the mean of the members and their spread about it, as rows of standardised bands. Let W be the
+/// matrix of the deviations of all members, with a first column of intercepts. Then |W (1, z)|^2 = |L (1,
+/// z)|^2 with L'L = W'W. L is lower, and has at most as many rows as columns, for any number of members.
 void Fitted::take_members() {
     const Linear& linear = m_model->linear;
     const size_t bands = m_weights.centre.size(), members = m_model->members(), columns = bands + 1;
@@ -167,7 +168,7 @@ void Fitted::evaluate_kernel(Buffers& b) const {
     for (double& e : b.estimate)
         e = k.value_mean + k.value_spread * e;
     if (!gp) return;
-    sum_spread(b.results, b); // k'M^-1 k = |L^-1 k|^2
+    sum_spread(b.results, b); // k' M^-1 k = |L^-1 k|^2
     for (size_t i = 0; i < w; ++i)
         b.deviation[i] = k.value_spread * std::sqrt(std::max(0.0, k.variance * (1 + k.noise - b.squares[i])));
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// In eight sums, so that a compiler takes several products at once.
+/// Returns the dot product in eight sums, so that the compiler computes several products at once.
 double dot(const double* a, const double* b, size_t n) {
     std::array<double, 8> sums{};
     size_t i = 0;
@@ -38,10 +38,10 @@ void add(Vector& to, double weight, const double* v) {
         to[i] += weight * v[i];
 }
 
-/// Samples in a method's own coordinates.
+/// Samples in the coordinates of a method.
 struct Set {
     size_t n = 0, bands = 0;
-    Vector x, y; ///< [sample][band], standardised; values likewise
+    Vector x, y; ///< standardised values of the samples [sample][band], and of the trait
     Standard standard;
     double value_mean = 0, value_spread = 1;
     const double* row(size_t i) const { return x.data() + i * bands; }
@@ -77,7 +77,7 @@ Set set_of(const Samples& s, const Rows& rows, bool spread_bands, bool spread_va
     return set;
 }
 
-/// A member with these coefficients of standardised bands.
+/// Adds a member with these coefficients of standardised bands.
 void add_member(const Set& set, const Vector& coefficients, Model& model) {
     double intercept = set.value_mean;
     for (size_t b = 0; b < set.bands; ++b) {
@@ -90,8 +90,9 @@ void add_member(const Set& set, const Vector& coefficients, Model& model) {
 // Partial least squares
 // ----------------------------------------------------------------------------------------------------------
 
-/// X W = U B with orthonormal W and U, B upper bidiagonal, by Golub and Kahan from s = X'y on: W spans s,
-/// (X'X)s .. and the least squares over its first A vectors are b = W B^-1 U'y, PLSR with A components.
+/// Bidiagonalisation X W = U B by Golub and Kahan, with orthonormal W and U and upper bidiagonal B, started
+/// from s = X'y. W spans s, (X'X)s ... The least squares solution in its first A vectors, b = W B^-1 U'y, is
+/// PLSR with A components.
 class Bidiagonal {
   public:
     Bidiagonal(const Set& set, size_t most) {
@@ -126,9 +127,9 @@ class Bidiagonal {
             if (!(theta > exhausted * whole)) return;
         }
     }
-    size_t size() const { return m_w.size(); } ///< fewer than asked for where they end
+    size_t size() const { return m_w.size(); } ///< may be fewer than requested
     const Vector& direction(size_t a) const { return m_w[a]; }
-    /// The weights of the directions, with the first a components.
+    /// Returns the weights of the directions, with the first a components.
     Vector weights(size_t a) const {
         Vector c(m_z.begin(), m_z.begin() + static_cast<ptrdiff_t>(std::min(a, size())));
         for (size_t i = c.size(); i-- > 0;)
@@ -138,7 +139,7 @@ class Bidiagonal {
 
   private:
     static void orthogonalise(Vector& v, const std::vector<Vector>& to) {
-        for (int twice = 0; twice < 2; ++twice) // once is not orthogonal to rounding
+        for (int twice = 0; twice < 2; ++twice) // one pass is not orthogonal to rounding precision
             for (size_t k = to.size(); k-- > 0;)
                 add(v, -dot(to[k].data(), v.data(), v.size()), to[k].data());
     }
@@ -219,7 +220,7 @@ class Ridge final : public Fitting {
     }
 
   private:
-    /// X'X = V D V', or of fewer samples than bands X X', with V'X'y or V'y.
+    /// The decomposition X'X = V D V', or X X' where there are fewer samples than bands, with V'X'y or V'y.
     class Solved {
       public:
         explicit Solved(const Set& set) : m_of_bands(set.bands <= set.n) {
@@ -340,7 +341,8 @@ class GaussianProcess final : public Fitting {
             v = std::exp(-v / (2 * length * length));
         return k;
     }
-    /// The candidate of the greatest likelihood. With K = Q T Q', T tridiagonal, each noise takes n steps.
+    /// Returns the candidate of the greatest likelihood. With K = Q T Q', where T is tridiagonal, each noise
+    /// takes n steps.
     static size_t most_likely(const Set& set, const Vector& distances, double median) {
         const auto n = static_cast<double>(set.n);
         double greatest = -std::numeric_limits<double>::infinity();
@@ -365,7 +367,7 @@ class GaussianProcess final : public Fitting {
         }
         return best;
     }
-    /// Means of all candidates.
+    /// Returns the estimates of all candidates.
     Estimates kernel_ridge(const Rows& rows, const Rows& held_out) const {
         const Set set = set_of(m_samples, rows, true, true);
         const Vector distances = squared_distances(set), x = standardised(m_samples, held_out, set.standard);
@@ -432,7 +434,7 @@ class SupportVectors final : public Fitting {
     }
 
   private:
-    /// Bands scaled to [0, 1].
+    /// Bands that are scaled to [0, 1].
     struct Scaled {
         Scaled(const Samples& s, const Rows& rows) : values(set_of(s, rows, false, true)) {
             range = {Vector(s.bands, std::numeric_limits<double>::infinity()),
@@ -468,7 +470,7 @@ class SupportVectors final : public Fitting {
                 set.x.begin() + static_cast<ptrdiff_t>(v) * static_cast<ptrdiff_t>(m_samples.bands);
             k.samples.insert(k.samples.end(), row, row + static_cast<ptrdiff_t>(m_samples.bands));
         }
-        // Equal estimates everywhere: a machine without a vector.
+        // A machine without support vectors estimates one value everywhere.
         if (k.weights.empty()) {
             k.samples.assign(m_samples.bands, 0.0);
             k.weights.assign(1, 0.0);

@@ -26,7 +26,7 @@ std::string rows_text(const std::vector<double>& rows, size_t length) {
     return t + "\n  ]";
 }
 
-/// A list of rows of `length` numbers each.
+/// Returns a list of rows with `length` numbers per row.
 std::vector<double> rows_of(const Reader& in, const Json& object, const char* key, size_t length,
                             size_t most) {
     const Json& list = in.list(object, key);
@@ -148,7 +148,7 @@ Transform transform_of(const Reader& in, const Json& words, const char* log_word
     }
 }
 
-/// A trait model of HyTools, or of a program that writes them.
+/// Reads a trait model of HyTools, or of a program that writes the same form.
 Model from_hytools(const Reader& in, const Json& root) {
     Model m;
     const Json& model = in.member(root, "model");

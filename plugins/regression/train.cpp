@@ -17,10 +17,10 @@
 namespace hsi::regression {
 namespace {
 
-// Purposes of random words, in the second number of the counter.
+// Purposes of random words: the second number of the counter.
 constexpr uint32_t for_folds = 4U << 24, for_members = 5U << 24, for_thinning = 6U << 24;
 
-/// 0 .. count - 1 by their random words; of equal ones the smaller first.
+/// Returns 0 .. count - 1 in the order of their random words; of equal words the smaller index first.
 Rows by_words(size_t count, uint32_t purpose, int64_t d, uint64_t seed) {
     std::vector<uint32_t> word;
     for (size_t i = 0; i < count; ++i)
@@ -36,7 +36,7 @@ size_t groups_in(const std::vector<int>& group) {
     return group.empty() ? 0 : static_cast<size_t>(*std::max_element(group.begin(), group.end())) + 1;
 }
 
-/// Squared errors of held-out samples, [sample][candidate], to the candidate that is chosen.
+/// Squared errors of held-out samples, [sample][candidate], from which a candidate is chosen.
 class Errors {
   public:
     explicit Errors(size_t candidates) : m_candidates(candidates) {}
@@ -69,8 +69,8 @@ class Errors {
     std::vector<double> m_squares;
 };
 
-/// Cross-validation. Held-out samples of fold k are estimated by the candidate that the other folds choose,
-/// under models that were trained without k and the fold that is looked at.
+/// Cross-validation. Samples of fold k are estimated by the candidate that the other folds choose; the choice
+/// rests on errors of each fold l under models that were trained without k and l.
 class Validation {
   public:
     Validation(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold,
@@ -78,7 +78,7 @@ class Validation {
         : m_samples(samples), m_options(options), m_fold(fold), m_fitting(fitting),
           m_folds(static_cast<size_t>(*std::max_element(fold.begin(), fold.end())) + 1) {}
 
-    /// Fills the estimates; returns the candidate that all folds choose.
+    /// Fills the estimates, and returns the candidate that all folds together choose.
     size_t run(TrainResult& result) {
         const bool nested = m_fitting.candidates() > 1 && m_folds > 2;
         for (size_t k = 0; k < m_folds; ++k)
@@ -110,8 +110,8 @@ class Validation {
     }
     size_t folds() const { return m_folds; }
 
-    /// The estimates by models of the folds' choices, since many candidates at once do not give their
-    /// deviations.
+    /// Estimates again with models of the folds' choices: computing many candidates at once does not give
+    /// their deviations.
     void estimate_again(TrainResult& result) const {
         for_all(m_folds, 0.8, 1, [&](size_t k) {
             Model model;
@@ -125,7 +125,7 @@ class Validation {
         });
     }
 
-    /// work(unit) of all, on the threads; progress from `from` to `to`.
+    /// Runs work(unit) for all units on the threads, with progress from `from` to `to`.
     template <class Work>
     void for_all(size_t units, double from, double to, const Work& work) const {
         std::mutex mutex;
@@ -143,7 +143,7 @@ class Validation {
 
   private:
     struct Task {
-        size_t k, l; ///< folds that are held out; equal: one
+        size_t k, l; ///< the folds that are held out; equal: one fold
     };
     Rows rows(const Task& task, bool held_out) const {
         Rows some;
@@ -179,10 +179,10 @@ class Validation {
     const Fitting& m_fitting;
     const size_t m_folds;
     std::vector<Task> m_tasks;
-    std::vector<size_t> m_own; ///< choice of each fold
+    std::vector<size_t> m_own; ///< the choice of each fold
 };
 
-/// How many components plsr may have.
+/// Returns how many components plsr may have.
 size_t component_limit(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold) {
     std::vector<size_t> sizes(groups_in(fold));
     for (const int f : fold)
@@ -271,7 +271,7 @@ TrainResult train(const Samples& samples, const TrainOptions& options, Model abo
     const auto [lowest, highest] = std::minmax_element(samples.y.begin(), samples.y.end());
     if (*lowest == *highest)
         throw Error("all samples have the same value", "Label samples of different values.");
-    // Fourth powers of single-precision numbers are still numbers.
+    // The fourth power of a number in single precision is still finite.
     const auto too_large = [](double v) { return !(std::fabs(v) <= std::numeric_limits<float>::max()); };
     for (const auto* list : {&samples.x, &samples.y})
         if (std::any_of(list->begin(), list->end(), too_large))

@@ -23,9 +23,9 @@ bool is_derivative(const Step& step) {
     return step.kind == Step::Kind::derivative1 || step.kind == Step::Kind::derivative2;
 }
 
-/// The derivative at each band, and from then on the wavelengths of the bands that have one, rising.
+/// Returns the derivative at each band that has one, and leaves only the wavelengths of these bands, rising.
 std::vector<math::ResampledBand> derivative(const Step& step, std::vector<double>& wavelengths) {
-    constexpr double gap = 3; // median steps
+    constexpr double gap = 3; // in median steps
     std::vector<size_t> order(wavelengths.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),

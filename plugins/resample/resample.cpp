@@ -15,7 +15,7 @@
 namespace hsi::resample {
 namespace {
 
-constexpr int64_t vector_pixels = 16; ///< counts are multiples of it
+constexpr int64_t vector_pixels = 16; ///< numbers of pixels are multiples of it
 
 class ResampleWorker final : public stream::Worker {
   public:
@@ -71,7 +71,8 @@ class ResampleWorker final : public stream::Worker {
         m_simd.add_products(m_rows.data(), band.sources.data(), band.weights.data(), band.weights.size(),
                             count, to);
     }
-    /// Sums of magnitudes over `padded` pixels; only the first `count` are real. True when one is invalid.
+    /// Sums magnitudes over `padded` pixels, of which only the first `count` are real. Returns true when a
+    /// pixel is invalid.
     bool judge(int64_t padded, int64_t count) {
         m_simd.add_magnitudes(m_rows.data(), m_rows.size(), padded, m_magnitude.data());
         int64_t good = 0;

@@ -25,15 +25,15 @@ namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
 
-/// A function that only OpenBLAS has; nullptr in a process with another BLAS. Looked up when it is needed,
-/// because the library that a program finds need not be the one that it was linked with: on Debian an
+/// Returns a function that only OpenBLAS has; nullptr in a process with another BLAS. It is looked up at run
+/// time, because a program may find another library than the one that it was linked with: on Debian, an
 /// alternative of the system decides.
 template <class Function>
 Function blas_function(const char* name) {
     return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Sets an environment variable that is not set, for as long as this lives.
+/// Sets an environment variable that is not set, while the object lives.
 class DefaultVariable {
   public:
     DefaultVariable(const char* name, const char* value)
@@ -81,18 +81,18 @@ void choose_blas_kernels() {
 } // namespace
 
 namespace {
-ForkMutex g_blas;         // guards what follows
-int g_blas_users = 0;     // trainings that run in this process
-int g_blas_threads = 0;   // before the first of them
+ForkMutex g_blas;         // guards the members that follow
+int g_blas_users = 0;     // trainings that now run in this process
+int g_blas_threads = 0;   // threads before the first of these trainings
 int g_blas_callers = 0;   // threads that have their buffers, or could have them
-bool g_blas_left = false; // by trainings of the process that has forked this one
+bool g_blas_left = false; // true if trainings of the parent process, which has forked this one, left threads
 const InForkedChild g_blas_child([] {
     g_blas_left = g_blas_left || g_blas_users > 0;
     g_blas_users = 0;
 });
 
-/// A BLAS other than OpenBLAS has the threads of its own environment variables: netlib's has none, BLIS has
-/// one by default.
+/// Returns the threads of a BLAS other than OpenBLAS, as its own environment variables set them: netlib has
+/// none, BLIS has one by default.
 int blas_threads() {
     const auto get = blas_function<int (*)()>("openblas_get_num_threads");
     return get ? get() : 1;
@@ -158,7 +158,7 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
              kernel.data(), samples);
     const double gamma = 1.0 / (2.0 * options.delta * options.delta * spread);
     team.run(samples, [&](int64_t j, int) {
-        for (int64_t i = 0; i <= j; ++i) { // the upper triangle, and its mirror image: exactly symmetric
+        for (int64_t i = 0; i <= j; ++i) { // the upper triangle and its mirror image: exactly symmetric
             const double dot = kernel[static_cast<size_t>(j * samples + i)];
             const double distance = i == j ? 0.0
                                            : std::max(0.0, square[static_cast<size_t>(i)] +
@@ -200,7 +200,7 @@ using training::multiply;
 using training::norm1;
 using training::Problem;
 
-/// R = H H' in its lower triangle, column-major.
+/// Returns R = H H' in its lower triangle, column-major.
 std::vector<double> correlation(const Problem& p) {
     std::vector<double> r(static_cast<size_t>(p.d * p.d), 0.0);
     r[0] = static_cast<double>(p.samples);
@@ -212,7 +212,7 @@ std::vector<double> correlation(const Problem& p) {
     return r;
 }
 
-/// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
+/// R = U diag(value) U'. In this basis, the shifted systems of all iterations are diagonal.
 struct Eigensystem {
     std::vector<double> vectors, values;
     Eigensystem(const Problem& p, const LorsalOptions& o)
@@ -223,7 +223,7 @@ struct Eigensystem {
         blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, vectors.data());
         std::vector<double> work(static_cast<size_t>(work_size));
         std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        check_cancel(o); // LAPACK is not to be interrupted
+        check_cancel(o); // LAPACK cannot be interrupted
         if (blas::eigen_lower(n, values.data(), work.data(), static_cast<int>(work.size()), iwork.data(),
                               iwork_size, vectors.data()) != 0)
             throw Error("the eigenproblem of the training features could not be solved",
@@ -306,7 +306,7 @@ std::vector<int> class_indices(const TrainingSet& set) {
 
 double mean_square_distance(const TrainingSet& set) {
     const auto bands = static_cast<size_t>(set.features), samples = set.label.size();
-    double sum = 0; // mean over ordered pairs = 2 * mean square distance from the mean
+    double sum = 0; // the mean over ordered pairs is twice the mean square distance from the mean
     for (size_t b = 0; b < bands; ++b) {
         double mean = 0;
         for (size_t i = 0; i < samples; ++i)
@@ -374,8 +374,8 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
         throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
                         " for their kernel matrix and its factors",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
-    // The paper's path multiplies blocks of rows: more threads than these would be woken 800 times for
-    // nothing.
+    // The paper's path multiplies blocks of rows. More threads than blocks would be woken 800 times without
+    // work.
     const auto blocks = static_cast<int>((d + training::block_rows - 1) / training::block_rows);
     const int threads =
         options.optimum ? options.threads : std::clamp(blocks, 1, std::max(1, options.threads));

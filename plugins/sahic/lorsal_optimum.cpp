@@ -29,8 +29,8 @@ namespace {
 using blas::Op;
 using Index = std::vector<int>;
 
-/// L of a = L L' in the lower triangle, column-major n x n; blocks are shared among the team. False: not
-/// positive.
+/// Computes L of a = L L' in the lower triangle, column-major n x n; the team shares the blocks. Returns
+/// false if a is not positive definite.
 bool cholesky(const LorsalOptions& options, Team& team, std::vector<double>& a, int64_t n) {
     constexpr int64_t nb = 128;
     const auto at = [&](int64_t i, int64_t j) { return a.data() + j * n + i; };
@@ -40,7 +40,7 @@ bool cholesky(const LorsalOptions& options, Team& team, std::vector<double>& a, 
         const int b = width(j);
         check_cancel(options);
         if (blas::cholesky_lower(b, at(j, j), ld) != 0) return false;
-        const int64_t below = (n - j - 1) / nb; // blocks under the diagonal one
+        const int64_t below = (n - j - 1) / nb; // blocks below the diagonal block
         team.run(below, [&](int64_t u, int) {
             const int64_t i = j + (u + 1) * nb;
             blas::divide_by_lower_transposed(width(i), b, at(j, j), ld, at(i, j), ld);
@@ -91,7 +91,8 @@ class Solver {
                 m_o.progress(std::clamp(math::log(least / f) / math::log(m_o.gap / 2), 0.0, 0.99));
             if (least <= 0.5 * m_o.gap * f) break;
             const bool fine = tolerance <= finest, grown = renew(g);
-            if (fine && !grown) break; // nothing violates: as good as arithmetic allows
+            // No regressor violates the condition: rounding allows no better result
+            if (fine && !grown) break;
             tolerance = std::max(grown ? std::min(tolerance, 0.05 * gap / f) : finest, finest);
         }
         best.iterations = m_steps;
@@ -102,8 +103,8 @@ class Solver {
   private:
     size_t regressors() const { return m_w.size(); }
 
-    /// Features that span the kernel best, for each class: the pivots of its Cholesky factor; and the
-    /// constant.
+    /// Finds for each class the features that span the kernel best, which are the pivots of its Cholesky
+    /// factor, and the constant.
     void start() {
         Index rows{0};
         if (m_p.d * m_p.m <= 600) {
@@ -136,7 +137,7 @@ class Solver {
         gather();
     }
 
-    /// Copies the working set's features, and allocates for it.
+    /// Copies the features of the working set, and allocates memory for it.
     void gather() {
         const auto samples = static_cast<size_t>(m_p.samples);
         const uint64_t n = regressors(), bytes = 8 * n * n;
@@ -164,7 +165,7 @@ class Solver {
         m_hessian.resize(static_cast<size_t>(n * n));
     }
 
-    /// z (J x M) of weights over the working set.
+    /// Computes z (J x M) from weights over the working set.
     void logits(const std::vector<double>& w, double* z) {
         m_team.run(m_p.m, [&](int64_t k, int) {
             const auto s = static_cast<size_t>(k);
@@ -191,7 +192,7 @@ class Solver {
         return std::accumulate(g.begin(), g.end(), 0.0,
                                [](double m, double x) { return std::max(m, std::fabs(x)); });
     }
-    /// The dual's value at the point that m_r = P - Y gives, when no gradient is larger than `most`.
+    /// Returns the dual value at the point that m_r = P - Y gives, when no gradient is larger than `most`.
     double bound(double most) const {
         const double s = most > m_o.lambda_c ? m_o.lambda_c / most : 1.0;
         double entropy = 0;
@@ -200,7 +201,7 @@ class Solver {
         };
         for (int64_t i = 0; i < m_p.samples; ++i) {
             const int mine = m_p.label[static_cast<size_t>(i)];
-            double sum = 0; // of P - Y; the last class takes the rest
+            double sum = 0; // sum of P - Y; the last class takes the rest
             for (int k = 0; k < m_p.m; ++k) {
                 const double r = m_r[static_cast<size_t>(k * m_p.samples + i)];
                 sum += r;
@@ -210,13 +211,13 @@ class Solver {
         }
         return entropy;
     }
-    /// Loss at given logits; leaves P - Y in `r`.
+    /// Returns the loss at given logits; leaves P - Y in `r`.
     double loss(const std::vector<double>& z, std::vector<double>& r) const {
         r = z;
         return m_p.residual(r.data());
     }
 
-    /// H diag(W) H' over the working set, lower triangle; W = p_k (delta_kl - p_l) a sample.
+    /// Computes H diag(W) H' over the working set, lower triangle; per sample W = p_k (delta_kl - p_l).
     void hessian() {
         const int64_t samples = m_p.samples;
         const auto n = static_cast<int64_t>(regressors());
@@ -251,9 +252,9 @@ class Solver {
         });
     }
 
-    /// The interior point method on the working set, to a relative gap there: Newton steps on
-    ///   F + lambda sum u - 1/t sum log(u^2 - w^2),   |w| < u,
-    /// with t growing; u is eliminated from each step's equations.
+    /// The interior point method on the working set, to a relative gap on this set: Newton steps on F +
+    /// lambda sum u - 1/t sum log(u^2 - w^2), |w| < u, with growing t; u is eliminated from the equations of
+    /// each step.
     void minimise(double tolerance) {
         const size_t n = regressors();
         logits(m_w, m_z.data());
@@ -284,7 +285,7 @@ class Solver {
                 const double a = 1 / (u[i] + m_w[i]), b = 1 / (u[i] - m_w[i]);
                 const double same = a * a + b * b, cross = a * a - b * b;
                 ratio[i] = cross / same;
-                du[i] = -(lambda - (a + b) / t); // the gradients' negatives, here and in direction
+                du[i] = -(lambda - (a + b) / t); // the negative gradients, here and in direction
                 const double along = -(g[i] - (a - b) / t);
                 direction[i] = along - ratio[i] * du[i];
                 v[i] = along;
@@ -324,7 +325,7 @@ class Solver {
                 value = loss(z, r);
                 better = value + barrier(w, v) <= before - 0.01 * step * slope;
             }
-            if (!better) break; // arithmetic allows no better point
+            if (!better) break; // rounding allows no better point
             step *= 2;
             m_w.swap(w);
             u.swap(v);
@@ -334,9 +335,8 @@ class Solver {
         }
     }
 
-    /// Solves hessian * step = direction in place. Both sides are scaled to a
-    /// diagonal of ones first, and a little more is added to the diagonal where rounding has left no positive
-    /// matrix.
+    /// Solves hessian * step = direction in place. First it scales both sides to a diagonal of ones, and adds
+    /// a little more to the diagonal where rounding has left the matrix not positive definite.
     void solve(std::vector<double>& direction, const std::vector<double>& scale) {
         const size_t n = direction.size();
         m_team.run(static_cast<int64_t>(n), [&](int64_t c, int) {
@@ -373,8 +373,8 @@ class Solver {
         return w;
     }
 
-    /// Sheds idle regressors and takes in those that violate |gradient| <= lambda, the worst first, at most
-    /// as many as a class has. Returns false if there are no such regressors.
+    /// Removes idle regressors and adds those that violate |gradient| <= lambda: the worst first, at most as
+    /// many as a class has. Returns false if no regressor violates it.
     bool renew(const std::vector<double>& g) {
         bool grown = false;
         std::vector<double> kept;
@@ -405,7 +405,7 @@ class Solver {
         return grown;
     }
 
-    /// An interior point has no zeros: weights that the certificate does not need are set to zero.
+    /// Sets weights to zero that the certificate does not need: an interior point has no zeros.
     void sparsify(Optimum& best) {
         const double most = largest(best.weights);
         for (const double share : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10}) {
@@ -416,7 +416,7 @@ class Solver {
             const double f = m_p.residual(m_r.data()) + m_o.lambda_c * norm1(w);
             std::vector<double> g(w.size());
             m_p.gradient(m_team, m_r.data(), g.data());
-            // Any point may prove the bound: the better of the two.
+            // Any point may prove the bound: the better one counts.
             const double lower = std::max(best.objective - best.gap, bound(largest(g)));
             if (f - lower <= std::max(m_o.gap * f, best.gap)) {
                 best.weights = std::move(w);
@@ -427,16 +427,17 @@ class Solver {
         }
     }
 
-    static constexpr double growth = 20; ///< of t, once the last step was a good one
+    static constexpr double growth = 20; ///< growth of t after a good step
     const Problem& m_p;
     const LorsalOptions& m_o;
     Team& m_team;
-    std::vector<Index> m_rows;                   ///< per class: features in its working set, 0 the constant
+    /// Per class: features in its working set; 0 is the constant
+    std::vector<Index> m_rows;
     std::vector<std::vector<double>> m_features; ///< per class: [feature][sample]
-    std::vector<std::vector<double>> m_scaled;   ///< a member of the team each
-    std::vector<size_t> m_offset;                ///< of each class in m_w
+    std::vector<std::vector<double>> m_scaled;   ///< per member of the team
+    std::vector<size_t> m_offset;                ///< offset of each class in m_w
     std::vector<double> m_w, m_z, m_r, m_hessian, m_factor;
-    double m_loss = 0, m_null = 0; ///< -log likelihood now, and of no regressors at all
+    double m_loss = 0, m_null = 0; ///< -log likelihood now, and without any regressors
     int m_steps = 0;
 };
 

@@ -14,13 +14,13 @@
 namespace hsi::sahic {
 namespace {
 
-/// The regressors as the kernels read them.
+/// The regressors in the form that the kernels read.
 struct MlrPanels {
     explicit MlrPanels(const MlrModel& model);
     int features() const { return sums.features(); }
     int outputs() const { return sums.outputs(); } ///< classes - 1
 
-    math::RbfPanels sums;         ///< of the scaled anchors
+    math::RbfPanels sums;         ///< sums over the scaled anchors
     std::vector<double> constant; ///< per output
 };
 
@@ -34,7 +34,7 @@ MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class
         constant.push_back(model.weights[o * (count + 1)]);
 }
 
-/// The memory of one thread in addition to the panels.
+/// The memory of one thread, in addition to the panels.
 struct Scratch {
     std::vector<double> x, x2, logits, p;
     Scratch(const MlrPanels& panels, int width)
@@ -43,7 +43,7 @@ struct Scratch {
           p(static_cast<size_t>((panels.outputs() + 1) * width)) {}
 };
 
-/// Probabilities of pixels [first, first + count) of a line, count <= width, into scratch.p.
+/// Computes probabilities of pixels [first, first + count) of a line, count <= width, into scratch.p.
 void evaluate(const MlrPanels& panels, double scale, const CubeView<const float>& in, int64_t line,
               int64_t first, int count, const unsigned char* valid, Scratch& s) {
     const auto& rbf = math::rbf_kernels();

@@ -20,15 +20,15 @@ namespace hsi::sahic {
 namespace {
 
 constexpr int64_t reach = SpectrumPlan::reach, width = SpectrumPlan::width;
-constexpr int64_t block_lines = 16; ///< of a unit of work
-constexpr int64_t ring = 8;         ///< rows of V4: the output of two batches of lines
-constexpr int64_t chunk = 512;      ///< values of a unit of the recursion over blocks
+constexpr int64_t block_lines = 16; ///< lines per unit of work
+constexpr int64_t ring = 8;         ///< rows of V4: the result of two batches of lines
+constexpr int64_t chunk = 512;      ///< values per unit of the recursion over blocks
 constexpr int64_t margin = 16;      ///< floats before the first sample of temporary rows
 
 int64_t stride_of(int64_t samples) { return (samples + 15) / 16 * 16 + 32; }
 int64_t blocks_of(int64_t lines) { return (lines + block_lines - 1) / block_lines; }
 
-/// Where a line or sample beyond the border comes from.
+/// Returns the index of the line or sample that replaces one beyond the border.
 int64_t beyond(int64_t i, int64_t size, bool periodic) {
     if (periodic) return ((i % size) + size) % size;
     const int64_t period = 2 * size;
@@ -38,15 +38,15 @@ int64_t beyond(int64_t i, int64_t size, bool periodic) {
 
 /// Buffers of one thread, for lines up to the limit's length.
 struct StepRows {
-    using Rows = std::array<float*, 2>; ///< of the classes of a spectrum's plane
+    using Rows = std::array<float*, 2>; ///< per class of a spectrum's plane
     float *sum = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
     float *uh = nullptr, *sh = nullptr;
-    std::array<Rows, 2> uv, sv;          ///< of a line and of the one above it
-    std::array<Rows, ring> v4;           ///< line y - y0 at (y - y0) % ring
+    std::array<Rows, 2> uv, sv;          ///< of a line and of the line above it
+    std::array<Rows, ring> v4;           ///< line y - y0 is at (y - y0) % ring
     Rows below;                          ///< V4 of the line below the block
-    std::array<Rows, width / 4> lines{}; ///< right hand sides of a batch's lines, continued on both sides
+    std::array<Rows, width / 4> lines{}; ///< right-hand sides of a batch's lines, extended on both sides
 
-    /// Gives out parts of `memory`, or only counts.
+    /// Assigns parts of `memory`, or only counts floats.
     int64_t place(float* memory, const SpectrumPlan& plan, int64_t samples) {
         int64_t used = 0;
         const auto take = [&](int64_t floats, int64_t before = margin) {
@@ -104,7 +104,7 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// t5 of the last lines of all blocks of a class, horizontal and vertical.
+    /// Returns the size of t5 of the last lines of all blocks of a class, horizontal and vertical.
     static int64_t last_floats(int64_t lines, int64_t stride) { return blocks_of(lines) * 2 * stride; }
     static int64_t spectrum_floats(const SpectrumPlan& plan, const MrfLimits& l) {
         return plan.planes(l.classes) * blocks_of(l.lines) * (block_lines / plan.lines()) * plan.batch();
@@ -181,8 +181,8 @@ class CpuSolver final : public MrfSolver {
         m_team->run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
-    /// Clears parts of scratch that are read but not written before: lanes without a line, and the values
-    /// after a line's ends.
+    /// Clears parts of scratch that are read before they are written: lanes without a line, and the values
+    /// beyond a line's ends.
     void clear(const StepRows& s) const {
         std::fill_n(s.zero, m_plan.extended(), 0.0f);
         std::fill_n(s.extra, m_plan.batch(), 0.0f);
@@ -230,13 +230,13 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// t5 of a block's last line after the step before, since the block itself may be further: horizontal,
-    /// and a stride behind it vertical.
+    /// Returns t5 of a block's last line after the previous step, since the block may be a step ahead: the
+    /// horizontal one, and a stride later the vertical one.
     float* last_of(int side, int k, int64_t block) const {
         return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
     }
 
-    /// The spectrum of line y from the step before.
+    /// Returns the spectrum of line y from the previous step.
     EdgeRow edge_row(int k, int64_t y, const float* v4, const float* v4_below) const {
         EdgeRow r;
         const int64_t at = y * m_stride;
@@ -253,7 +253,7 @@ class CpuSolver final : public MrfSolver {
         return r;
     }
 
-    /// Classes of a spectrum's plane: the last may have one less.
+    /// Returns the number of classes in a spectrum's plane: the last plane may have one less.
     int classes_of(int64_t of_plane) const {
         return static_cast<int>(std::min<int64_t>(m_plan.parts, m_classes - of_plane * m_plan.parts));
     }
@@ -263,7 +263,7 @@ class CpuSolver final : public MrfSolver {
                ((of_plane * m_blocks + block) * (block_lines / m_plan.lines()) + i) * m_plan.batch();
     }
 
-    /// One step of q and all that follows from it for a block of lines, and their spectrum.
+    /// Makes one step of q and everything that follows from it for a block of lines, and their spectrum.
     void update(int64_t block, bool first, int side, const StepRows& s) {
         const int64_t y0 = block * block_lines, y1 = std::min(y0 + block_lines, m_lines);
         std::fill_n(s.sum, block_lines * m_stride, 0.0f);
@@ -297,10 +297,11 @@ class CpuSolver final : public MrfSolver {
                         m_e.data() + y * m_stride);
     }
 
-    /// u and s of the line above a block's first.
+    /// Computes u and s of the line above the first line of a block.
     void above(int k, int64_t block, bool first, int side, void (*edges)(const EdgeRow&), const StepRows& s,
                size_t part) {
-        float *const uv = s.uv[1][part], *const sv = s.sv[1][part]; // the first line's are uv[0] and sv[0]
+        // Uv[0] and sv[0] belong to the first line
+        float *const uv = s.uv[1][part], *const sv = s.sv[1][part];
         if (first || (block == 0 && !m_problem->periodic)) {
             std::fill_n(uv, m_stride, 0.0f);
             std::fill_n(sv, m_stride, 0.0f);
@@ -316,7 +317,8 @@ class CpuSolver final : public MrfSolver {
         edges(r);
     }
 
-    /// V4 of the line below y; without one, the line itself: a difference of zero.
+    /// Returns V4 of the line below y. At the last line it returns V4 of the line itself, for a difference of
+    /// zero.
     const float* v4_below(int64_t y, const StepRows& s, size_t part) const {
         const int64_t i = y % block_lines;
         if (i + 1 == block_lines || y + 1 == m_lines)
@@ -333,7 +335,7 @@ class CpuSolver final : public MrfSolver {
         const auto turn = static_cast<size_t>(in_block % 2);
         float *const uv = s.uv[turn][part], *const sv = s.sv[turn][part];
         SiteRow p;
-        if (first) { // V4 = p, V5 = 0 and D5 = 0
+        if (first) { // at first V4 = p, V5 = 0 and D5 = 0
             for (float* h : {s.uh, s.sh})
                 std::fill_n(h - margin, m_stride + margin, 0.0f);
             for (float* v : {uv, sv})
@@ -372,14 +374,14 @@ class CpuSolver final : public MrfSolver {
         p.rhs = line + reach;
         p.sum = s.sum + in_block * m_stride;
         m_simd.pixels(p);
-        // Right of `reach` values more is zero: out of reach of the line.
+        // Beyond `reach` values to the right the result is zero.
         for (size_t i = 0; i < reach; ++i) {
             line[i] = p.rhs[m_before[i]];
             p.rhs[m_samples + static_cast<int64_t>(i)] = p.rhs[m_behind[i]];
         }
     }
 
-    /// Where the segments of a batch's lines begin: rows(line of the batch, class of the plane).
+    /// Fills the starts of the segments of a batch's lines: rows(line of the batch, class of the plane).
     template <class T, class Rows>
     void segments(const Rows& rows, T* (&out)[2][width]) const {
         for (int64_t g = 0; g < m_plan.lines(); ++g)
@@ -391,7 +393,7 @@ class CpuSolver final : public MrfSolver {
             }
     }
 
-    /// The spectrum of a batch's lines; missing lines and classes get zero.
+    /// Computes the spectrum of a batch's lines; missing lines and classes get zero.
     void transform(int64_t f, int64_t block, int64_t i, const StepRows& s) {
         const int64_t lines = m_lines - block * block_lines - i * m_plan.lines();
         const float* from[2][width];
@@ -419,20 +421,20 @@ class CpuSolver final : public MrfSolver {
         return b;
     }
 
-    /// From a block's spectrum to V4 of the lines around it and of its first batch.
+    /// Computes V4 of the lines around a block and of its first batch, from the block's spectrum.
     void begin_block(int64_t f, int64_t block, const StepRows& s) const {
         std::array<float*, block_lines> lines{};
         float* const beyond[2] = {s.extra, s.extra + m_plan.lanes};
         m_spectrum.solve(m_plan, lines_of(f, block, lines), beyond);
         constexpr size_t waste =
-            ring / 2; // rows that the second batch fills; `extra` may have two lanes more
+            ring / 2; // rows that the second batch fills; `extra` may have two more lanes
         to_rows(s.extra, [&](int64_t g) -> const StepRows::Rows& {
             return g == 0 ? s.v4[ring - 1] : g == 1 ? s.below : s.v4[waste + static_cast<size_t>(g - 2)];
         });
         back(f, block, 0, s);
     }
 
-    /// V4 of a batch's lines.
+    /// Computes V4 of a batch's lines.
     void back(int64_t f, int64_t block, int64_t i, const StepRows& s) const {
         to_rows(batch_at(f, block, i), [&](int64_t g) -> const StepRows::Rows& {
             return s.v4[static_cast<size_t>((i * m_plan.lines() + g) % ring)];
@@ -452,7 +454,7 @@ class CpuSolver final : public MrfSolver {
             }
     }
 
-    /// Carries the sums into every block from above and from below, for a chunk of a plane's frequencies.
+    /// Carries the sums into each block from above and from below, for a chunk of a plane's frequencies.
     void carry(int64_t f, int64_t unit) const {
         SpectrumCarry c;
         c.blocks = m_blocks;
@@ -474,7 +476,8 @@ class CpuSolver final : public MrfSolver {
         });
     }
 
-    /// Residuals after the last step; `before` holds q of the step before. The spectrum is gone then.
+    /// Computes the residuals after the last step; `before` holds q of the previous step. This overwrites the
+    /// spectrum.
     MrfResiduals finish(const MrfProblem& p, const float* before) {
         const Rect& core = p.core;
         const int64_t first = core.y / block_lines, blocks = blocks_of(core.bottom()) - first;
@@ -555,8 +558,8 @@ class CpuSolver final : public MrfSolver {
 
     /// The state of a line.
     struct Row {
-        bool whole = true;  ///< no pixel of it and of the one below it is invalid
-        bool fixed = false; ///< there is a training pixel
+        bool whole = true;  ///< true if no pixel of the line and of the line below is invalid
+        bool fixed = false; ///< true if the line has a training pixel
         MrfResiduals residuals;
     };
 
@@ -569,14 +572,14 @@ class CpuSolver final : public MrfSolver {
     const MrfProblem* m_problem = nullptr;
     int m_classes = 0;
     int64_t m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_blocks = 0;
-    int64_t m_planes = 0;                              ///< of the spectrum
+    int64_t m_planes = 0;                              ///< planes of the spectrum
     HostBuffer<float> m_p, m_q, m_d1, m_t, m_th, m_tv; ///< [class][line][stride]
-    HostBuffer<float> m_last[2];                       ///< by turns, see last_of()
+    HostBuffer<float> m_last[2];                       ///< used in turn, see last_of()
     HostBuffer<float> m_e, m_d3, m_threshold, m_h_counts, m_v_counts, m_valid, m_fixed;
     HostBuffer<float> m_f;                                        ///< [plane][block][batch], mrf_spectrum.h
     HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]
     std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< as in SpectrumCarry
-    std::array<int64_t, reach> m_before{}, m_behind{}; ///< which samples continue a line on either side
+    std::array<int64_t, reach> m_before{}, m_behind{}; ///< the samples that extend a line on either side
     HostBuffer<Row> m_rows;                            ///< per line
     std::vector<HostBuffer<float>> m_scratch_memory;
     std::vector<StepRows> m_scratch;
@@ -609,8 +612,8 @@ uint64_t mrf_bytes(const MrfLimits& limits) { return CpuSolver::bytes(limits); }
 
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-        // Entries above the threshold share the excess over 1; entries that fall under it leave, until none
-        // does.
+        // Entries above the threshold share the excess over 1. Entries that fall below it are removed, until
+        // none falls.
         float threshold = -3e38f;
         for (int round = 0, active = classes + 1; round <= classes; ++round) {
             double sum = 0;

@@ -26,14 +26,15 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Sets the tile size for which the fewest pixels are computed twice; leaves it open when no tile fits.
+/// Sets the tile size for which the fewest pixels are computed twice; sets none when no tile fits.
 void choose_tile(TileRequest& request, int64_t halo) {
     int64_t least = 0;
     for (int64_t columns = 1, w = 0; columns <= (request.samples + 15) / 16;
          columns = w > 1 ? (request.samples + w - 2) / (w - 1) : request.samples + 1) { // of the next width
         w = (request.samples + columns - 1) / columns;
         const int64_t window_w = std::min(w + 2 * halo, request.samples);
-        // So many pixels at least, were tiles as high as the scene; more columns have more.
+        // A lower bound of the pixels that are computed twice, for tiles as high as the scene; more columns
+        // have more.
         const int64_t beside = std::min((columns - 1) * request.samples, 2 * halo * columns);
         if (least > 0 && (request.samples + beside) * request.lines >= least) break;
         const auto fits = [&](int64_t h) {
@@ -56,7 +57,7 @@ void choose_tile(TileRequest& request, int64_t halo) {
     }
 }
 
-/// Marks training pixels of a window (scene coordinates, wrapping round).
+/// Marks the training pixels of a window (scene coordinates, which wrap around).
 void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of,
                 const stream::CubeShape& shape, const Rect& window, uint16_t* fixed) {
     std::fill_n(fixed, window.area(), uint16_t{0});
@@ -73,18 +74,18 @@ void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of
     }
 }
 
-/// Leaves the core of every plane of a window, packed.
+/// Keeps the core of each plane of a window, packed.
 void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
     float* to = q;
     for (size_t k = 0; k < planes; ++k)
-        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // never ahead of the reading
+        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // writes never overtake reads
             std::memmove(to,
                          q + static_cast<int64_t>(k) * window.area() + (y - window.y) * window.w + core.x -
                              window.x,
                          static_cast<size_t>(core.w) * sizeof(float));
 }
 
-/// Turns q of a tile's core into the outputs, strip by strip, the lines of a strip by all threads.
+/// Turns q of a tile's core into the outputs, strip by strip; all threads share the lines of a strip.
 class Writer {
   public:
     Writer(const MrfOutputs& outputs, const std::vector<ModelClass>& classes, int threads)
@@ -92,7 +93,7 @@ class Writer {
           m_by_class(static_cast<size_t>(threads), std::vector<int64_t>(classes.size(), 0)) {}
     /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
     void write(const Rect& core, const Rect& window, float* q, const float* p0) {
-        constexpr int64_t strip = 256; // blocks of tiled files
+        constexpr int64_t strip = 256; // as high as blocks of tiled files
         const auto classes = static_cast<int>(m_classes.size());
         const int bands = m_outputs.probability_bands > 0 ? m_outputs.probability_bands : classes;
         for (int64_t y = core.y; y < core.bottom();) {
@@ -172,7 +173,7 @@ MrfPlan plan_mrf(const MrfRequest& field) {
     const auto& shape = field.shape;
     const int classes = field.classes;
     const auto k = static_cast<uint64_t>(classes);
-    // A window needs p and the weights, the training pixels, and q, in addition to the solver.
+    // In addition to the solver, a window needs p, the weights, the training pixels and q.
     const auto window_bytes = [&](int64_t w, int64_t h) {
         const auto pixels = static_cast<uint64_t>(w) * static_cast<uint64_t>(h);
         return pixels * (4 * (2 * k + 1) + 2) + field.host_bytes({classes, h, w});
@@ -231,7 +232,7 @@ MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPl
     MrfSetup by;
     by.allocator = by.of_q = backend.allocator();
     if (ranks.several() && plan.whole && backend.joins()) {
-        // The solver's buffers begin at new pages, and so does q.
+        // The buffers of the solver and q begin at new pages.
         constexpr uint64_t most_buffers = 64;
         const uint64_t q =
             static_cast<uint64_t>(request.shape.pixels()) * 4 * static_cast<uint64_t>(plan.limits.classes);
@@ -253,7 +254,7 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
                        const std::vector<ModelClass>& classes, const MrfOutputs& outputs,
                        const stream::PassOptions& pass) {
     const size_t k = classes.size();
-    std::vector<uint16_t> class_of(65536, 0); // by any value that a label may have
+    std::vector<uint16_t> class_of(65536, 0); // indexed by any value that a label may have
     for (size_t c = 0; c < k; ++c)
         class_of[static_cast<size_t>(classes[c].value)] = static_cast<uint16_t>(c + 1);
     const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
@@ -274,8 +275,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
     report.lanes = 1;
     report.buffer_bytes = plan.host_bytes;
     const auto begin = Clock::now();
-    // Each rank solves every n-th tile, or the ranks that can solve the only one, and the root writes all in
-    // their order, so sums per tile keep their order, too.
+    // Each rank solves each n-th tile; a single tile is solved by the ranks that can. The root writes all
+    // tiles in their order, so that sums per tile keep their order.
     parallel::Ranks& ranks = parallel::ranks();
     std::vector<int> owners;
     for (int64_t t = 0; t < plan.tiles.size(); ++t)

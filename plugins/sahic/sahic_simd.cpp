@@ -17,12 +17,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using V = hn::Vec<Tag>;
 
-// Rows are padded to whole vectors: loops run over the end.
+// Rows are padded to whole vectors, so loops run past the end.
 
-/// The state comes from memory, and a processor that looks ahead by itself stops at each 4 KiB of each plane.
+/// Prefetches: the state comes from memory, and a processor's own prefetching stops at each 4 KiB of each
+/// plane.
 HWY_INLINE void soon(const float* at) { hwy::Prefetch(at + 256); }
 
-/// D5' from t5: minus its projection on the ball of the threshold.
+/// Computes D5' from t5: minus its projection on the ball of the threshold.
 template <bool isotropic>
 HWY_INLINE void dual(V threshold, V& h, V& v) {
     const Tag d;
@@ -31,7 +32,7 @@ HWY_INLINE void dual(V threshold, V& h, V& v) {
     if (isotropic) {
         const V square = hn::MulAdd(h, h, hn::Mul(v, v));
         const auto outside = hn::Gt(square, hn::Mul(threshold, threshold));
-        if (!hn::AllFalse(d, outside)) { // seldom: the threshold is many times a difference
+        if (!hn::AllFalse(d, outside)) { // rare: the threshold is many times a difference
             const V factor = hn::Div(threshold, hn::Sqrt(square));
             h = hn::IfThenElse(outside, hn::Mul(h, factor), h);
             v = hn::IfThenElse(outside, hn::Mul(v, factor), v);
@@ -95,13 +96,13 @@ void pixels_of(const SiteRow& r) {
         soon(r.t + i);
         const V q = hn::LoadU(d, r.q + i), v4 = hn::LoadU(d, r.v4 + i), p = hn::LoadU(d, r.p + i),
                 d1 = hn::LoadU(d, r.d1 + i), t = hn::LoadU(d, r.t + i);
-        // H' of edges: the flow from the left and from above, less the outgoing flow.
+        // H' of edges: the flow from the left and from above, minus the outgoing flow.
         const auto gathered = [&](const float* h, const float* v, const float* v_above) HWY_ATTR {
             return hn::Add(hn::Sub(hn::LoadU(d, h + i - 1), hn::LoadU(d, h + i)),
                            hn::Sub(hn::LoadU(d, v_above + i), hn::LoadU(d, v + i)));
         };
         const V d4 = gathered(r.uh, r.uv, r.uv_above);
-        V v1 = hn::MulAdd(rest, d1, p); // V1 + D1; no data term where invalid
+        V v1 = hn::MulAdd(rest, d1, p); // V1 + D1; no data term where the pixel is invalid
         if (!all) v1 = hn::IfThenElse(hn::Gt(hn::LoadU(d, r.valid + i), zero), v1, q);
         V next = hn::Mul(quarter, hn::Add(hn::Add(v1, hn::Abs(t)),
                                           hn::Add(hn::Add(q, hn::LoadU(d, r.e + i)), hn::Add(v4, d4))));
@@ -113,7 +114,7 @@ void pixels_of(const SiteRow& r) {
         V next_d1 = hn::Mul(inverse, hn::Add(hn::Sub(d1, next), p));
         if (!all) next_d1 = hn::IfThenElseZero(hn::Gt(hn::LoadU(d, r.valid + i), zero), next_d1);
         hn::StoreU(next_d1, d, r.d1 + i);
-        hn::StoreU(hn::Add(next, hn::Min(t, zero)), d, r.t + i); // q - D2, D2 = max(-t, 0)
+        hn::StoreU(hn::Add(next, hn::Min(t, zero)), d, r.t + i); // q - D2, where D2 = max(-t, 0)
         hn::StoreU(next, d, r.q + i);
         hn::StoreU(hn::Add(next, hn::LoadU(d, r.sum + i)), d, r.sum + i);
         hn::StoreU(hn::Add(next, gathered(r.sh, r.sv, r.sv_above)), d, r.rhs + i);

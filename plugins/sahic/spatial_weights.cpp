@@ -24,7 +24,7 @@ void SpatialWeights::find_valid(const CubeView<const float>& in, int64_t line) {
     valid_pixels(in, line, m_row, m_valid);
 }
 
-/// Which pixels of the core's line have a right neighbour and one below that count.
+/// Finds the pixels of the core's line whose right neighbour and whose neighbour below count.
 void SpatialWeights::find_neighbours(const Tile& tile, const CubeView<const float>& in, int64_t line,
                                      bool below) {
     const int64_t scene_line = tile.core.y + line;
@@ -55,7 +55,7 @@ void SpatialWeights::weigh(const Tile& tile, const CubeView<const float>& in, in
     const bool last_line = tile.core.y + line + 1 == m_lines, last_sample = tile.core.right() == m_samples;
     const auto w = static_cast<size_t>(tile.core.w);
     m_sum.assign(w, 0.0f);
-    // Neighbours below: the next line of the window, or the scene's first one.
+    // Neighbours below: the next line of the window, or the scene's first line.
     const bool below = !last_line || (wraps && m_lines > 1);
     const CubeView<const float> first(m_first_line.data() + (wraps ? tile.window.x : 0), in.bands, 1,
                                       in.samples, m_samples, m_samples);

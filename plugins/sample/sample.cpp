@@ -16,7 +16,8 @@
 namespace hsi::sample {
 namespace {
 
-/// A whole number below n, without bias. The standard library's distributions differ between implementations.
+/// Returns a whole number below n, without bias. The standard library's distributions differ between
+/// implementations.
 int64_t below(std::mt19937_64& random, int64_t n) {
     const auto bound = static_cast<uint64_t>(n);
     const uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
@@ -26,14 +27,14 @@ int64_t below(std::mt19937_64& random, int64_t n) {
     return static_cast<int64_t>(x % bound);
 }
 
-/// Every class has its own stream of random numbers: the share of one class does not change another's choice.
+/// Returns the stream of random numbers of a class: the share of one class does not change another's choice.
 std::mt19937_64 stream_of(uint64_t seed, int value) {
     std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(value)};
     return std::mt19937_64(mix);
 }
 
-/// And one in every fold.
+/// Returns the stream of a class in a fold.
 std::mt19937_64 stream_of(uint64_t seed, int value, int fold) {
     std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(value), static_cast<uint32_t>(fold) + 1};
@@ -44,7 +45,7 @@ std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-/// The requested training pixels of a class; `available` may be drawn.
+/// Returns the requested number of training pixels of a class, of which `available` may be drawn.
 int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
@@ -52,11 +53,11 @@ int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     return std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
 }
 
-/// A class that has fewer pixels than are asked for.
+/// A class that has fewer pixels than requested.
 struct Lack {
     const LabelClass* of;
     int64_t available, asked;
-    int fold = 0; ///< the fold with the fewest pixels outside of it; 0 without one
+    int fold = 0; ///< the fold with the fewest pixels outside of it; 0 without folds
 };
 
 /// \throws Error naming all classes that lack pixels, with advice.
@@ -71,7 +72,8 @@ void check_lacks(const std::vector<Lack>& lacks) {
         if (&lack != &first)
             text += (&lack == &first + 1 ? "; nor have so many " : ", ") + label(*lack.of) + ": " +
                     std::to_string(lack.available);
-        // A fold's own pixels are its test; without folds some of these must remain for it.
+        // The pixels of a fold are its test pixels; without folds, some of the available pixels must remain
+        // for the test.
         const int64_t good = lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
         advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
     }
@@ -79,7 +81,7 @@ void check_lacks(const std::vector<Lack>& lacks) {
                           (lacks.size() == 1 ? "this class" : "these classes") + ":" + advice + ".");
 }
 
-/// The same for folds: `fold_of` has each pixel's (0-based).
+/// Checks folds in the same way: `fold_of` has the fold of each pixel (0-based).
 void check_folds(const std::vector<LabelClass>& classes, const Options& options,
                  const std::map<int, std::vector<size_t>>& members, const std::vector<int>& fold_of,
                  int count) {
@@ -93,7 +95,7 @@ void check_folds(const std::vector<LabelClass>& classes, const Options& options,
         for (int k = 0; k < count; ++k) {
             const int64_t available = outside[static_cast<size_t>(k)];
             const int64_t asked = wanted(c, options, available);
-            // The caller warns of a class that is in one fold as a whole.
+            // The caller warns of a class that is entirely in one fold.
             if (available == 0 || asked <= available || (worst && worst->available <= available)) continue;
             worst = Lack{&c, available, asked, k + 1};
         }
@@ -102,7 +104,7 @@ void check_folds(const std::vector<LabelClass>& classes, const Options& options,
     check_lacks(lacks);
 }
 
-/// `n` of `pixels`, evenly (a partial Fisher-Yates shuffle); `pixels` is reordered.
+/// Draws `n` of `pixels` with equal probability (a partial Fisher-Yates shuffle); reorders `pixels`.
 void draw(std::vector<size_t>& pixels, int64_t n, std::mt19937_64& random) {
     for (int64_t i = 0; i < n; ++i) {
         const int64_t j = i + below(random, static_cast<int64_t>(pixels.size()) - i);
@@ -110,7 +112,7 @@ void draw(std::vector<size_t>& pixels, int64_t n, std::mt19937_64& random) {
     }
 }
 
-/// Pixels of a class in patches: around each drawn centre the nearest free ones.
+/// Grows patches of a class: the nearest free pixels around each drawn centre.
 void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>& index, int64_t samples,
                   int64_t n, int patches, std::mt19937_64& random, std::vector<Part>& part) {
     std::vector<size_t> free = pixels;
@@ -133,10 +135,10 @@ void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>&
     }
 }
 
-/// Pixels by patches: patch k has pixels[first[k]] .. before pixels[first[k + 1]].
+/// Pixels by patch: patch k has pixels[first[k]] to pixels[first[k + 1] - 1].
 struct Pieces {
     std::vector<size_t> pixels, first{0};
-    std::vector<size_t> order; ///< of the patches; to begin with by their numbers
+    std::vector<size_t> order; ///< order of the patches; at first by number
 
     int64_t size(size_t k) const { return static_cast<int64_t>(first[k + 1] - first[k]); }
     template <class Visit>
@@ -146,7 +148,7 @@ struct Pieces {
     }
 };
 
-/// `patch`: empty where every pixel is one.
+/// Groups pixels by patch. `patch`: empty where each pixel is a patch.
 Pieces by_patch(std::vector<size_t> pixels, const std::vector<size_t>& patch) {
     Pieces pieces;
     pieces.pixels = std::move(pixels);
@@ -162,8 +164,8 @@ Pieces by_patch(std::vector<size_t> pixels, const std::vector<size_t>& patch) {
     return pieces;
 }
 
-/// Marks whole patches for training until there are n pixels. `stay`: so many patches are not taken. Returns
-/// how many pixels are missing.
+/// Marks whole patches for training until there are n pixels. `stay`: the number of patches that are not
+/// taken. Returns the number of missing pixels.
 int64_t draw_patches(Pieces patches, int64_t n, size_t stay, std::mt19937_64& random,
                      std::vector<Part>& part) {
     auto& order = patches.order;
@@ -176,7 +178,7 @@ int64_t draw_patches(Pieces patches, int64_t n, size_t stay, std::mt19937_64& ra
     return std::max<int64_t>(0, n);
 }
 
-/// Takes test pixels nearer than `distance` to a training pixel out.
+/// Removes test pixels that are nearer than `distance` to a training pixel.
 void keep_distance(const std::vector<int64_t>& index, int64_t samples, int64_t lines, double distance,
                    Split& split) {
     std::vector<char> near(static_cast<size_t>(samples * lines), 0);
@@ -269,7 +271,7 @@ Patches::Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>&
     : m_index(index), m_value(value), m_parent(index.size()) {
     for (size_t i = 0; i < index.size(); ++i)
         m_parent[i] = i;
-    size_t above = 0; // the first pixel that may be in the row above, from the corner on
+    size_t above = 0; // the first pixel, starting at the corner, that may be in the row above
     for (size_t i = 0; i < index.size(); ++i) {
         const int64_t column = index[i] % samples;
         if (i > 0 && column > 0 && index[i - 1] == index[i] - 1) unite(i - 1, i);
@@ -321,7 +323,7 @@ std::vector<size_t> Patches::numbers() const {
 
 namespace {
 
-/// Leaves out pixels that are too near, and counts.
+/// Leaves out pixels that are too near, and counts the rest.
 void conclude(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
               int64_t lines, const Options& options, Split& result) {
     if (options.min_distance > 0) keep_distance(index, samples, lines, options.min_distance, result);
@@ -431,7 +433,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed) {
     struct Group {
-        std::map<uint16_t, int64_t> pixels; ///< of each class
+        std::map<uint16_t, int64_t> pixels; ///< per class
         int64_t all = 0;
         std::vector<size_t> members;
     };
@@ -457,7 +459,8 @@ std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::
     std::vector<int64_t> dealt_all(count, 0);
     std::vector<int> fold(value.size());
     for (const Group* const one : order) {
-        // The fold's part of these classes, each counting by its share of the group and of its class.
+        // The fold's part of these classes; each class counts by its share of the group and of its own
+        // pixels.
         const auto weight = [&](size_t k) {
             double sum = 0;
             for (const auto& entry : one->pixels)

@@ -19,13 +19,13 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
-using Pixels = std::array<double, Transformer::most_pixels>; ///< a number for each
+using Pixels = std::array<double, Transformer::most_pixels>; ///< one number per pixel
 
 double mean_of(const std::vector<double>& v) {
     return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
 }
 
-/// Adds weight * row to a sum of each pixel.
+/// Adds weight * row to the sum of each pixel.
 void add(Pixels& sums, double weight, const double* row, size_t pixels) {
     for (size_t i = 0; i < pixels; ++i)
         sums[i] += weight * row[i];
@@ -40,7 +40,7 @@ Pixels means_of(const double* values, size_t bands, size_t pixels) {
     return sums;
 }
 
-/// Pixels whose divisor is not above 0 become NaN.
+/// Divides; pixels whose divisor is not above 0 become NaN.
 void divide(double* values, size_t bands, size_t pixels, Pixels& by) {
     for (double& v : by)
         v = v > 0 ? v : nothing;
@@ -55,7 +55,7 @@ void each(double* values, size_t count, Function function) {
         values[i] = function(values[i]);
 }
 
-/// Weights of the trapezoids of each segment.
+/// Returns the trapezoidal weights of each segment.
 std::vector<double> area_weights(const std::vector<double>& nm, double max_gap) {
     std::vector<double> weights(nm.size());
     for (const Segment& one : segments_of(nm, max_gap))
@@ -66,7 +66,8 @@ std::vector<double> area_weights(const std::vector<double>& nm, double max_gap) 
     return weights;
 }
 
-/// Polynomials up to the degree, orthonormal over the wavelengths; fewer where these are too few.
+/// Returns polynomials up to the degree, orthonormal over the wavelengths; fewer where there are too few
+/// wavelengths.
 std::vector<std::vector<double>> polynomials(const std::vector<double>& nm, int degree) {
     const auto [least, most] = std::minmax_element(nm.begin(), nm.end());
     const double middle = (*least + *most) / 2, half = std::max((*most - *least) / 2, 1e-9);
@@ -76,7 +77,7 @@ std::vector<std::vector<double>> polynomials(const std::vector<double>& nm, int 
         for (const double x : nm)
             q.push_back(k > 0 ? basis.back()[q.size()] * (x - middle) / half : 1);
         const double before = std::sqrt(std::inner_product(q.begin(), q.end(), q.begin(), 0.0));
-        for (int twice = 0; twice < 2; ++twice) // once is not orthogonal to rounding
+        for (int twice = 0; twice < 2; ++twice) // one pass is not orthogonal to rounding precision
             for (const auto& other : basis) {
                 const double dot = std::inner_product(q.begin(), q.end(), other.begin(), 0.0);
                 for (size_t b = 0; b < q.size(); ++b)
@@ -190,7 +191,7 @@ void Transformer::sum(double* values, size_t pixels, std::vector<double>& scratc
     }
 }
 
-/// x = a + b r, so (x - a)/b = (x - mean x)/b + mean r.
+/// Corrects scatter: x = a + b r gives (x - a)/b = (x - mean x)/b + mean r.
 void Transformer::correct_scatter(double* values, size_t pixels) const {
     const Pixels means = means_of(values, m_bands, pixels);
     Pixels slope{};
@@ -306,7 +307,8 @@ bool storable(double v) { return std::fabs(v) <= std::numeric_limits<float>::max
 
 std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
                                              const Transform& transform) {
-    std::map<std::vector<size_t>, Transformer> transformers; // most libraries have few patterns of holes
+    // Most libraries have few patterns of missing bands
+    std::map<std::vector<size_t>, Transformer> transformers;
     std::vector<std::vector<double>> results;
     std::vector<double> scratch;
     for (const auto& spectrum : spectra) {
@@ -369,7 +371,7 @@ class TransformWorker final : public stream::Worker {
     }
     void put(const CubeView<float>& out, int64_t line, int64_t first, size_t pixels) {
         Pixels greatest{};
-        Pixels rest{}; // NaN where a value is
+        Pixels rest{}; // NaN where the pixel has a missing value
         for (int b = 0; b < out.bands; ++b) {
             const double* const row = m_values.data() + static_cast<size_t>(b) * pixels;
             for (size_t i = 0; i < pixels; ++i) {

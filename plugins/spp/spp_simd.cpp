@@ -32,7 +32,8 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     const int64_t whole = count - count % lanes;
     for (int64_t i = 0; i < count; ++i)
         inverse[i] = 0;
-    // The norm in double precision: its rounding would turn into an angle between parallel spectra.
+    // The norm is in double precision: in single precision, rounding would appear as an angle between
+    // parallel spectra.
     for (int b = 0; b < bands; ++b) {
         const float* HWY_RESTRICT x = in + b * in_stride;
         int64_t i = 0;
@@ -41,8 +42,8 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
             hn::StoreU(hn::MulAdd(v, v, hn::LoadU(dd, inverse + i)), dd, inverse + i);
         }
         for (; i < count; ++i) {
-            // As in the vectors (fused only where they are): a pixel's value must not depend on where its
-            // tile begins.
+            // The same operations as in the vectors, fused in the same positions: a pixel's value must not
+            // depend on where its tile begins.
             const auto v = hn::Set(dd, static_cast<double>(x[i]));
             inverse[i] = hn::GetLane(hn::MulAdd(v, v, hn::Set(dd, inverse[i])));
         }
@@ -70,9 +71,9 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     }
 }
 
-/// Adds, over the bands [from, to), the squared differences to ROWS lines of COLUMNS neighbours side by side:
-/// one pointer a line, the columns are constants in the addresses (twelve pointers would not fit in the
-/// registers).
+/// Adds the squared differences over the bands [from, to) to ROWS lines of COLUMNS adjacent neighbours. One
+/// pointer per line; the columns are constants in the addresses, since twelve pointers would not fit into the
+/// registers.
 template <int ROWS, int COLUMNS>
 void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride, int from,
                   int to, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
@@ -131,8 +132,8 @@ void distances_of_group(int rows, int columns, const float* centre, const float*
 
 void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
                        ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
-    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run, and one
-    // group of columns after another, pass over them.
+    // Processes a few bands at a time: their rows stay in the first-level cache while the run's vectors pass
+    // over them, one group of columns after another.
     constexpr int bands_at_once = 16;
     const int groups = rows > 1 ? 1 : (columns + max_group - 1) / max_group;
     for (int from = 0; from < bands; from += bands_at_once)
@@ -205,9 +206,9 @@ void inverse_rho(const float* alpha, int64_t count, float* inverse) {
     }
 }
 
-/// alpha of hn::Lanes(dd) pixels from column i of the run on. Every lane does the same operations in the same
-/// order as a single pixel would, so the grouping of pixels does not matter. Columns outside the scene are
-/// left out; with more than one lane, there must be none.
+/// Returns alpha of hn::Lanes(dd) pixels from column i of the run on. Each lane does the operations of a
+/// single pixel in the same order, so the grouping of pixels does not matter. Columns outside of the scene
+/// are left out; with more than one lane, there must be none.
 template <class D>
 void exact_pixels(D dd, const ExactWindow& w, int64_t i, double* alpha) {
     using V = hn::Vec<D>;

@@ -27,24 +27,25 @@
 #define HSI_STATISTICS_EXACT_CONSTANTS
 namespace hsi::statistics {
 namespace {
-/// Bits of a slice, and pixels of a block: 2 * 20 + 13 = 53.
+/// Bits of a slice, for the pixels of a block: 2 * 20 + 13 = 53.
 constexpr int slice_bits = 20;
 constexpr int64_t block_pixels = int64_t{1} << 13;
-/// The most slices of a band. Digits below 60 bits from the block's greatest value are added pixel by pixel.
+/// The largest number of slices per band. Digits more than 60 bits below the block's greatest value are added
+/// pixel by pixel.
 constexpr int most_slices = 3;
-/// Pixels of a run, whose products are added in registers before they join the block's sums.
+/// Pixels per run. Their products are added in registers before they are added to the sums of the block.
 constexpr int64_t run_pixels = stream::chunk_of<double>;
 
-/// The source of values: pixels, or the differences to the next pixel of the line.
+/// The source of values: pixels, or differences to the next pixel of the line.
 enum class Kind { pixels, pairs };
 
-/// The slices of a band in a block: adding and subtracting step[k] rounds the rest after the slices before to
-/// a multiple of the unit of slice k.
+/// The slices of a band in a block. Adding and subtracting step[k] rounds the remainder after the previous
+/// slices to a multiple of the unit of slice k.
 struct Slices {
     std::array<double, most_slices> step{};
 };
 
-/// The facts about a band in a block, found by looking through it.
+/// Facts about a band in a block, found by a first look at its values.
 struct BandLook {
     std::array<bool, most_slices> used{}; ///< slices that are not all zero
     bool deep = false;                    ///< some pixels have digits below the last slice
@@ -61,8 +62,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using stream::PixelRun;
 using DoubleTag = hn::CappedTag<double, 8>;
 
-/// visit(d, values, pixel of the run) for registers of the values of a run; 0 where keep[i] is 0, which may
-/// hide NaN.
+/// Calls visit(d, values, pixel of the run) for registers of the run's values; values are 0 where keep[i] is
+/// 0, which may hide NaN.
 template <Kind kind, class Visit>
 HWY_INLINE void each_register(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
                               Visit visit) {
@@ -84,7 +85,7 @@ HWY_INLINE void each_register(const float* band, const PixelRun& run, const doub
     });
 }
 
-/// The greatest magnitude of the values that count.
+/// Returns the greatest magnitude of the values that count.
 template <Kind kind>
 double greatest(const float* band, const PixelRun& run, const double* keep) {
     double most = 0;
@@ -105,7 +106,8 @@ double greatest_pair(const float* band, const PixelRun& run, const double* keep)
     return greatest<Kind::pairs>(band, run, keep);
 }
 
-/// Finds the slices; deep[i] = 1 where pixel i of the run has more digits of this band than they hold.
+/// Finds the slices; sets deep[i] to 1 where pixel i of the run has more digits of this band than the slices
+/// hold.
 template <Kind kind>
 BandLook look(const float* band, const PixelRun& run, const double* keep, const Slices& slices,
               double* HWY_RESTRICT deep) {
@@ -141,7 +143,7 @@ BandLook look_at_pairs(const float* band, const PixelRun& run, const double* kee
     return look<Kind::pairs>(band, run, keep, slices, deep);
 }
 
-/// Puts slice k of the values into out[k], where that is not null.
+/// Puts slice k of the values into out[k], if that is not null.
 template <Kind kind>
 void slice(const float* band, const PixelRun& run, const double* keep, const Slices& slices,
            const std::array<double*, most_slices>& out) {
@@ -164,12 +166,12 @@ void slice_pairs(const float* band, const PixelRun& run, const double* keep, con
     slice<Kind::pairs>(band, run, keep, slices, out);
 }
 
-/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), as stream's add_scatter() has it.
+/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), as in stream's add_scatter().
 void add_exact_scatter(const double* x, int used, int rows, int64_t count, double* scatter) {
     stream::HWY_NAMESPACE::add_scatter(x, used, rows, count, scatter);
 }
 
-/// As stream's add_magnitudes() has it.
+/// Adds magnitudes, as in stream's add_magnitudes().
 void add_band_magnitudes(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     stream::HWY_NAMESPACE::add_magnitudes(band, next, run, magnitude);
 }
@@ -199,7 +201,7 @@ int padded_rows(int rows) {
     return (rows + stream::panel_columns - 1) / stream::panel_columns * stream::panel_columns;
 }
 
-/// The units of slices whose first holds `most`, the greatest magnitude.
+/// Returns the units of slices, of which the first holds `most`, the greatest magnitude.
 Slices slices_below(double most) {
     Slices slices;
     if (!(most > 0)) return slices;
@@ -209,7 +211,8 @@ Slices slices_below(double most) {
     return slices;
 }
 
-/// Adds values to sums first, first + 1 ..., but for zeros, which would reach digits that no other term does.
+/// Adds values to sums first, first + 1 ... It leaves out zeros, which would reach digits that no other term
+/// reaches.
 void add_terms(math::ExactSums& sums, size_t first, const double* x, size_t count) {
     for (size_t i = 0; i < count;) {
         if (x[i] == 0) {
@@ -234,7 +237,7 @@ class ExactWorker final : public stream::Worker {
         extremes.low.assign(n, std::numeric_limits<float>::infinity());
         extremes.high.assign(n, -std::numeric_limits<float>::infinity());
     }
-    /// Beside the sums, for tiles of so many pixels.
+    /// Bytes in addition to the sums, for tiles with this number of pixels.
     static uint64_t bytes(int bands, int64_t most_pixels) {
         const auto rows = static_cast<uint64_t>(padded_rows(most_slices * bands + 1));
         return rows * rows * 8 + rows * static_cast<uint64_t>(run_pixels) * 8 + rows * 64 +
@@ -256,7 +259,7 @@ class ExactWorker final : public stream::Worker {
     Extremes extremes;
 
   private:
-    /// A row of products: a slice of a band.
+    /// A row of products: one slice of a band.
     struct Row {
         int band, slice;
     };
@@ -282,7 +285,7 @@ class ExactWorker final : public stream::Worker {
         for (int b = 0; b < m_bands; ++b)
             look_at_values(in.row(b, 0), run, static_cast<size_t>(b), valid == pixels);
     }
-    /// Finite values and extremes of a band.
+    /// Finds whether values are finite, and the extremes of a band.
     void look_at_values(const float* band, const PixelRun& run, size_t b, bool whole) {
         int64_t finite = whole ? run.count : 0;
         float low = extremes.low[b], high = extremes.high[b];
@@ -299,7 +302,7 @@ class ExactWorker final : public stream::Worker {
         extremes.high[b] = high;
     }
 
-    /// Marks the pixels, or pairs, of a block that count; returns their count.
+    /// Marks the pixels or pairs of a block that count, and returns their number.
     template <Kind kind>
     int64_t keep_counted(const PixelRun& run) {
         int64_t counted = 0;
@@ -329,14 +332,14 @@ class ExactWorker final : public stream::Worker {
             const float* const band = in.row(b, 0);
             slices = slices_below(pairs ? HWY_DYNAMIC_DISPATCH(greatest_pair)(band, run, m_keep.data())
                                         : HWY_DYNAMIC_DISPATCH(greatest_pixel)(band, run, m_keep.data()));
-            if (slices.step[0] == 0) continue; // nothing but zeros
+            if (slices.step[0] == 0) continue; // only zeros
             auto& found = looks[static_cast<size_t>(b)];
             found =
                 pairs ? HWY_DYNAMIC_DISPATCH(look_at_pairs)(band, run, m_keep.data(), slices, m_deep.data())
                       : HWY_DYNAMIC_DISPATCH(look_at_pixels)(band, run, m_keep.data(), slices, m_deep.data());
             deep = deep || found.deep;
         }
-        for (int k = 0; k < most_slices; ++k) // the first slices of all bands, then the second ..
+        for (int k = 0; k < most_slices; ++k) // the first slices of all bands, then the second slices ...
             for (int b = 0; b < m_bands; ++b)
                 if (looks[static_cast<size_t>(b)].used[static_cast<size_t>(k)]) m_rows.push_back({b, k});
         if (deep) add_deep<kind>(in, run);
@@ -344,7 +347,7 @@ class ExactWorker final : public stream::Worker {
         take_scatter<kind>();
     }
 
-    /// Pixels with digits that no slice holds, one by one.
+    /// Adds the pixels with digits that no slice holds, one by one.
     template <Kind kind>
     void add_deep(const CubeView<float>& in, const PixelRun& run) {
         const auto n = static_cast<size_t>(m_bands);
@@ -372,7 +375,8 @@ class ExactWorker final : public stream::Worker {
         }
     }
 
-    /// The products of all rows over the block, and with `pixels` their sums: those with a row of ones.
+    /// Computes the products of all rows over the block and, with `pixels`, their sums: the products with a
+    /// row of ones.
     template <Kind kind>
     void add_scatter_of(const CubeView<float>& in, const PixelRun& run) {
         const int used = static_cast<int>(m_rows.size()) + (kind == Kind::pixels ? 1 : 0);
@@ -407,7 +411,7 @@ class ExactWorker final : public stream::Worker {
         }
     }
 
-    /// The block's products, each of two slices, into the sums.
+    /// Adds the block's products, each of two slices, to the sums.
     template <Kind kind>
     void take_scatter() {
         auto& products = kind == Kind::pairs ? sums.difference : sums.product;
@@ -417,8 +421,8 @@ class ExactWorker final : public stream::Worker {
             const int a = m_rows[r].band;
             for (size_t c = 0; c <= r;) {
                 const int b = m_rows[c].band;
-                // Rows of like slices are in the order of their bands: as long as these are consecutive and
-                // no greater than a, the products are added together.
+                // Rows of one slice number are in the order of their bands. As long as these are consecutive
+                // and not greater than a, their products are added together.
                 size_t end = c;
                 while (end < r && m_rows[end].band <= a && m_rows[end + 1].band == m_rows[end].band + 1 &&
                        m_rows[end + 1].band < a)
@@ -441,11 +445,11 @@ class ExactWorker final : public stream::Worker {
     }
 
     const int m_bands;
-    std::vector<Slices> m_slices; ///< of the block, by band
+    std::vector<Slices> m_slices; ///< of the block, per band
     std::vector<Row> m_rows;      ///< of the block
     std::vector<float> m_magnitude;
-    std::vector<char> m_valid;            ///< of the tile's pixels
-    std::vector<double> m_keep, m_deep;   ///< of the block's: 1 or 0
+    std::vector<char> m_valid;            ///< per pixel of the tile
+    std::vector<double> m_keep, m_deep;   ///< 1 or 0 per pixel of the block
     std::vector<double> m_run, m_scatter; ///< m_pitch rows of run_pixels, and of m_pitch
     int m_pitch = 0;
 };
@@ -464,7 +468,7 @@ uint64_t ExactScan::scratch_bytes(const stream::TileLimits& limits) const {
 }
 
 uint64_t ExactScan::preferred_bytes() const {
-    // Tiles of 2^14 pixels and more, that fill blocks.
+    // Tiles have at least 2^14 pixels and fill blocks.
     constexpr int64_t pixels = 2 * block_pixels;
     return Sums::most_bytes(m_scene.bands) + ExactWorker::bytes(m_scene.bands, pixels) +
            static_cast<uint64_t>(pixels) * static_cast<uint64_t>(m_scene.bands) * sizeof(float);

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* statistics_format = "gdal_hsi_statistics";
 constexpr int statistics_version = 1;
 constexpr int64_t most_pixels = int64_t{1} << 56;
-/// Parts of an exact sum: at least 51 bits each; sums of products of floats have some 700.
+/// Parts per exact sum: a part has at least 51 bits, and sums of products of floats have about 700.
 constexpr size_t most_parts = 16;
 
 using model::Reader;
@@ -34,7 +34,7 @@ std::string hexadecimal(uint64_t x) {
 
 std::string float_row(const std::vector<float>& v) { return model::row(v.data(), v.size()); }
 
-/// `"name": [[..],[..]]`, a line a part.
+/// Returns `"name": [[..],[..]]` with one text line per part.
 std::string sums_text(const char* name, const math::ExactSums& sums) {
     std::string text = "\"" + std::string(name) + "\": [";
     const char* before = "\n  ";
@@ -64,7 +64,7 @@ std::string scene_text(const SceneRecord& s) {
            "}";
 }
 
-/// All but the checksum.
+/// Returns the file's text without the checksum.
 std::string body_text(const Statistics& s, const std::string& maker) {
     std::string text = "\"format\": \"" + std::string(statistics_format) +
                        "\",\n\"version\": " + std::to_string(statistics_version) +
@@ -182,7 +182,8 @@ class FileReader {
         return s;
     }
 
-    /// The writer's output for the parsed content must equal the text: any change of a number shows.
+    /// Checks that the writer's output for the parsed content equals the text: any change of a number then
+    /// shows.
     void check(const Statistics& s) const {
         int64_t valid = 0, invalid = 0;
         for (const SceneRecord& scene : s.scenes) {
@@ -213,7 +214,7 @@ Statistics from_json(const std::string& text, const std::string& name) {
 }
 
 bool is_statistics(const std::string& begin) {
-    // A file that another program wrote again may have other blanks, and a byte order mark.
+    // Another program may have written the file again, with other blanks and a byte order mark.
     std::string text;
     for (const char c : begin.substr(begin.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0))
         if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;

@@ -15,7 +15,7 @@
 namespace hsi::svm {
 namespace {
 
-/// The support vectors of each class in separate groups.
+/// Returns the support vectors of each class as a separate group.
 math::RbfPanels make_panels(const Model& model, std::vector<int64_t>& group_begin) {
     const auto n = static_cast<size_t>(model.features()), vectors = static_cast<size_t>(model.vector_count());
     math::RbfPanels panels(model.features(), model.class_count() - 1, model.gamma);
@@ -38,7 +38,7 @@ struct Shared {
     std::shared_ptr<const Model> model;
     ClassifyOptions options;
     math::RbfPanels panels;
-    std::vector<int64_t> group_begin; ///< of a class, and the end of the last one
+    std::vector<int64_t> group_begin; ///< the first vector of each class, and the end of the last class
     std::vector<double> factor;
     std::optional<DecisionErrors> errors;
 };
@@ -55,7 +55,7 @@ class ClassifyWorker final : public stream::Worker {
           m_q(static_cast<size_t>(m_k * m_k)), m_qp(static_cast<size_t>(m_k)) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
+        const int64_t pixels = in.lines * in.samples; // packed pixels; the window is the core
         size_t next = 0;
         m_labels = out[next++].data;
         m_probabilities = m_shared->options.probabilities ? &out[next++] : nullptr;
@@ -95,8 +95,8 @@ class ClassifyWorker final : public stream::Worker {
         }
     }
 
-    /// For every class i and every other class in order: the sum of coefficient times kernel value over the
-    /// support vectors of i.
+    /// Adds, for each class i and each other class in order, the sum of coefficient times kernel value over
+    /// the support vectors of i.
     void add_sums() {
         std::fill(m_sums.begin(), m_sums.end(), 0.0);
         for (int c = 0; c < m_k; ++c)

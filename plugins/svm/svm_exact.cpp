@@ -55,7 +55,8 @@ Prediction predict_exactly(const Model& model, const float* features) {
             const double d = static_cast<double>(features[f]) - static_cast<double>(s[f]);
             sum += d * d;
         }
-        kernel[v] = std::exp(-model.gamma * sum); // LIBSVM's own, whose decisions these are to be
+        // LIBSVM's own exponential, since the decisions must be LIBSVM's
+        kernel[v] = std::exp(-model.gamma * sum);
     }
     const auto start = class_begin(model);
     Prediction result;

@@ -63,7 +63,7 @@ double Model::factor(int feature) const {
 }
 
 void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scene) {
-    model::rescale(m, by, scene); // features are scaled by the range alone
+    model::rescale(m, by, scene); // features depend only on the range
 }
 
 std::string to_json(const Model& m) {

@@ -39,10 +39,10 @@ struct FreeModel {
 };
 using LibsvmModel = std::unique_ptr<::svm_model, FreeModel>;
 
-/// Trains, and keeps LIBSVM's output to stderr, which its print hook does not get. Thread-safe.
+/// Trains, and collects what LIBSVM writes to stderr, which its print hook does not receive. Thread-safe.
 class Trainings {
   public:
-    /// On a separate thread: standard error is redirected only for it.
+    /// Trains on a separate thread: standard error is redirected only for this thread.
     LibsvmModel train(const ::svm_problem& problem, const ::svm_parameter& parameter) {
         const int said = system::file_in_memory("libsvm", 0);
         LibsvmModel model;
@@ -59,7 +59,7 @@ class Trainings {
         try {
             thread = std::thread(work, true);
         } catch (const std::system_error&) {
-            work(false); // there are too many threads: LIBSVM prints
+            work(false); // too many threads: LIBSVM prints to stderr
         }
         if (thread.joinable()) thread.join();
         if (said >= 0) note(said);
@@ -67,7 +67,7 @@ class Trainings {
         return model;
     }
     bool any() const { return !m_warnings.empty(); }
-    /// Each text, and in how many trainings of all ranks.
+    /// Returns each text, and the number of trainings of all ranks that printed it.
     std::map<std::string, int64_t> warnings() const {
         auto all = m_warnings;
         all[limit] = parallel::group().sum("trainings that reached the limit of iterations",
@@ -99,11 +99,11 @@ class Trainings {
     std::map<std::string, int64_t> m_warnings;
 };
 
-/// The training set as LIBSVM takes it, ordered by class and then as given: LIBSVM numbers classes by their
+/// The training set in LIBSVM's form, ordered by class and then as given: LIBSVM numbers classes by their
 /// first appearance.
 struct Problem {
-    int n = 0, features = 0, nodes = 0; ///< nodes: of one sample, the end mark included
-    std::vector<size_t> order;          ///< sample of the set behind each one here
+    int n = 0, features = 0, nodes = 0; ///< nodes per sample, including the end mark
+    std::vector<size_t> order;          ///< index in the set of each sample
     std::vector<double> y;
     std::vector<Node> storage;
     std::vector<Node*> x;
@@ -150,10 +150,10 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
     return q;
 }
 
-/// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma and step of
-/// the search, as LIBSVM computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel):
-/// most of a plain grid search is spent on computing the same exponentials again. The ranks of a job share
-/// the trainings of a gamma; each has the kernel matrix.
+/// Cross-validation over the grid. If memory allows, kernel matrices are computed once per gamma and step of
+/// the search, as LIBSVM computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): a
+/// plain grid search mostly computes the same exponentials again. The ranks of a job share the trainings of a
+/// gamma; each rank has the kernel matrix.
 class GridSearch {
   public:
     GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
@@ -189,11 +189,12 @@ class GridSearch {
     }
 
   private:
-    using Place = std::pair<size_t, size_t>; ///< among the candidates of C, and of gamma
+    using Place = std::pair<size_t, size_t>; ///< indices of the candidates of C and gamma
 
-    /// Every second C up to 2^7 of the default candidates and every second gamma; the next larger C while the
-    /// largest is the best, for their trainings take most of the time; then the neighbours of the best until
-    /// it stays the best.
+    /// Searches coarsely, then around the best. First it tries every second default candidate of C up to 2^7
+    /// and every second gamma. While the largest C is the best, it adds the next larger one, since trainings
+    /// with large C take most of the time. Then it tries the neighbours of the best until the best does not
+    /// change.
     void search_coarsely() {
         constexpr size_t around = 8; // neighbours
         const size_t rows = m_options.c.size(), columns = m_options.gamma.size();
@@ -221,13 +222,13 @@ class GridSearch {
         } while (!step.empty());
     }
 
-    /// `further`: so many candidates are expected after these.
+    /// `further`: the expected number of candidates after these.
     void evaluate(const std::vector<Place>& places, size_t further) {
         if (places.empty()) return;
         parallel::Group& ranks = parallel::group();
         m_total = m_done + static_cast<double>((places.size() + further) * static_cast<size_t>(m_folds)) /
                                ranks.size();
-        std::map<size_t, std::vector<size_t>> rows; // of each gamma
+        std::map<size_t, std::vector<size_t>> rows; // per gamma
         for (const auto& [c, g] : places)
             rows[g].push_back(c);
         const auto folds = static_cast<size_t>(m_folds);
@@ -236,7 +237,7 @@ class GridSearch {
             const double gamma = m_options.gamma[g];
             if (m_tables) compute_kernel(gamma);
             std::vector<std::atomic<int64_t>> found(c.size() * folds);
-            // The largest C first: these trainings are the longest.
+            // Largest C first: these trainings take longest.
             ranks.for_each("cross-validation", static_cast<int64_t>(found.size()), m_options.threads,
                            m_options.cancel, [&, &all = c](int64_t task, int) {
                                const size_t at = found.size() - 1 - static_cast<size_t>(task);
@@ -282,7 +283,8 @@ class GridSearch {
         return std::next(m_found.begin(), &best_of(grid) - grid.data())->first;
     }
 
-    /// Samples of each fold whose class the other folds have, and the share of their largest class.
+    /// Counts the samples of each fold whose class is also in the other folds, and the share of their largest
+    /// class.
     void count_samples() {
         std::map<double, std::vector<int64_t>> of_class;
         for (size_t i = 0; i < m_problem.y.size(); ++i) {
@@ -336,7 +338,8 @@ class GridSearch {
         parallel::for_each(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t at, int) {
             const auto i = static_cast<size_t>(at);
             Node* row = m_kernel.data() + i * (n + 2);
-            row[0] = {0, static_cast<double>(i + 1)}; // LIBSVM: the sample's own number, counted from 1
+            // LIBSVM expects the sample's own number, counted from 1
+            row[0] = {0, static_cast<double>(i + 1)};
             for (size_t j = 0; j < n; ++j)
                 row[j + 1] = {static_cast<int>(j + 1), math::exp(-gamma * m_distance[i * n + j])};
             row[n + 1] = {-1, 0};
@@ -344,7 +347,8 @@ class GridSearch {
         });
     }
 
-    /// Samples of the fold that a machine trained on the others gets right.
+    /// Returns how many samples of the fold a machine that was trained on the other folds classifies
+    /// correctly.
     int64_t held_out(double c, double gamma, int fold) {
         const auto& rows = m_tables ? m_kernel_rows : m_problem.x;
         std::vector<Node*> x;
@@ -388,12 +392,12 @@ class GridSearch {
     std::vector<Node*> m_kernel_rows;
     std::mutex m_mutex;
     double m_done = 0, m_total = 1, m_shown = 0;
-    std::map<Place, std::vector<int64_t>> m_found; ///< right samples of each fold
-    std::vector<int64_t> m_counted;                ///< samples of each fold
+    std::map<Place, std::vector<int64_t>> m_found; ///< correct samples per fold
+    std::vector<int64_t> m_counted;                ///< samples per fold
     double m_guess = 0;
 };
 
-/// Ranges of the features over the training set.
+/// Sets the ranges of the features from the training set.
 void scale_to(const TrainingSet& set, Model& model) {
     const auto n = static_cast<size_t>(set.features);
     model.minimum.assign(n, 0);
@@ -454,13 +458,13 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
     for (size_t i = 0; i < label.size(); ++i)
         members[label[i]].push_back(i);
     std::vector<int> fold(label.size());
-    size_t offset = 0; // goes on from class to class, so that the folds stay equally large
+    size_t offset = 0; // continues from class to class, so that the folds stay equally large
     for (auto& [value, pixels] : members) {
         std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                           static_cast<uint32_t>(value)};
         std::mt19937_64 random(mix);
         for (size_t i = pixels.size(); i > 1; --i) {
-            const uint64_t limit = UINT64_MAX - UINT64_MAX % i; // without bias, and the same everywhere
+            const uint64_t limit = UINT64_MAX - UINT64_MAX % i; // no bias, and the same numbers everywhere
             uint64_t x = random();
             while (x >= limit)
                 x = random();
@@ -475,7 +479,7 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
 const GridPoint& best_of(const std::vector<GridPoint>& grid) {
     const GridPoint* best = &grid.front();
     for (const auto& point : grid)
-        if (point.accuracy > best->accuracy) best = &point; // the first of equals
+        if (point.accuracy > best->accuracy) best = &point; // of equal points the first
     return *best;
 }
 
@@ -598,7 +602,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     auto parameter = make_parameter(model.c, model.gamma, cache_mb, labels, weights);
     parameter.probability = options.probability ? 1 : 0;
     std::srand(
-        static_cast<unsigned>(options.seed)); // LIBSVM draws the folds behind its probabilities with rand()
+        static_cast<unsigned>(options.seed)); // LIBSVM draws the folds for its probabilities with rand()
     ::svm_problem whole{problem.n, const_cast<double*>(problem.y.data()),
                         const_cast<Node**>(problem.x.data())};
     if (const char* wrong = ::svm_check_parameter(&whole, &parameter))

@@ -10,9 +10,9 @@ namespace {
 constexpr float darkest = 0.70f,
                 shading = 0.27f; // illumination of ordinary pixels: darkest..darkest + shading
 
-/// A field: one crop or surface, with two companions.
+/// A field: one crop or surface, and two companions.
 struct Field {
-    double u = 0, v = 0; ///< its seat, in field coordinates
+    double u = 0, v = 0; ///< its centre, in field coordinates
     int main = 0, second = 0, third = 0;
     float purity = 0;
 };
@@ -56,7 +56,7 @@ class Fields final : public Landscape {
             const float bright =
                 darkest + shading * (0.6f * wide.next() + 0.3f * narrow.next() + 0.1f * fine);
 
-            float cover = 0; // by the river or a road
+            float cover = 0; // covered by the river or a road
             int material = 0;
             const float off_river = std::abs(river.next() - 0.5f);
             if (m_materials > water) {

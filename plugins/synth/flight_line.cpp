@@ -17,7 +17,7 @@
 namespace hsi::synth {
 namespace {
 
-constexpr int64_t painted_side = 32; ///< pixels each way for which the landscape is painted at once
+constexpr int64_t painted_side = 32; ///< side of the squares in which the landscape is painted, pixels
 
 uint64_t bits_of(double v) {
     uint64_t bits;
@@ -55,9 +55,10 @@ class Relief {
         std::array<double, 2> kernels;
         double path;
     };
-    /// At a place of the landscape (column, row); across: -1 at the left end of the line's pixels, 1 right.
+    /// Returns the pixel at a position of the landscape (column, row); across: -1 at the left end of a row of
+    /// the flight line, 1 at the right end.
     Pixel at(double column, double row, double across) const {
-        // Wavelengths in pixels east and south, and the steepest slopes that the waves have.
+        // Wavelengths in pixels to the east and to the south, and the steepest slopes of the waves.
         constexpr double east[waves] = {61, 143, -97}, south[waves] = {173, 83, 67},
                          steep[waves] = {0.2, 0.14, 0.12};
         double p = 0, q = 0;
@@ -74,7 +75,7 @@ class Relief {
         made.aspect = circle(math::atan2(-p, -q) / degree);
         constexpr double widest = 20, height = 3000;
         made.sensor_zenith = std::fabs(across) * widest;
-        // The line's right side is at this azimuth; from there the scanner is to the left.
+        // The right side of the flight line is at this azimuth; the scanner is to the left of it.
         const double right = math::atan2(m_line.cosine, m_line.sine) / degree;
         made.sensor_azimuth = circle(right + (across > 0 ? 180 : 0));
         made.path = height / math::cos(made.sensor_zenith * degree);
@@ -94,7 +95,7 @@ class Relief {
                                           (made.sensor_azimuth - m_line.sun_azimuth) * degree);
         return made;
     }
-    /// The factor of the values of a pixel.
+    /// Returns the factor for the values of a pixel.
     double light(const Pixel& pixel, double red, double near_infrared) const {
         const double sum = near_infrared + red, ndvi = sum > 0 ? (near_infrared - red) / sum : 0;
         const double plants = 0.3 + 0.7 * std::clamp(ndvi, 0.0, 1.0);
@@ -146,7 +147,7 @@ class LinePainter final : public stream::Operation {
     }
 
   private:
-    /// The side of the part of the landscape that a block sees.
+    /// Returns the side of the part of the landscape that a block covers.
     static int64_t side() { return painted_side * 3 / 2 + 2; }
 
     class Lane final : public stream::Worker {
@@ -176,7 +177,7 @@ class LinePainter final : public stream::Operation {
 
       private:
         struct Parts {
-            CubeView<float> cube, labels, geometry, flat; ///< without data: not wanted
+            CubeView<float> cube, labels, geometry, flat; ///< no data: not requested
         };
         std::array<double, 2> exact_place(int64_t line, int64_t sample) const {
             const double j = static_cast<double>(sample) + 0.5, i = static_cast<double>(line) + 0.5;
@@ -240,7 +241,7 @@ class LinePainter final : public stream::Operation {
             for (int b = 0; b < static_cast<int>(geometry_names.size()); ++b)
                 geometry.at(b, y, x) = static_cast<float>(all[b]);
         }
-        /// The sum of four numbers of equal spread: nearly normal, mean 0, variance 1.
+        /// Returns the sum of four numbers of equal spread: nearly normal, with mean 0 and variance 1.
         static float noise(uint64_t pixel, int band) {
             const uint64_t h = draw(pixel, static_cast<uint64_t>(band));
             float sum = -2.0f + 2.0f / 65536;

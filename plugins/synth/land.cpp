@@ -15,7 +15,7 @@
 namespace hsi::synth {
 namespace {
 
-// Places in the material library.
+// Indices in the material library.
 constexpr int grass = 0, loam = 1, deciduous = 4, concrete = 7, sand = 12, conifer = 14;
 constexpr std::array crops{0, 5, 1, 0, 5, 1, 0, 5, 1, 0, 21, 22}; // repeated entries are grown more often
 constexpr std::array rocks{6, 8, 9, 11, 15, 16, 17, 18, 19, 20, 23};
@@ -25,13 +25,14 @@ constexpr double block_width = 92, block_height = 70; // pixels, of neighbouring
 constexpr double town_spacing = 184;                  // a settlement in each square of this size
 constexpr double river_spacing = 290;                 // less than the least scene of a demo is high
 constexpr float shadow_depth = 0.55f;
-constexpr float dimmest = 0.50f, brightest = 0.97f; // light on slopes
+constexpr float dimmest = 0.50f, brightest = 0.97f; // range of light on slopes
 
-/// Cosines and sines of 3-4-5, 7-24-25 and 20-21-29 triangles: angles without a cosine's last bit.
+/// Cosines and sines of 3-4-5, 7-24-25 and 20-21-29 triangles: exact numbers, unlike the last bit of a
+/// computed cosine.
 constexpr std::array<std::array<double, 2>, 8> directions{
     {{1, 0}, {0.96, 0.28}, {0.8, 0.6}, {0.6, 0.8}, {0.28, 0.96}, {0.8, -0.6}, {0.96, -0.28}, {0.28, -0.96}}};
 
-/// One of the materials of `from` that the scene has; `none` if it has none of them.
+/// Returns one of the materials of `from` that the scene has; `none` if it has none of them.
 template <size_t N>
 int one_of(const std::array<int, N>& from, int materials, uint64_t drawn, int none) {
     uint64_t count = 0;
@@ -44,9 +45,9 @@ int one_of(const std::array<int, N>& from, int materials, uint64_t drawn, int no
     return none;
 }
 
-/// Strips of crops in one direction, or rock that comes to the surface.
+/// Strips of crops in one direction, or an outcrop of rock.
 struct Block {
-    double u = 0, v = 0; ///< seat
+    double u = 0, v = 0; ///< centre
     uint64_t key = 0;
     double cosine = 1, sine = 0, strip = 20;
     bool outcrop = false;
@@ -63,25 +64,25 @@ Block block(uint64_t key, int materials) {
     return b;
 }
 
-/// A square of the map with a settlement somewhere inside.
+/// A square of the map that contains a settlement.
 struct Town {
     double x = 0, y = 0, radius = 0, cosine = 1, sine = 0;
-    double plot_s = 10, plot_t = 8; ///< per house, pixels
+    double plot_s = 10, plot_t = 8; ///< plot size per house, pixels
     uint64_t key = 0;
 };
 
-/// A settlement's cover of a pixel.
+/// The cover of a pixel by a settlement.
 struct TownCover {
     float inside = 0, street = 0, house = 0, shadow = 0;
     int roof = 0, garden = 0;
 };
 
-/// The settlement in the square of a place.
+/// The settlement in the square around a position.
 class TownMap {
   public:
     TownMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
 
-    /// `rough`: pixels by which the settlement's border is further out here.
+    /// `rough`: by how many pixels the border of the settlement lies further out here.
     TownCover at(double x, double y, double rough) {
         choose(x, y);
         TownCover c;
@@ -90,7 +91,7 @@ class TownMap {
         c.inside = clamp01(static_cast<float>((m_town.radius + rough - off) * 0.7 + 0.5));
         if (c.inside == 0) return c;
         const double s = m_town.cosine * dx + m_town.sine * dy, t = m_town.cosine * dy - m_town.sine * dx;
-        // Between two streets are three rows of plots one way and two the other.
+        // Between two streets there are three rows of plots in one direction and two in the other.
         c.street = coverage(std::min(from_line(s, 3 * m_town.plot_s), from_line(t, 2 * m_town.plot_t)), 1.0);
         const uint64_t plot = plot_key(s, t);
         c.garden = unit(draw(plot, 7)) < 0.55f ? grass : unit(draw(plot, 8)) < 0.6f ? deciduous : concrete;
@@ -112,8 +113,9 @@ class TownMap {
         m_y = cy;
         m_town.key = draw(m_key, cx, cy);
         const auto number = [&](uint64_t i) { return double{unit(draw(m_town.key, i))}; };
-        m_town.radius = 22 + 16 * number(2); // less than the distance between the seat and the square's
-                                             // border
+        // Less than the distance between the centre and the border of the square
+        m_town.radius = 22 + 16 * number(2);
+        // border
         m_town.x = (static_cast<double>(cx) + 0.28 + 0.44 * number(0)) * town_spacing;
         m_town.y = (static_cast<double>(cy) + 0.28 + 0.44 * number(1)) * town_spacing;
         const auto& d = directions[draw(m_town.key, 3) % directions.size()];
@@ -152,7 +154,7 @@ class Hills {
                   SmoothLine(draw(key, 1), 83, line + 1, sample)} {
         m_height = height(m_here);
     }
-    /// For the next sample.
+    /// Returns the light of the next sample.
     float next() {
         const float below = height(m_below), right = height(m_here);
         const float light = 0.78f + 0.40f * (m_height - below) - 0.24f * (m_height - right);
@@ -161,7 +163,7 @@ class Hills {
     }
 
   private:
-    /// Pixels, by slopes of up to one.
+    /// Returns the height in pixels, for slopes of up to one.
     static float height(std::array<SmoothLine, 2>& lines) {
         const float wide = lines[0].next(), narrow = lines[1].next();
         return 180.0f * wide + 55.0f * narrow;
@@ -170,8 +172,8 @@ class Hills {
     float m_height = 0;
 };
 
-/// Wood: two sizes of noise over a threshold, here and two lines further south, whose trees' shadows fall
-/// here.
+/// Woods: noise of two sizes above a threshold, at this line and two lines further south, whose trees cast
+/// their shadows on this line.
 class Woods {
   public:
     Woods(uint64_t key, int64_t line, int64_t sample)
@@ -210,7 +212,7 @@ class Land final : public Landscape {
     int m_materials;
 };
 
-/// A crop and the soil between its rows, which shows more where it is dry.
+/// Adds a crop and the soil between its rows; more soil shows where it is dry.
 void Land::add_strip(uint64_t key, float moisture, float fine, float share, const auto& add) const {
     const int main = one_of(crops, m_materials, draw(key, 0), grass);
     const int ground = main == loam ? one_of(crops, m_materials, draw(key, 1), grass) : loam;
@@ -220,14 +222,14 @@ void Land::add_strip(uint64_t key, float moisture, float fine, float share, cons
     add(ground, share * (1 - pure));
 }
 
-/// Rock is in layers with mixed borders, and soil is in its hollows.
+/// Adds rock in layers with mixed borders, and soil in its hollows.
 void Land::add_rock(uint64_t key, float strata, float bareness, float fine, const auto& add) const {
     const float layer = strata * 7.0f, place = layer - std::floor(layer);
     const auto rock = [&](float at) {
         return one_of(rocks, m_materials, draw(key, static_cast<uint64_t>(at)), loam);
     };
     const float next = clamp01((place - 0.85f) * (1.0f / 0.15f));
-    // It is bare on the heights alone; around them grass grows on its rubble.
+    // Rock is bare only on the heights; around them, grass grows on its rubble.
     const float bare = clamp01((bareness - 0.42f) * 3.0f) * (0.95f - 0.2f * fine),
                 rubble = 0.12f * (1 - bare);
     add(rock(std::floor(layer)), (bare + rubble) * (1 - next));
@@ -241,7 +243,8 @@ void Land::add_block(const Block& b, double x, double y, float moisture, float s
                      const auto& add) const {
     if (b.outcrop) return add_rock(b.key, strata, 1 - moisture, fine, add);
     const double across = (b.cosine * x + b.sine * y) * (1 / b.strip);
-    const double index = std::floor(across), place = (across - index) * b.strip; // pixels into the strip
+    // Position within the strip, pixels
+    const double index = std::floor(across), place = (across - index) * b.strip;
     const auto key = [&](double i) {
         return draw(b.key, static_cast<uint64_t>(static_cast<int64_t>(i)) + 64);
     };
@@ -289,7 +292,7 @@ void Land::paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) con
         const auto over = [&](int k, float share) {
             if (share > 0) run.add(k, i, share * bright);
         };
-        float left = 1; // the part that nothing covers so far
+        float left = 1; // the part that nothing covers yet
         const auto cover = [&](int k, float share) {
             if (!has(k)) return;
             over(k, left * share);
@@ -313,13 +316,13 @@ void Land::paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) con
             cover(loam, in_town);
         }
         if (in_wood > 0 && has(deciduous)) {
-            // Crowns and the dark between them.
+            // Crowns of trees, and the dark gaps between them.
             bright *= 1 - 0.30f * in_wood * crown;
             const float needles = has(conifer) ? clamp01((kind - 0.5f) * 9.0f + 0.5f) : 0;
             cover(conifer, in_wood * needles);
             cover(deciduous, in_wood);
         }
-        // Along some borders of blocks runs a hedge, along others a track.
+        // A hedge runs along some borders of blocks, and a track along others.
         const uint64_t border = (near.first->key ^ near.second->key) % 5;
         if (border == 0) cover(deciduous, 0.9f * coverage(near.gap * 0.5, 0.9));
         if (border == 1) cover(loam, 0.9f * coverage(near.gap * 0.5, 0.6));

@@ -29,7 +29,7 @@ struct MadeScene::Impl {
     };
     struct Hole {
         int64_t position;
-        int band; ///< -1: all
+        int band; ///< -1: all bands
     };
 
     Options o;
@@ -39,7 +39,7 @@ struct MadeScene::Impl {
     std::vector<uint8_t> is_bad;
     std::vector<double> reflectance; ///< [endmembers][bands]
     std::vector<float> spectra;      ///< [bands][endmembers], with scale, 0 in bad bands
-    std::vector<float> absorption;   ///< by band, by the trait
+    std::vector<float> absorption;   ///< per band, of the trait
     uint32_t plants = 0;             ///< bit k: material k has the trait
     std::vector<BandModel> model;
     std::vector<Target> targets;
@@ -59,7 +59,7 @@ struct MadeScene::Impl {
     }
     void run(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
     void set_trait(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
-    bool has_trait(const PixelRun& scratch, size_t pixel) const; ///< plants cover 90 % of it
+    bool has_trait(const PixelRun& scratch, size_t pixel) const; ///< true where plants cover 90 % of it
     void values(size_t pixels, PixelRun& scratch, float* dst, ptrdiff_t band_stride) const;
 };
 
@@ -99,7 +99,7 @@ void MadeScene::Impl::make_bands() {
         wavelengths.push_back(std::nearbyint(nm * 1000) / 1000);
         fwhm.push_back(std::nearbyint(std::min(60.0, 1.1 * spacing) * 1000) / 1000);
     }
-    // Water vapour takes the light near 1400 and 1900 nm.
+    // Water vapour absorbs the light near 1400 and 1900 nm.
     std::vector<int> order(n);
     for (size_t b = 0; b < n; ++b)
         order[b] = static_cast<int>(b);
@@ -164,7 +164,7 @@ void MadeScene::Impl::place() {
 }
 
 void MadeScene::Impl::set_noise() {
-    // Mean of a a' over a grid of pixels gives the mean square of the signal in every band.
+    // The mean of a a' over a grid of pixels gives the mean square of the signal in each band.
     constexpr int64_t grid = 64;
     const auto k_count = static_cast<size_t>(o.endmembers);
     std::vector<double> moment(k_count * k_count, 0.0);
@@ -187,7 +187,7 @@ void MadeScene::Impl::set_noise() {
             for (size_t j = 0; j < k_count; ++j)
                 power += moment[i * k_count + j] * reflectance[i * n + b] * reflectance[j * n + b];
         const double rms = std::sqrt(power / static_cast<double>(rows * columns));
-        // To 16 bits, so that the last bit of pow() does not reach the scene.
+        // Rounds to 16 bits, so that the last bit of pow() does not change the scene.
         int exponent = 0;
         const double exact = is_bad[b] ? bad_band_sigma : rms * ratio;
         const double fraction = std::frexp(exact, &exponent);
@@ -198,7 +198,7 @@ void MadeScene::Impl::set_noise() {
     }
 }
 
-/// Abundances times illumination and pixel hashes of `pixels` pixels from (line, sample) on.
+/// Computes abundances times illumination, and pixel hashes, of `pixels` pixels from (line, sample) on.
 void MadeScene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
     for (auto& row : s.abundance)
         std::fill_n(row.v, run_pixels, 0.0f);
@@ -239,7 +239,7 @@ bool MadeScene::Impl::has_trait(const PixelRun& s, size_t pixel) const {
 
 void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
-    // A plant with a trait is two materials: itself, and the trait's absorption.
+    // A plant with a trait counts as two materials: the plant, and the absorption of the trait.
     const auto absorbing = static_cast<size_t>(std::popcount(s.active & plants)),
                count = static_cast<size_t>(std::popcount(s.active)) + absorbing;
     s.rows.clear();
@@ -253,7 +253,7 @@ void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t b
         s.rows.push_back(s.absorbed[at++].v);
     }
     if (s.spectra_of != s.active) {
-        // Absent materials would add exact zeros: leaving them out changes no bit in any run.
+        // Absent materials would add exact zeros, so leaving them out changes no bit in any run.
         s.spectra.resize(n * count);
         for (size_t b = 0; b < n; ++b) {
             float* to = s.spectra.data() + b * count;
@@ -347,10 +347,10 @@ std::vector<float> MadeScene::abundances(int64_t line, int64_t sample) const {
 }
 
 std::vector<Plot> MadeScene::plots(int count) const {
-    constexpr int64_t side = 3, most_tries = 1000; // for each plot
+    constexpr int64_t side = 3, most_tries = 1000; // most_tries: per plot
     const Options& o = m->o;
     std::vector<Plot> plots;
-    std::unordered_set<int64_t> taken; // pixels of plots, and those around them
+    std::unordered_set<int64_t> taken; // pixels of plots and of their surroundings
     PixelRun scratch(o.endmembers);
     const uint64_t key = substream(o.seed, plots_stream);
     const int64_t columns = o.samples - side + 1, rows = o.lines - side + 1;

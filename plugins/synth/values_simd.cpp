@@ -16,10 +16,10 @@ using F = hn::ScalableTag<float>;
 using U = hn::RebindToUnsigned<F>;
 using I = hn::RebindToSigned<F>;
 
-/// Nearly normal, mean 0, variance 1: four 16-bit uniform numbers added up (excess kurtosis -0.3), then the
-/// first Cornish-Fisher correction x + (x^3 - 3x)/80, which brings the fourth moment to the normal
-/// distribution's within a few percent. Integer arithmetic up to the conversion, so every processor gets the
-/// same bits.
+/// Returns nearly normal numbers with mean 0 and variance 1: the sum of four 16-bit uniform numbers (excess
+/// kurtosis -0.3), then the first Cornish-Fisher correction x + (x^3 - 3x)/80, which brings the fourth moment
+/// to within a few percent of the normal distribution's. The arithmetic is in integers up to the conversion,
+/// so each processor computes the same bits.
 template <class VU>
 HWY_INLINE hn::Vec<F> noise(VU low, VU high, VU key1, VU key2) {
     const F f;
@@ -59,7 +59,7 @@ void Values(const RunInput& in, float* HWY_RESTRICT dst, ptrdiff_t band_stride) 
         float* out = dst + b * band_stride;
         for (size_t x = 0; x < in.pixels; x += step) {
             auto v0 = hn::Zero(f), v1 = v0, v2 = v0, v3 = v0;
-            // Multiplication and addition apart: fusing would make the bits depend on the processor.
+            // Multiplies and adds separately: fusing would make the bits depend on the processor.
             for (int k = 0; k < in.active; ++k) {
                 const float* a = in.abundance[k] + x;
                 const auto ek = hn::Set(f, e[k]);
@@ -104,8 +104,7 @@ void run_values(const RunInput& in, float* dst, ptrdiff_t band_stride) {
 }
 
 const char* simd_target() {
-    // SupportedTargets() lists this processor's targets; the lowest bit is the best one, which the dispatch
-    // takes.
+    // SupportedTargets() lists this processor's targets; the dispatch takes the lowest bit, the best one.
     const auto best = hwy::SupportedTargets() & HWY_TARGETS;
     return hwy::TargetName(best & -best);
 }

@@ -13,10 +13,10 @@
 namespace hsi::vd {
 namespace {
 
-constexpr double least_eigenvalue = 1e-12; ///< of R with a unit diagonal
-constexpr double added_noise = 1e-5;       ///< of the mean signal power of a band
+constexpr double least_eigenvalue = 1e-12; ///< of R, scaled to a unit diagonal
+constexpr double added_noise = 1e-5;       ///< share of the mean signal power of a band
 
-/// The inverse of a matrix whose eigenvalues under least_eigenvalue count as that.
+/// Returns the inverse of a matrix, with eigenvalues below least_eigenvalue raised to it.
 std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands) {
     const auto n = static_cast<size_t>(bands);
     const auto eigen = math::eigen_symmetric(matrix, bands);
@@ -31,8 +31,8 @@ std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands
     return inverse;
 }
 
-/// Returns R^-1, computed from R with a unit diagonal, so that bands have like sizes. resolved: false where
-/// eigenvalues are rounding errors, which the least larger one replaces.
+/// Returns R^-1, computed from R scaled to a unit diagonal, so that bands have similar sizes. resolved: false
+/// where eigenvalues are rounding errors; the smallest larger eigenvalue replaces them.
 std::vector<double> inverse_of(const std::vector<double>& products, int bands, bool& resolved) {
     const auto n = static_cast<size_t>(bands);
     std::vector<double> length, scaled(n * n);
