@@ -15,7 +15,7 @@
 namespace hsi::accuracy {
 namespace {
 
-constexpr size_t most_classes = 4096; ///< whose matrix has 128 MB
+constexpr size_t most_classes = 4096; ///< their matrix has 128 MB
 constexpr double z95 = 1.959963984540054;
 
 const std::string* name_of(const std::vector<Class>& classes, int value) {
@@ -24,7 +24,8 @@ const std::string* name_of(const std::vector<Class>& classes, int value) {
     return nullptr;
 }
 
-/// Names of the values that occur; empty unless each has one and no name is used for two values.
+/// Returns the names of the values that occur; empty unless each value has one name, and no name belongs to
+/// two values.
 std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values,
                                     int none) {
     std::map<int, std::string> names;
@@ -38,7 +39,7 @@ std::map<int, std::string> names_of(const std::vector<Class>& classes, const std
     return names;
 }
 
-/// Cohen's kappa and its large-sample variance (Bishop, Fienberg and Holland's delta method).
+/// Returns Cohen's kappa and its large-sample variance (Bishop, Fienberg and Holland's delta method).
 Estimate cohen(const std::vector<double>& p, size_t n, double total) {
     double t1 = 0, t2 = 0, t3 = 0, t4 = 0;
     std::vector<double> row(n), column(n);
@@ -54,8 +55,8 @@ Estimate cohen(const std::vector<double>& p, size_t n, double total) {
         for (size_t j = 0; j < n; ++j)
             t4 += p[i * n + j] * (row[j] + column[i]) * (row[j] + column[i]);
     }
-    // If one side holds only one class, agreement is what chance gives, for any classes on the other side: 0
-    // by the formula, and with one class on both sides 0 / 0.
+    // If one side holds only one class, the agreement is always the chance agreement: kappa is 0 by the
+    // formula, and 0 / 0 with one class on both sides.
     const auto one_class = [](const std::vector<double>& shares) {
         return std::count_if(shares.begin(), shares.end(), [](double v) { return v > 0; }) < 2;
     };
@@ -150,7 +151,7 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
 
 struct Confusion::Matching {
     std::vector<Class> classes;
-    std::map<int, size_t> map_row, reference_row; ///< value in the file to row of the matrix
+    std::map<int, size_t> map_row, reference_row; ///< row of the matrix for each value in the file
     bool by_name = false, renumbered = false;
 };
 
@@ -205,7 +206,7 @@ void judge_matrix(Result& r, const std::vector<int64_t>& missing) {
     double sum = 0;
     int64_t present = 0;
     double variance = 0;
-    // With unclassified pixels as errors the matrix gets a separate column for kappa.
+    // Where unclassified pixels count as errors, the matrix gets a separate column for kappa.
     const size_t wide = n + (r.unclassified_are_errors ? 1 : 0);
     std::vector<double> share(wide * wide, 0.0);
     for (size_t i = 0; i < n; ++i) {
@@ -254,7 +255,7 @@ Result Confusion::result(bool unclassified_are_errors) const {
     r.unclassified_are_errors = unclassified_are_errors;
     const size_t n = r.classes.size();
     r.matrix.assign(n * n, 0);
-    std::vector<int64_t> missing(n, 0); // unclassified pixels of each reference class
+    std::vector<int64_t> missing(n, 0); // unclassified pixels per reference class
     for (size_t i = 0; i < m_reference_values.size(); ++i)
         for (size_t j = 0; j < m_map_values.size(); ++j) {
             const int64_t pixels = m_pairs[i * m_pitch + j];
@@ -281,7 +282,7 @@ Result join(std::vector<Result> parts) {
     unite_classes(parts, "map");
     Result all;
     all.unclassified_are_errors = parts.front().unclassified_are_errors;
-    const auto add_classes = [&](bool of_reference) { // the reference's first, as in each of the parts
+    const auto add_classes = [&](bool of_reference) { // the reference's classes first, as in each part
         std::map<std::pair<int, std::string>, Class> found;
         for (const Result& part : parts)
             for (const ClassAccuracy& c : part.by_class)
@@ -317,7 +318,7 @@ Result join(std::vector<Result> parts) {
         all.alarms += part.alarms;
         all.masked += part.masked;
     }
-    for (size_t i = 1; i < n; ++i) // classes of two names keep apart
+    for (size_t i = 1; i < n; ++i) // keeps classes of two names apart
         while (std::any_of(all.classes.begin(), all.classes.begin() + static_cast<ptrdiff_t>(i),
                            [&](const Class& o) { return o.value == all.classes[i].value; }))
             ++all.classes[i].value;
@@ -327,7 +328,7 @@ Result join(std::vector<Result> parts) {
 
 namespace {
 
-/// The reason why kappa is undefined.
+/// Returns the reason why kappa is undefined.
 std::string sides_of_one_class(const Result& r) {
     const auto has_one = [&](int64_t ClassAccuracy::*pixels) {
         return std::count_if(r.by_class.begin(), r.by_class.end(),
@@ -424,7 +425,7 @@ Spread spread(const std::vector<double>& values) {
 
 namespace {
 
-/// The figures of a class in a fold whose reference has it; null: it does not.
+/// Returns the figures of a class in a fold; null if the fold's reference lacks the class.
 const ClassAccuracy* class_in(const Result& fold, const Class& of) {
     for (const auto& c : fold.by_class)
         if (c.of.value == of.value && c.of.name == of.name && c.reference > 0) return &c;

@@ -20,7 +20,7 @@ double DetectionCurve::pfa(size_t k) const { return share(alarms[k], background_
 double DetectionCurve::precision(size_t k) const { return share(targets[k], targets[k] + alarms[k]); }
 
 double DetectionCurve::auc() const {
-    double sum = 0, lost = 0; // compensated: a scene has up to 1e9 terms
+    double sum = 0, lost = 0; // compensated sum: a scene has up to 1e9 terms
     for (size_t k = 0; k < size(); ++k) {
         const int64_t here = targets[k] - (k > 0 ? targets[k - 1] : 0);
         const double right = static_cast<double>(background_pixels - alarms[k]) +
@@ -50,7 +50,7 @@ size_t DetectionCurve::at_rate(double rate) const {
 
 void DetectionCounts::add_target(double score) {
     constexpr size_t most = size_t{1} << 20;
-    m_new.push_back(m_sign * score + 0.0); // -0 is 0
+    m_new.push_back(m_sign * score + 0.0); // turns -0 into 0
     if (m_new.size() >= std::max(most, m_kept.size())) merge();
 }
 
@@ -152,7 +152,7 @@ void Objects::add_line(const uint16_t* classes, uint16_t none_here, const double
             part = m_parts.size();
         }
         auto& best = m_parts[part - 1].object.best;
-        best = std::fmax(best, m_sign * scores[x]); // a number before NaN
+        best = std::fmax(best, m_sign * scores[x]); // takes a number before NaN
         line[x] = part;
     }
     m_above = std::move(line);

@@ -23,7 +23,7 @@
 namespace hsi::arrays {
 namespace {
 
-/// cuda.h's struct, since libhsi is also built without a CUDA Toolkit.
+/// The struct of cuda.h, since libhsi is also built without a CUDA Toolkit.
 struct Copy2D {
     size_t from_x = 0, from_y = 0;
     int from_kind = 0;
@@ -43,7 +43,7 @@ constexpr int kind_host = 1, kind_device = 2; // CUmemorytype
 constexpr int attribute_ordinal = 9;          // CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 constexpr int unknown_device = -2;            // CU_DEVICE_INVALID
 
-/// The functions of the driver that are needed here.
+/// The functions of the driver that this file uses.
 class Driver {
   public:
     static const Driver& instance() {
@@ -106,8 +106,8 @@ void check(int code, const char* what) {
                 (name != nullptr ? name : std::to_string(code)));
 }
 
-/// Never destroyed: the driver may end before it. A forked child, without the driver's state, begins with an
-/// empty one. Calls of the driver are made under its mutex, so that a fork does not wait for it.
+/// Never destroyed, since the driver may end earlier. A forked child, which lacks the driver's state, begins
+/// with an empty one. Calls of the driver are made under its mutex, so a fork does not wait for them.
 template <class T>
 T& kept_for_one_process() {
     static T* one = new T;
@@ -115,12 +115,12 @@ T& kept_for_one_process() {
     return *one;
 }
 
-/// The context that PyTorch, CuPy and CUDA's runtime use, current in this thread.
+/// Makes the context of PyTorch, CuPy and CUDA's runtime current in this thread.
 class ContextGuard {
   public:
     explicit ContextGuard(int ordinal) {
         const Driver& driver = Driver::instance();
-        // Retained once and for ever: contexts live as long as the process.
+        // Retained once and never released: contexts live as long as the process.
         Contexts& contexts = kept_for_one_process<Contexts>();
         const std::lock_guard lock(contexts.mutex);
         void*& context = contexts.of[ordinal];
@@ -145,7 +145,7 @@ class ContextGuard {
     };
 };
 
-/// The device that CUDA reports for memory: unknown_device if CUDA does not know it.
+/// Returns the device that CUDA reports for memory; unknown_device if CUDA does not know the memory.
 int device_of(const void* data) {
     int ordinal = unknown_device, asked = attribute_ordinal;
     void* answer = &ordinal;
@@ -154,11 +154,11 @@ int device_of(const void* data) {
     return code == 0 ? ordinal : unknown_device;
 }
 
-/// Pinned blocks that wait for the next call.
+/// Pinned blocks that are kept for the next call.
 class Pool {
   public:
     static Pool& instance() { return kept_for_one_process<Pool>(); }
-    /// A block of `bytes` or somewhat more, which is returned in `bytes`; null if there is no memory.
+    /// Returns a block of at least `bytes`, and sets `bytes` to its size; null if there is no memory.
     void* take(size_t& bytes) {
         const std::lock_guard lock(m_mutex);
         const auto found = m_blocks.lower_bound(bytes);
@@ -184,11 +184,11 @@ class Pool {
     size_t m_bytes = 0;
 };
 
-/// The last copy of a scene on each device, which waits for the next call.
+/// The last copy of a scene on each device, kept for the next call.
 class KeptCopies {
   public:
     static KeptCopies& instance() { return kept_for_one_process<KeptCopies>(); }
-    /// Takes memory in the context of the device. 0: no room.
+    /// Takes memory in the context of the device. Returns 0 if there is no room.
     unsigned long long take(int device, size_t bytes) {
         const std::lock_guard lock(m_mutex);
         const Driver& driver = Driver::instance();
@@ -201,7 +201,7 @@ class KeptCopies {
             return 0;
         return made;
     }
-    /// Likewise.
+    /// Gives memory back, in the context of the device.
     void give_back(int device, unsigned long long block, size_t bytes) {
         constexpr size_t most = size_t{4} << 30;
         const std::lock_guard lock(m_mutex);
@@ -228,9 +228,10 @@ struct Rows {
     bool on_device;
 };
 
-/// In the context of the device.
+/// Copies rows, in the context of the device.
 void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) {
-    if (height > 1 && (to.pitch < width || from.pitch < width)) { // turned around, or one row again and again
+    // Rows in reverse order, or one row repeatedly
+    if (height > 1 && (to.pitch < width || from.pitch < width)) {
         for (int64_t y = 0; y < height; ++y)
             copy_rows({to.data + y * to.pitch, width, to.on_device},
                       {from.data + y * from.pitch, width, from.on_device}, width, 1);
@@ -250,19 +251,19 @@ void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) 
     check(Driver::instance().copy(&copy), "copy an array");
 }
 
-/// The axes of an array, those with the widest steps first.
+/// Returns the axes of an array, widest steps first.
 std::array<int, 3> axes_by_step(const hsi_array& array) {
     std::array<int, 3> axes{0, 1, 2};
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
         const bool one_a = array.shape[a] == 1,
-                   one_b = array.shape[b] == 1; // steps of such an axis have no effect
+                   one_b = array.shape[b] == 1; // steps of an axis of size 1 have no effect
         if (one_a || one_b) return one_a && !one_b;
         return std::abs(array.strides[a]) > std::abs(array.strides[b]);
     });
     return axes;
 }
 
-/// Rows of floats from the device into packed host memory.
+/// Copies rows of floats from the device into packed host memory.
 void copy_packed(const CubeView<float>& to, const CubeView<float>& from) {
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
     const auto at = [](float* p) { return reinterpret_cast<char*>(p); };
@@ -294,7 +295,7 @@ void check_on_device(const std::string& role, const hsi_array& array) {
         throw UsageError(said() + ", and CUDA does not know its data", "Is it an array in host memory?");
     if (ordinal != array.device)
         throw UsageError(said() + ", and its data are in that of device " + std::to_string(ordinal));
-    // The default streams belong to the current device.
+    // Each device has its own default streams.
     const auto number = reinterpret_cast<uintptr_t>(array.stream);
     if (number > 2) {
         void* context = nullptr;
@@ -339,7 +340,7 @@ void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& 
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
     const bool pinned_there = device_of(to.data) != unknown_device;
     if (pinned_there && (to.line_stride == to.samples || to.lines == 1)) return copy_packed(to, from);
-    // Else by pinned memory, in the layout that is wanted.
+    // Otherwise through pinned memory, in the requested layout.
     const PinnedMemory pinned(device, static_cast<size_t>(bytes(int64_t{to.bands} * to.lines * to.samples)));
     const auto packed =
         CubeView<float>::packed(reinterpret_cast<float*>(pinned.data()), to.bands, to.lines, to.samples);
@@ -361,7 +362,7 @@ DeviceCopy::~DeviceCopy() {
         const ContextGuard guard(m_device);
         KeptCopies::instance().give_back(m_device, reinterpret_cast<uintptr_t>(m_view.data), m_bytes);
     } catch (const Error&) {
-        // The failure of the device was reported where it occurred.
+        // The failure was reported where it occurred.
     }
 }
 
@@ -379,7 +380,7 @@ bool DeviceCopy::take(int device, const stream::CubeShape& shape) const {
 
 void DeviceCopy::fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const {
     std::call_once(m_filled, [&] {
-        constexpr int64_t chunk = int64_t{4} << 20; // bytes that a thread has pinned
+        constexpr int64_t chunk = int64_t{4} << 20; // bytes that a thread pins
         const int64_t line = static_cast<int64_t>(sizeof(float)) * m_view.bands * m_view.samples,
                       lines = std::clamp<int64_t>(chunk / line, 1, m_view.lines);
         struct Member {

@@ -16,7 +16,7 @@ namespace {
 thread_local Exchange* t_current = nullptr;
 
 constexpr const char* axes_text = "An array has three: bands, lines, samples.";
-constexpr int64_t most_pixels = int64_t{1} << 31; // GDAL's end of an axis, and ours
+constexpr int64_t most_pixels = int64_t{1} << 31; // limit of an axis in GDAL and here
 
 void check_count(const char* name, const void* list, size_t count) {
     if (list == nullptr && count > 0)
@@ -49,7 +49,7 @@ void check_facts(const std::string& role, const hsi_array& array) {
         throw UsageError(role + ": the array's member 'has_nodata' is " + std::to_string(array.has_nodata),
                          "It is 0 or 1.");
     const auto& [bands, lines, samples] = array.shape;
-    // A scene has one a band and a library one a spectrum; labels, of one band, have one a class.
+    // A scene has one per band, a library one per spectrum, and labels (one band) one per class.
     const int64_t most = lines == 1 ? std::max(bands, samples) : bands;
     if (array.name_count < 0 || (bands > 1 && array.name_count > most))
         throw UsageError(role + " has " + std::to_string(array.name_count) + " names, and its shape is " +
@@ -75,7 +75,7 @@ Extent extent_of_array(const std::string& role, const hsi_array& array) {
     return extent_of(role, array.data, array.shape, array.strides, 3, type_bytes(array.type));
 }
 
-/// Whether two elements of an output, which has an extent, share memory, as far as its strides show.
+/// Is true where two elements of an output with an extent share memory, as far as strides show.
 bool overlaps_itself(const hsi_array& array) {
     std::vector<std::pair<int64_t, int64_t>> axes; // step, size
     for (int axis = 0; axis < 3; ++axis)
@@ -109,7 +109,7 @@ std::string with_roles(std::string text) {
 
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes) {
-    __extension__ using Wide = __int128; // no sum of three such products leaves it
+    __extension__ using Wide = __int128; // holds the sum of three such products
     const auto at = reinterpret_cast<uintptr_t>(data);
     Wide least = 0, most = 0;
     for (int axis = 0; axis < axes; ++axis) {
@@ -174,7 +174,7 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
     }
 }
 
-/// A call works on one device.
+/// Takes the device of the call: a call works on one device.
 void Exchange::take_device(const std::string& role, const hsi_array& array) {
     if (m_device >= 0 && array.device != m_device)
         throw UsageError(role + " is on CUDA device " + std::to_string(array.device) + ", and " +

@@ -96,7 +96,7 @@ const tool::Definition& definition_of(const char* algorithm) {
                      near.empty() ? "There is " + joined(names, ", ") + "." : near);
 }
 
-/// Inputs and outputs given by role become arguments with the role as value.
+/// Makes arguments of the inputs and outputs given by role; the value of such an argument is the role.
 void give_roles(tool::Call& call, const Exchange& exchange) {
     const auto give = [&](const std::string& role, bool in) {
         const tool::Argument* const argument = call.find(role);
@@ -118,7 +118,7 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
         if (argument->name != role)
             throw UsageError(std::string(call.definition().name) + ": '" + role + "' is called " +
                              argument->name + " here");
-        // Where a tool takes this word for a file's name, nothing is read.
+        // Where a tool takes this word as a file name, nothing is read.
         const char* const text = in ? exchange.text(role) : nullptr;
         const bool none = text != nullptr && std::strcmp(text, "none") == 0;
         call.give(role, {none ? "none" : path_of_role(role, argument->role == tool::Role::destination)});
@@ -129,7 +129,7 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
         give(one.first, false);
 }
 
-/// Arrays on a device are computed with there.
+/// Chooses the device that holds the arrays.
 void choose_device(tool::Call& call, const Exchange& exchange) {
     if (exchange.device() < 0) return;
     const std::string number = std::to_string(exchange.device()), &name = call.definition().name,

@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The number of one element, in double precision.
+/// Returns the number in one element, in double precision.
 double number_at(const char* p, int32_t type) {
     double number = 0;
     with_type(static_cast<SampleType>(type), [&](auto value) {

@@ -19,7 +19,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// The array of an output, and how values get into it.
+/// The array of an output, and the way in which values are stored in it.
 struct PendingArray {
     OutputOptions options;
     OutputSpec spec;
@@ -30,7 +30,7 @@ struct PendingArray {
     std::once_flag once;
     arrays::HostArray host; ///< for an array on a device: made when something is written
 
-    /// Where values are stored, in host memory. Thread-safe.
+    /// Returns the array in host memory where values are stored. Thread-safe.
     const hsi_array& store() {
         if (array.device < 0) return array;
         std::call_once(once, [this] { host = arrays::HostArray(array); });
@@ -39,7 +39,7 @@ struct PendingArray {
     static char* at(const hsi_array& a, int band, int64_t line, int64_t sample) {
         return static_cast<char*>(a.data) + band * a.strides[0] + line * a.strides[1] + sample * a.strides[2];
     }
-    /// Whether floats can be put there as they are.
+    /// Is true where floats can be stored without conversion.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         return type == SampleType::float32 && (!nodata || std::isnan(nodata->as_double())) &&
@@ -56,7 +56,7 @@ SampleType output_type(const OutputOptions& options, const OutputSpec& spec) {
     throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
 }
 
-/// The description of an array and its bands, for the caller.
+/// Describes an array and its bands for the caller.
 OrderedJson description(const OutputSpec& spec, SampleType type, const std::optional<NodataValue>& nodata,
                         const RasterSource* like) {
     OrderedJson info{{"kind", "array"},
@@ -64,7 +64,7 @@ OrderedJson description(const OutputSpec& spec, SampleType type, const std::opti
                      {"type", name_of(type)}};
     if (nodata && !std::isnan(nodata->as_double())) info["nodata"] = nodata->as_double();
     if (spec.same_bands && like != nullptr) info["source_bands"] = like->bands();
-    // Each of these corresponds to a band of the source, with other values.
+    // Each band corresponds to a band of the source, but has other values.
     if (spec.spectral && like != nullptr &&
         std::all_of(spec.bands.begin(), spec.bands.end(), [](const auto& b) { return b.like_band >= 0; }))
         for (const BandSpec& band : spec.bands)
@@ -126,7 +126,7 @@ class ArraySink final : public RasterSink {
     uint64_t stored_bytes_per_pixel() const override {
         return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
     }
-    void grow(int64_t) override {} // an array has its size
+    void grow(int64_t) override {} // an array already has its size
     bool raw_access() const override { return true; }
     uint64_t cache_bytes() const override { return 0; }
     std::string driver() const override { return "array"; }

@@ -29,17 +29,18 @@ struct Keeping {
     std::atomic<int> threads{1};
 };
 
-/// The array and its memory belong to the caller.
+/// The array and its memory, which belong to the caller.
 struct ArrayState {
     hsi_array array;
-    std::shared_ptr<const arrays::HostCopy> copy; ///< of an array on a device
+    std::shared_ptr<const arrays::HostCopy> copy; ///< copy of an array on a device
     std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
     arrays::DeviceCopy held;
     std::string path;
     SampleType type = SampleType::unknown;
-    std::vector<int> bands;                     ///< of the array, 1-based; with parts each several times
-    std::vector<SamplePart> parts;              ///< of each of `bands`; empty: values
-    SampleType part_type = SampleType::unknown; ///< whose bits parts are
+    /// 1-based bands of the array; with parts, each band several times
+    std::vector<int> bands;
+    std::vector<SamplePart> parts;              ///< part of each entry of `bands`; empty: values
+    SampleType part_type = SampleType::unknown; ///< type whose bits are in parts
     Rect window;
     std::optional<double> nodata;
     NodataMatch match;
@@ -55,20 +56,20 @@ struct ArrayState {
         return static_cast<const char*>(a.data) + (band - 1) * a.strides[0] +
                (window.y + line) * a.strides[1] + (window.x + sample) * a.strides[2];
     }
-    /// Whether a device has a copy, or a place for it.
+    /// Is true where a device has a copy, or room for it.
     bool holds_copy() const {
         const int device = keeping->device;
         return device >= 0 && parts.empty() &&
                held.take(device, {window.w, window.h, static_cast<int>(bands.size())});
     }
-    /// Bands from one kept band to the next of evenly spaced ones; 0: they are not.
+    /// Returns the step between kept bands; 0 if they are not evenly spaced.
     int band_step() const {
         const int step = bands.size() > 1 ? bands[1] - bands[0] : 1;
         for (size_t k = 1; k < bands.size(); ++k)
             if (bands[k] - bands[k - 1] != step) return 0;
         return step;
     }
-    /// Whether the values are rows of floats that can be taken in place.
+    /// Is true where the values are rows of floats that can be used in place.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         return type == SampleType::float32 && parts.empty() &&
@@ -76,7 +77,7 @@ struct ArrayState {
                reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0 && whole(array.strides[0]) &&
                whole(array.strides[1]) && band_step() != 0 && !match.active && array.mask == nullptr;
     }
-    /// That view, of read-only memory.
+    /// Returns that view; its memory is read-only.
     CubeView<float> view(const Rect& part) const {
         const auto step = [](int64_t bytes) {
             return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
@@ -90,7 +91,7 @@ struct ArrayState {
                                                              (window.x + sample) * array.mask_strides[1]] !=
                0;
     }
-    /// Scale and offset of the kept bands.
+    /// Returns scale and offset of the kept bands.
     BandValues values() const {
         BandValues values;
         for (const int b : bands) {
@@ -99,7 +100,7 @@ struct ArrayState {
         }
         return values;
     }
-    /// One number a kept band; NaN where unknown, empty when no band has one.
+    /// Returns one number per kept band; NaN where unknown, empty when no band has one.
     std::vector<double> of_bands(const double* all) const {
         std::vector<double> out;
         if (all == nullptr) return out;
@@ -111,9 +112,9 @@ struct ArrayState {
     }
 };
 
-constexpr size_t scratch_floats = 64 * 1024; ///< stay in the second-level cache
+constexpr size_t scratch_floats = 64 * 1024; ///< fits in the second-level cache
 
-/// Values of an array as its caller has laid them, as floats band after band.
+/// Reads values of an array in its caller's layout, as floats band after band.
 class ArrayReader final : public stream::CubeReader {
   public:
     explicit ArrayReader(std::shared_ptr<const ArrayState> source) : m(std::move(source)) {
@@ -144,7 +145,7 @@ class ArrayReader final : public stream::CubeReader {
     }
 
   private:
-    /// How the values of this array in host memory are read.
+    /// Chooses how values of this array in host memory are read.
     void choose(const hsi_array& a) {
         m_strides = a.strides;
         const auto bytes = static_cast<int64_t>(arrays::type_bytes(a.type));
@@ -176,7 +177,7 @@ class ArrayReader final : public stream::CubeReader {
             }
     }
 
-    /// The bands of a pixel are next to each other: some pixels at a time are turned around.
+    /// Reads pixels whose bands are adjacent: transposes some pixels at a time.
     void read_pixels(const Rect& window, const CubeView<float>& dst) {
         const auto bands = static_cast<size_t>(dst.bands);
         const auto step = static_cast<ptrdiff_t>(m_strides[2]);
@@ -222,7 +223,7 @@ class ArrayReader final : public stream::CubeReader {
     std::vector<float*> m_targets;
 };
 
-/// A reader of the array in host memory, or of its host copy.
+/// Returns a reader of the array in host memory, or of its host copy.
 std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const ArrayState>& m) {
     std::unique_ptr<stream::CubeReader> reader = std::make_unique<ArrayReader>(m);
     const bool bits = !m->parts.empty() && m->parts[0] >= SamplePart::low_bits;
@@ -234,7 +235,7 @@ std::unique_ptr<stream::CubeReader> plain_reader(const std::shared_ptr<const Arr
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
-/// The same for an array with a copy on a device.
+/// Reads an array that has a copy on a device.
 class CopiedReader final : public stream::CubeReader {
   public:
     explicit CopiedReader(std::shared_ptr<const ArrayState> source)
@@ -252,7 +253,7 @@ class CopiedReader final : public stream::CubeReader {
     const std::unique_ptr<stream::CubeReader> m_reader;
 };
 
-/// The bands of the array that the options select, as in a file.
+/// Returns the bands of the array that the options select, as for a file.
 std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array,
                               std::vector<std::string>& notes) {
     const auto count = static_cast<int>(array.shape[0]);
@@ -317,7 +318,7 @@ SceneFacts facts_of(const ArrayState& s) {
     return facts;
 }
 
-/// Every band as these parts.
+/// Returns each band as these parts.
 ArrayState divided(const ArrayState& from, const std::vector<SamplePart>& parts, SampleType as) {
     ArrayState s = from;
     s.bands.clear();
@@ -353,7 +354,7 @@ class ArraySource final : public RasterSource {
     }
     uint64_t stored_bytes_per_pixel() const override {
         uint64_t bands = 0;
-        for (size_t k = 0; k < m->bands.size(); ++k) // parts of one band are read together
+        for (size_t k = 0; k < m->bands.size(); ++k) // reads the parts of one band together
             bands += m->parts.empty() || m->parts[k] == m->parts[0];
         return bands * sample_bytes(m->type);
     }

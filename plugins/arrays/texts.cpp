@@ -107,7 +107,7 @@ std::vector<double> numbers_in(const Json& list) {
     return values;
 }
 
-/// The library in write_spectral_library()'s format.
+/// Returns the library in the format of write_spectral_library().
 SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is not a spectral library: " + why,
@@ -143,7 +143,7 @@ SpectralLibrary library_of(const hsi_array& array) {
             double value = 0;
             if (array.type == HSI_FLOAT64)
                 std::memcpy(&value, at, sizeof value);
-            else // the three floats of a whole number give it back in double precision
+            else // the three floats of a whole number restore it in double precision
                 for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
                     float one;
                     to_part(part, at, array.strides[0], static_cast<SampleType>(array.type), false, {},
@@ -290,7 +290,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     json["double_precision"] = library.twofold;
     write_text_output(output, json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
     arrays::Exchange::current().describe(arrays::role_of_path(output.path), {{"kind", "spectra"}});
-    return {}; // JSON holds every name
+    return {}; // JSON holds any name
 }
 
 // Points ---------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource&,
 
 void write_points(const VectorOptions& options, const PointLayer& layer) {
     OrderedJson json{{"fields", OrderedJson::array()}, {"points", OrderedJson::array()}};
-    // Without georeference a point is its line and sample, which are among the fields.
+    // A point without georeference is its line and sample, which are fields.
     std::vector<size_t> known;
     for (size_t f = 0; f < layer.fields.size(); ++f) {
         bool any = layer.points.empty();

@@ -25,27 +25,29 @@ namespace hsi::atdca {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr int64_t smallest_region = 512; ///< pixels: with 224 bands they fill a second-level cache
+constexpr int64_t smallest_region = 512; ///< pixels; with 224 bands they fill a second-level cache
 constexpr int64_t largest_region = 1 << 16;
-/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds and depends on
-/// candidates alone.
+/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds, so it depends entirely
+/// on the candidates.
 constexpr size_t osp_joining = 2, gs_joining = 6;
 constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// The division of the scene: tiles of the plan, and regions of each tile. A kept scene is shared by the
-/// ranks: tile t is on rank t modulo their count.
+/// The division of the scene: tiles of the plan, and regions of each tile. The ranks share a kept scene: tile
+/// t is on rank t modulo their number.
 struct Layout {
     stream::CubeShape shape;
     TilePlan plan;
     int rank = 0, ranks = 1;
     int64_t region_pixels = smallest_region;
-    size_t region_cap = 0;             ///< pixels of a region that may be in the pool
-    std::vector<int64_t> first_region; ///< per tile, and the total
+    size_t region_cap = 0;             ///< pixels of a region that may join the pool
+    std::vector<int64_t> first_region; ///< per tile, and in total
     std::vector<int64_t>
-        first_pixel; ///< of this rank's tiles in its kept part (tiles padded to whole groups), and total
-    int64_t most_kept = 0; ///< pixels, by any rank
+        /// Index of the first pixel of each of this rank's tiles in its kept part (tiles are padded to whole
+        /// groups), and in total
+            first_pixel;
+    int64_t most_kept = 0; ///< largest number of pixels on any rank
 
     void set_plan(const TilePlan& p) {
         plan = p;
@@ -65,7 +67,7 @@ struct Layout {
     int64_t tile_of(int64_t region) const {
         return std::upper_bound(first_region.begin(), first_region.end(), region) - first_region.begin() - 1;
     }
-    /// First pixel of a region, and how many, within its tile.
+    /// Returns the first pixel of a region within its tile, and the number of pixels.
     std::pair<int64_t, int64_t> extent(int64_t region, int64_t tile) const {
         const int64_t first = (region - first_region[static_cast<size_t>(tile)]) * region_pixels;
         return {first, std::min(region_pixels, plan.tile(tile).core.area() - first)};
@@ -75,8 +77,8 @@ struct Layout {
     }
 };
 
-/// The scene in memory, in groups: spectra and, for OSP, the score of every pixel with `applied` targets of
-/// its group.
+/// The scene in memory, in groups: spectra and, for OSP, the score of each pixel with the `applied` targets
+/// of its group.
 struct KeptScene {
     HostBuffer<float> spectra;
     HostBuffer<double> norm;
@@ -85,7 +87,7 @@ struct KeptScene {
     static uint64_t bytes_per_pixel(int bands) { return static_cast<uint64_t>(bands) * 4 + 17; }
 };
 
-/// ATDCA within a region, in single precision and without any guarantee: a source of good candidates.
+/// ATDCA within a region, in single precision and without a guarantee: it finds good candidates.
 class RoughSearch {
   public:
     RoughSearch(const Options& options, int bands, int64_t region_pixels)
@@ -99,7 +101,7 @@ class RoughSearch {
                static_cast<uint64_t>(region_pixels) * 5;
     }
 
-    /// Pixels of the region, the one with the greatest norm first.
+    /// Returns pixels of the region, the one with the greatest norm first.
     const std::vector<uint32_t>& run(const float* spectra, const double* norm, int64_t count) {
         m_picks.clear();
         m_spectra = spectra;
@@ -110,7 +112,7 @@ class RoughSearch {
             m_best[g] = *std::max_element(&m_score[g * group], &m_score[g * group] + group);
             m_applied[g] = 0;
         }
-        // Lowest position first among equals, and in double: this one is decisive.
+        // The lowest position first among equals, and in double precision, since this choice is final.
         const double* first = std::max_element(norm, norm + count);
         if (!(*first > 0)) return m_picks;
         std::fill(m_p.begin(), m_p.end(), 1.0f);
@@ -129,7 +131,7 @@ class RoughSearch {
     static constexpr size_t none = ~size_t{0};
     const float* group_data(size_t g) const { return m_spectra + g * group * m_bands; }
 
-    /// q_k from the pixel; false if it has no residual.
+    /// Makes q_k from the pixel; returns false if it has no residual.
     bool add(size_t pixel, int k, float enough) {
         float* const r = &m_q[static_cast<size_t>(k) * m_bands];
         const float* x = group_data(pixel / group) + pixel % group;
@@ -153,7 +155,7 @@ class RoughSearch {
             r[b] -= c * q[b];
     }
 
-    /// The pixel of greatest residual with k targets.
+    /// Returns the pixel of greatest residual with k targets.
     size_t farthest(int k, float enough) {
         size_t at = none;
         float best = enough;
@@ -184,7 +186,7 @@ class RoughSearch {
         return at;
     }
 
-    /// The pixel of greatest |p.x|.
+    /// Returns the pixel of greatest |p.x|.
     size_t longest(const double* norm) {
         size_t at = none;
         float best = 0;
@@ -200,7 +202,7 @@ class RoughSearch {
             }
         }
         if (at != none && std::find(m_picks.begin(), m_picks.end(), at) != m_picks.end())
-            return none; // rounding
+            return none; // only rounding is left
         return at;
     }
 
@@ -215,8 +217,7 @@ class RoughSearch {
     size_t m_groups = 0;
 };
 
-/// Where a region's spectra and norms are while it is worked on: in the kept scene, or in a lane's own
-/// buffer.
+/// The spectra and norms of the region that is processed: in the kept scene, or in a lane's own buffer.
 class RegionBuffer {
   public:
     RegionBuffer(const Layout& layout, KeptScene* kept) : m_layout(layout), m_kept(kept) {
@@ -229,7 +230,7 @@ class RegionBuffer {
         return static_cast<uint64_t>(layout.region_pixels) *
                (static_cast<uint64_t>(layout.shape.bands) * 4 + 8);
     }
-    /// Packs the region's pixels from the tile; returns the number of valid ones.
+    /// Packs the region's pixels from the tile; returns the number of valid pixels.
     int64_t load(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t count) {
         if (in.line_stride != in.samples) throw Error("internal: the tile is not packed");
         if (m_kept) {
@@ -300,16 +301,16 @@ class ReadingWorker final : public stream::Worker {
     RoughSearch m_search;
 };
 
-/// The first pass: norms, the first target, candidates; keeps the scene when there is room.
+/// The first pass: finds norms, the first target and candidates; keeps the scene when there is room.
 class Reading final : public stream::Operation {
   public:
     Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept)
         : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept) {}
-    /// The share that a rank keeps is fixed.
+    /// each rank keeps a fixed share
     bool divides() const override { return m_kept == nullptr; }
     uint64_t preferred_bytes() const override { return tile_bytes; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
-        // Room for the proofs, too: they run with the same plan.
+        // Includes room for the proofs, which run with the same plan.
         return RegionBuffer::bytes(m_layout) +
                RoughSearch::bytes(m_options, m_layout.shape.bands, m_layout.region_pixels) +
                static_cast<uint64_t>(m_layout.region_pixels) * 5 * static_cast<uint64_t>(m_options.targets);
@@ -355,12 +356,12 @@ struct Proof {
     const size_t steps;
     const double smallest;
     std::vector<Best> best;    ///< per step; region -1: the guess holds
-    std::vector<float> bounds; ///< [region][step], for regions that were looked at
+    std::vector<float> bounds; ///< [region][step], for regions that were examined
     std::vector<Found> found;  ///< per lane
     std::atomic<int64_t> pixels{0};
 };
 
-/// Applies the sequence to regions; one a lane.
+/// Applies the sequence to regions, one per lane.
 class Prover {
   public:
     Prover(Proof& proof)
@@ -370,8 +371,8 @@ class Prover {
           m_active(static_cast<size_t>(proof.layout.region_pixels / group)),
           m_pooled(static_cast<size_t>(proof.layout.region_pixels)) {}
 
-    /// score: ||x||^2 less the squares of the first applied[g] targets; updated to the proved targets where
-    /// needed. Null `applied`: none was applied, and nothing is kept.
+    /// Examines a region. score: ||x||^2 minus the squares of the first applied[g] targets; updated to the
+    /// proved targets where needed. Null `applied`: none was applied, and nothing is kept.
     void region(int64_t id, const Rect& core, int64_t first, int64_t count, const float* spectra,
                 const double* norm, double* score, uint16_t* applied) {
         m_region = &m_proof.regions[static_cast<size_t>(id)];
@@ -394,7 +395,7 @@ class Prover {
         fill_pool();
     }
 
-    /// From one thread, when the regions are done.
+    /// Merges, from one thread, when the regions are done.
     void merge() {
         for (size_t j = 0; j < m_best.size(); ++j) {
             Best& global = m_proof.best[j];
@@ -434,7 +435,7 @@ class Prover {
         if (most + error >= m_proof.smallest)
             apply(sequence.first, s, [&](int, double value) { most = value; });
         if (applied) *applied = static_cast<uint16_t>(done);
-        if (most + error < m_proof.smallest) { // neither now nor later
+        if (most + error < m_proof.smallest) { // now and at all later steps
             freeze(g, 0, most + error);
             return;
         }
@@ -470,14 +471,14 @@ class Prover {
         }
     }
 
-    /// The steps from `step` on cannot concern the group: its scores stay as they are, as bounds.
+    /// Stops at `step` for a group that later steps cannot affect: its scores stay as bounds.
     void freeze(size_t g, size_t step, double bound) {
         const auto value = static_cast<float>(bound > 0 ? bound * (1 + 0x1p-22) + 0x1p-120 : 0.0);
         for (; step < m_proof.steps; ++step)
             greatest(step, g) = value;
     }
 
-    /// One step of one group: does any pixel disprove it?
+    /// Checks one step of one group: does any pixel disprove it?
     void check(size_t step, size_t g, const double* scores, double most, double error) {
         m_active[g] = step + 1;
         greatest(step, g) =
@@ -506,7 +507,7 @@ class Prover {
         return m_bases.back().score(x, m_proof.options);
     }
 
-    /// The region's strongest pixels at every step join the pool; the rest is bounded.
+    /// Adds the region's strongest pixels at each step to the pool; the others are bounded.
     void fill_pool() {
         const size_t joining = m_proof.options.method == Method::osp ? osp_joining : gs_joining;
         const double share = m_proof.options.method == Method::osp ? 0.85 : 0.8;
@@ -536,8 +537,8 @@ class Prover {
             }
         }
         if (m_proof.options.method == Method::gs) return;
-        // Groups without a pooled pixel are bounded by their greatest score; in the others the pooled ones
-        // are left out.
+        // Groups without a pooled pixel are bounded by their greatest score; in other groups, the pooled
+        // pixels are left out.
         m_holds_pooled.assign(m_groups, 0);
         for (uint32_t pixel : m_region->pooled)
             m_holds_pooled[pixel / group] = 1;
@@ -562,10 +563,11 @@ class Prover {
     const int m_bands;
     std::vector<Best> m_best;
     Found m_found;
-    std::vector<float> m_up;       ///< [step][pixel]: at least the score, where the group was still active
+    /// [step][pixel]: an upper bound of the score, where the group was still active
+    std::vector<float> m_up;
     std::vector<float> m_greatest; ///< [step][group]
-    std::vector<size_t> m_active;  ///< steps that were computed for a group
-    std::vector<char> m_pooled;    ///< per pixel: it is in the pool
+    std::vector<size_t> m_active;  ///< steps that were computed for each group
+    std::vector<char> m_pooled;    ///< per pixel: whether it is in the pool
     std::vector<char> m_holds_pooled;
     std::vector<std::pair<float, uint32_t>> m_strong;
     std::vector<Basis> m_bases;
@@ -576,7 +578,7 @@ class Prover {
     const float* m_spectra = nullptr;
 };
 
-/// The proof by reading tiles again.
+/// The proof in passes that read the tiles again.
 class StreamedProof final : public stream::Operation {
   public:
     explicit StreamedProof(Proof& proof) : m_proof(proof) {}
@@ -647,7 +649,7 @@ class Detector {
     }
 
   private:
-    /// Divides the memory among the kept scene, or this rank's share of it, if it fits, the pool, and the
+    /// Divides the memory among the kept scene or this rank's share of it (if it fits), the pool, and the
     /// lanes' tiles. All ranks plan alike.
     void plan() {
         const auto shape = m_layout.shape;
@@ -662,7 +664,7 @@ class Detector {
                 if (!m_options.keep_scene || scene > m_pass.memory) continue;
                 pool = std::min(pool, (m_pass.memory - scene) / 2);
             }
-            // Regions so large that each can bring three times the targets into the pool, within reason.
+            // Regions so large that each can add three times the targets to the pool, within limits.
             const auto capacity = static_cast<int64_t>(pool / each);
             const int64_t wanted = 3 * std::min<int64_t>(m_options.targets, shape.bands);
             m_layout.region_pixels = smallest_region;
@@ -693,7 +695,7 @@ class Detector {
             m_keep = keep;
             m_pool_bytes = pool;
             m_regions.resize(static_cast<size_t>(m_layout.regions()));
-            // Untouched memory costs nothing.
+            // Reserved memory that is never touched costs nothing.
             m_pool.reserve(
                 std::min(capacity, m_layout.regions() * static_cast<int64_t>(m_layout.region_cap)));
             return;
@@ -725,7 +727,7 @@ class Detector {
         if (m_keep) stream::add_up(m_ranks, pass, 0);
         report(pass, m_layout.shape.pixels());
         m_result.cost.tile_visits += m_layout.plan.size();
-        // The brightest pixel of every region is in the pool, so this rank's first target is.
+        // The brightest pixel of each region is in the pool, and so is this rank's first target.
         std::vector<Best> first{reading.best};
         take_found(reading.found);
         for (int64_t i = 0; i < m_pool.size() && first.front().spectrum.empty(); ++i)
@@ -737,13 +739,13 @@ class Detector {
         m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
     }
 
-    /// This rank's lanes' findings join its pool. A rank that keeps its part of the scene does not examine
-    /// regions of others.
+    /// Adds the findings of this rank's lanes to its pool. A rank that keeps its part of the scene does not
+    /// examine regions of other ranks.
     void take_found(std::vector<Found>& found) {
         if (!m_keep) share_pooled(m_ranks, found, m_regions);
         pool_findings(std::move(found), m_pool, *m_team);
     }
-    /// Puts one pixel, which all ranks know, into the pool of one of them, unless it is in one already.
+    /// Puts a pixel that all ranks know into the pool of one rank, unless a pool already has it.
     void take_into_pool(const Best& best) {
         const bool mine = !m_ranks.several() || (m_keep ? m_layout.holds(m_layout.tile_of(best.region))
                                                         : best.region % m_ranks.size() == m_ranks.rank());
@@ -805,7 +807,7 @@ class Detector {
                 }
                 take(best.position, best.score, std::move(best.spectrum));
             }
-            // The best pixels at later steps answer a wrong question, but are good candidates.
+            // The best pixels at later steps answer another question, but are good candidates.
             for (size_t j = held + 1; j < proof.steps; ++j)
                 if (proof.best[j].region >= 0) take_into_pool(proof.best[j]);
             if (m_pass.progress)
@@ -882,7 +884,7 @@ class Detector {
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;
-    std::optional<Team> m_team; ///< for the work between the passes
+    std::optional<Team> m_team; ///< for the work between passes
     KeptScene m_kept;
     bool m_keep = false;
     uint64_t m_pool_bytes = 0;

@@ -14,7 +14,7 @@ namespace hsi::atdca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most half a group of doubles, or a whole one of floats: the registers of AVX-512.
+// At most half a group of doubles, or a whole group of floats: the registers of AVX-512.
 using DoubleTag = hn::CappedTag<double, group / 2>;
 using HalfTag = hn::Rebind<float, DoubleTag>;
 using FloatTag = hn::CappedTag<float, group>;
@@ -39,7 +39,7 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
                     const auto f = hn::LoadU(dh, x + k * lanes);
                     hn::StoreU(f, dh, out + k * lanes);
                     const auto v = hn::PromoteTo(dd, f);
-                    sum[k] = hn::MulAdd(v, v, sum[k]); // v * v is exact: fused or not, the same
+                    sum[k] = hn::MulAdd(v, v, sum[k]); // v * v is exact, so fusing changes nothing
                 }
             for (int k = 0; k < parts; ++k)
                 hn::StoreU(sum[k], dd, norm + first + k * lanes);
@@ -68,12 +68,12 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
     return valid;
 }
 
-/// Pixels whose products with at least three vectors are added up together: half a group fills the registers
-/// of AVX2, but gives AVX-512, with registers twice as long and twice as many, too few sums to hide the
-/// latency of an addition.
+/// Pixels whose products with at least three vectors are summed together. Half a group fills the registers of
+/// AVX2. AVX-512 has registers twice as long and twice as many, and half a group would give it too few sums
+/// to hide the latency of an addition.
 constexpr int dots_width = hn::MaxLanes(DoubleTag()) < group / 2 ? group / 2 : group;
 
-/// N vectors times a strip of WIDTH pixels.
+/// Multiplies N vectors with a strip of WIDTH pixels.
 template <int N, int WIDTH>
 void dots_of(const float* HWY_RESTRICT one_group, int bands, const double* const* q, double* HWY_RESTRICT c) {
     const DoubleTag dd;
@@ -125,13 +125,12 @@ void dots(const float* one_group, int bands, const double* const* q, int count, 
     }
 }
 
-/// A float that is not less than value + error.
+/// Stores a float that is not less than value + error.
 HWY_INLINE void store_up(hn::Vec<DoubleTag> value, hn::Vec<DoubleTag> error, float* to) {
     const DoubleTag dd;
     const HalfTag dh;
     const auto zero = hn::Zero(dd);
-    // Rounding to nearest errs by 2^-24 of the value at most; a float's smallest numbers are far below any
-    // error.
+    // Rounding to nearest errs by at most 2^-24 of the value; the smallest floats are far below any error.
     const auto raised =
         hn::MulAdd(hn::Max(value, zero), hn::Set(dd, 1.0 + 0x1p-22), hn::Add(error, hn::Set(dd, 0x1p-120)));
     hn::StoreU(hn::DemoteTo(dh, hn::Add(raised, hn::Mul(error, hn::Set(dd, 0x1p-22)))), dh, to);
@@ -195,7 +194,8 @@ void rough_dots(const float* one_group, int bands, const float* q, float* c) {
 }
 
 float rough_dot(const float* a, const float* b, int count) {
-    const hn::CappedTag<float, 8> d; // wider, AVX-512 would make other guesses than AVX2 and need other scans
+    // With wider registers, AVX-512 would make other guesses than AVX2 and need other scans
+    const hn::CappedTag<float, 8> d;
     constexpr int lanes = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, 8>()));
     auto s0 = hn::Zero(d), s1 = hn::Zero(d);
     int i = 0;

@@ -13,8 +13,8 @@
 namespace hsi::atdca {
 namespace {
 
-/// Groups that a member of a team takes at once: half a megabyte and more, so that the cost of taking them is
-/// negligible.
+/// Groups that a member of a team takes at once: at least half a megabyte, so that taking them costs next to
+/// nothing.
 constexpr size_t unit_groups = 64;
 
 int64_t units_of(size_t groups) { return static_cast<int64_t>((groups + unit_groups - 1) / unit_groups); }
@@ -61,7 +61,7 @@ void CandidatePool::add(const Position& position, const float* spectrum) {
 }
 
 void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team) {
-    int64_t first = 0; // after the padding of the last group
+    int64_t first = 0; // after the padding of the previous group
     for (; first < count && m_position.size() % group != 0; ++first) {
         const Candidate one = of(first);
         add(one.position, one.spectrum);
@@ -109,8 +109,8 @@ std::vector<float> CandidatePool::spectrum(int64_t i) const {
     return x;
 }
 
-/// Screened scores of every candidate. OSP's are kept as they were when last needed: an old one bounds the
-/// present one, so groups that stay below the best need no work.
+/// Screened scores of each candidate. OSP keeps the scores from when they were last needed: an old score is a
+/// bound of the present one, so groups that stay below the best need no work.
 struct CandidatePool::Search {
     Search(const CandidatePool& owner, const Options& chosen, Team& all)
         : pool(owner), options(chosen), team(all), simd(simd_kernels()), groups(owner.m_norm.size() / group),
@@ -151,10 +151,10 @@ struct CandidatePool::Search {
             if (pool.m_norm[g * group + static_cast<size_t>(i)] > 0) best[g] = std::max(best[g], s[i]);
     }
 
-    /// The candidate that is chosen with this basis, by the decisive scores, if there is one.
+    /// Returns the candidate that is chosen with this basis by exact scores, if there is one.
     Step choose(const Basis& basis, const std::vector<Position>& excluded) {
-        // Some candidate's decisive score is at least this. How soon it rises decides which groups need no
-        // work, and nothing else.
+        // The exact score of some candidate is at least this. How soon it rises only affects which groups
+        // need no work.
         std::atomic<double> floor{-std::numeric_limits<double>::infinity()};
         const auto visit = [&](size_t g) {
             if (options.method == Method::osp &&
@@ -176,7 +176,8 @@ struct CandidatePool::Search {
 
         Step step;
         step.score =
-            excluded.empty() ? floor.load() : -std::numeric_limits<double>::infinity(); // an excluded one's?
+            // The score may belong to an excluded candidate
+            excluded.empty() ? floor.load() : -std::numeric_limits<double>::infinity();
         for (size_t g = 0; g < groups; ++g) {
             if (best[g] + error(basis, norm[g]) < step.score) continue;
             for (size_t i = g * group; i < (g + 1) * group; ++i) {
@@ -213,7 +214,7 @@ Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& 
     const double limit = rank_limit * first_score;
     for (int k = proved.size(); k < options.targets; ++k) {
         if (options.method == Method::gs) {
-            // ||1||^2 is the count of bands; a residual below 1e-8 of its length is rounding.
+            // ||1||^2 is the number of bands; a residual below 1e-8 of its length is rounding.
             if (sequence.basis.p_squared() < 1e-16 * m_bands) {
                 sequence.p_vanishes = true;
                 break;

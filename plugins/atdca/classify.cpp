@@ -19,7 +19,7 @@ double degrees(double cosine) { return math::acos(std::clamp(cosine, -1.0, 1.0))
 
 class ClassifyWorker final : public stream::Worker {
   public:
-    /// units, weights: a row a target.
+    /// units, weights: one row per target.
     ClassifyWorker(const ClassifyOptions& options, int bands, const std::vector<double>& units,
                    const std::vector<double>& weights)
         : m_simd(simd_kernels()), m_options(options), m_bands(static_cast<size_t>(bands)), m_units(units),
@@ -114,7 +114,8 @@ class Classification final : public stream::Operation {
     const Classifier m_classifier;
 };
 
-/// Rows of the pseudo-inverse: (U'U)^-1 U', U the targets. Unit vectors keep the matrix well scaled.
+/// Returns the rows of the pseudo-inverse (U'U)^-1 U', where U holds the targets. Unit vectors keep the
+/// matrix well scaled.
 std::vector<double> weights_of(const Classifier& c, const std::vector<double>& norms) {
     const auto t = static_cast<size_t>(c.targets), n = static_cast<size_t>(c.bands);
     std::vector<double> gram(t * t);
@@ -182,7 +183,7 @@ double spectral_angle(const double* a, const double* b, size_t n) {
         apart += (u - v) * (u - v);
         together += (u + v) * (u + v);
     }
-    // Unlike acos of the product this keeps its digits for near-parallel spectra.
+    // Unlike acos of the product, this keeps its digits for nearly parallel spectra.
     return 2.0 * math::atan2(std::sqrt(apart), std::sqrt(together)) * (180.0 / std::numbers::pi);
 }
 

@@ -11,8 +11,8 @@
 namespace hsi::atdca {
 namespace {
 
-/// Candidates of one message: 48 KB, which the heap has room for again and again; larger ones are mapped
-/// afresh each time (keep_heap_small), and page faults would take longer than the copies.
+/// Candidates per message: 48 KB, a size that the heap reuses. Larger blocks are mapped anew each time
+/// (keep_heap_small), and the page faults would take longer than the copies.
 constexpr size_t at_once = 4096;
 
 std::string packed(const std::vector<Best>& list) {
@@ -35,7 +35,7 @@ std::vector<Best> unpacked_best(const std::string& bytes) {
     return list;
 }
 
-/// A number of every region, put together by choose(a, b).
+/// Combines a number of each region by choose(a, b).
 template <class T, class Choose>
 std::vector<T> merged(parallel::Group& ranks, const std::string& what, const std::vector<T>& mine,
                       Choose choose) {

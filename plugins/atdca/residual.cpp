@@ -11,7 +11,7 @@
 namespace hsi::atdca {
 namespace {
 
-/// The orthonormalised targets; each must add a new direction.
+/// Returns the orthonormalised targets; each must add a new direction.
 Basis basis_of(int bands, const std::vector<std::vector<float>>& targets) {
     Basis basis(bands);
     for (size_t k = 0; k < targets.size(); ++k) {
@@ -20,7 +20,7 @@ Basis basis_of(int bands, const std::vector<std::vector<float>>& targets) {
             throw Error("internal: a target has " + std::to_string(x.size()) + " values for " +
                         std::to_string(bands) + " bands");
         const double squared = Basis::squared_norm(x.data(), bands);
-        // Single-precision spectra are known to 6e-8; a residual below that is not a direction.
+        // Spectra in single precision are known to 6e-8; a smaller residual is not a direction.
         if (!(squared > 0) || !(basis.squared_residual(x.data()) > 1e-13 * squared))
             throw Error("target " + std::to_string(k + 1) +
                             " is zero, or a combination of the targets before it",

@@ -24,12 +24,12 @@
 namespace hsi::cluster {
 namespace {
 
-/// The memory of a visitor that finds the nearest centres.
+/// Returns the memory of a visitor that finds the nearest centres.
 uint64_t bytes_beside(int bands, int count) {
     return Look::bytes(bands, count) + Screen::bytes(bands, count);
 }
 
-/// The pixels that have a label.
+/// Returns a mask of the pixels that have a label.
 uint32_t valid_bits(const uint16_t* labels, int count) {
     uint32_t bits = 0;
     for (int i = 0; i < count; ++i)
@@ -45,7 +45,7 @@ void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int
         if (labels[i] != 0) inertia.add(0, &squares[static_cast<size_t>(i)], 1);
 }
 
-/// Gives pixels their labels, and collects the moves; on request, the inertia, too.
+/// Assigns labels to pixels and collects the moves; on request, also the inertia.
 class Assigner final : public Visitor {
   public:
     /// bounds: of kept groups; null without them
@@ -114,7 +114,7 @@ class Outliers final : public Visitor {
     const size_t m_stride;
 };
 
-/// Labels from memory.
+/// Writes labels from memory.
 class LabelOperation final : public stream::Operation {
   public:
     LabelOperation(const std::vector<uint16_t>& labels, int64_t samples)
@@ -144,7 +144,7 @@ class LabelOperation final : public stream::Operation {
     const int64_t m_samples;
 };
 
-/// Labels by the nearest centre.
+/// Assigns labels by the nearest centre.
 class AssignOperation final : public stream::Operation {
   public:
     AssignOperation(Centres centres, Distance distance)
@@ -251,11 +251,12 @@ struct Clustering::State {
     Scene scene;
     const std::unique_ptr<DeviceScene> device; ///< null: the processor assigns
     int64_t valid = 0, invalid = 0;
-    std::vector<float> sample; ///< [pixel][band], the least first
-    Bounds bounds;             ///< of a scene that is kept
+    std::vector<float> sample; ///< [pixel][band], smallest first
+    Bounds bounds;             ///< bounds of a scene that is kept
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
 
-    /// with_inertia: the processor also computes it, in a part of the time for the labels.
+    /// with_inertia: the processor also computes the inertia, which takes a fraction of the time for the
+    /// labels.
     Moves assign(const Centres& centres, bool first, bool with_inertia) {
         const auto k = static_cast<size_t>(centres.count);
         Moves all(k, stride());
@@ -289,20 +290,22 @@ struct Clustering::State {
         return std::move(all.list());
     }
     std::vector<Outlier> farthest_on_device(int bands, size_t most);
-    /// For angles the device has only cosines: the processor's sum over the values there, at the present
-    /// labels.
+    /// Returns the processor's sum over the values on the device, at the present labels: for angles, the
+    /// device has only cosines.
     double inertia_on_device(const Centres& centres);
-    /// f(pixel, squared distance, |x| where angles count) for all valid pixels, in their order, from the last
+    /// Calls f(pixel, squared distance, |x| where angles count) for all valid pixels in order, from the last
     /// assignment on the device. The labels are the present ones.
     template <class F>
     void for_each_on_device(bool with_lengths, const F& f);
-    /// The means of the clusters, which empty ones take a pixel from. \return how many did
+    /// Moves centres to the means of the clusters; an empty cluster takes a pixel. \return the number of
+    /// empty clusters
     int64_t move_centres(Centres& centres, const math::ExactSums& sums, const std::vector<int64_t>& pixels);
 };
 
 namespace {
 
-/// The mean of a cluster's pixels, or its direction; unchanged if that is zero.
+/// Sets a centre to the mean of the cluster's pixels, or to its direction; leaves it unchanged if that is
+/// zero.
 void set_centre(double* centre, const math::ExactSums& sums, size_t first, int bands, int64_t pixels,
                 Distance distance) {
     std::vector<double> mean(static_cast<size_t>(bands));
@@ -521,7 +524,7 @@ Result Clustering::refine(Centres centres) {
         found.inertia = moves.inertia.value(0);
         return moves.moved;
     };
-    // Where it is read for each assignment, one more takes longer than the inertia of all.
+    // Where the scene is read for each assignment, one more reading takes longer than the inertia of all.
     const bool each_time = !in_memory();
     while (!found.converged && found.iterations < m->options.iterations) {
         const int64_t moved = assign(found.iterations == 0, each_time);

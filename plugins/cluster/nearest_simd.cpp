@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<double, 8>;
 using V = hn::Vec<Tag>;
 
-/// One more term of the sum.
+/// Adds one more term to the sum.
 template <bool Angle>
 HWY_INLINE V with_term(V y, V c, V sum) {
     if constexpr (Angle) return hn::MulAdd(y, c, sum);
@@ -25,7 +25,7 @@ HWY_INLINE V with_term(V y, V c, V sum) {
     return hn::MulAdd(apart, apart, sum);
 }
 
-/// K centres from `first` on with two vectors of pixels: K x 2 sums stay in registers.
+/// Compares K centres, starting at `first`, with two vectors of pixels: K x 2 sums stay in registers.
 template <bool Angle, int K>
 HWY_INLINE void look(const double* HWY_RESTRICT y, int bands, const double* HWY_RESTRICT centres, int first,
                      V& best_low, V& best_high, V& at_low, V& at_high) {
@@ -81,7 +81,7 @@ void look_at_all(const double* HWY_RESTRICT y, int bands, const double* HWY_REST
 
 using SingleTag = hn::CappedTag<float, group>;
 using Single = hn::Vec<SingleTag>;
-/// Vectors of pixels that are multiplied at a time with so many centres: their sums stay in registers.
+/// Vectors of pixels that are multiplied with this many centres at a time: their sums stay in registers.
 constexpr int single_lanes = static_cast<int>(hn::MaxLanes(SingleTag()));
 constexpr int beside = single_lanes < group ? 2 : 1, most_at_once = 10 / beside;
 
@@ -109,7 +109,7 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT x, int bands, const float* HW
             hn::StoreU(sum[k][v], d, products + k * group + v * single_lanes);
 }
 
-/// `count` centres, K at most.
+/// `count` centres, at most K.
 template <int K>
 void multiply_some(const float* x, int bands, const float* centres, int count, float* products) {
     if (count == K) return multiply<K>(x, bands, centres, products);
@@ -121,7 +121,7 @@ void screen(const float* HWY_RESTRICT x, int bands, const float* HWY_RESTRICT ce
     const SingleTag d;
     for (int i = 0; i < group; i += beside * single_lanes) {
         for (int k = 0, parts = (count + most_at_once - 1) / most_at_once; k < count; --parts) {
-            const int next = (count - k + parts - 1) / parts; // like shares
+            const int next = (count - k + parts - 1) / parts; // equal shares
             multiply_some<most_at_once>(x + i, bands, centres + static_cast<ptrdiff_t>(k) * bands, next,
                                         products + k * group + i);
             k += next;

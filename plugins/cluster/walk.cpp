@@ -65,7 +65,7 @@ void walk_kept(Scene& scene, const std::string& name, uint64_t visitor_bytes,
                const std::function<void(Visitor&)>& merge) {
     constexpr int64_t unit = 64; // groups that a thread takes at a time
     const auto pass = scene.make_pass(name);
-    // No more threads than memory holds the sums of.
+    // At most as many threads as have room in memory for their sums.
     const uint64_t left = pass.memory - std::min(pass.memory, scene.held);
     const auto members = static_cast<int>(
         std::clamp<uint64_t>(left / std::max<uint64_t>(visitor_bytes, 1), 1, std::max(pass.lanes, 1)));
@@ -125,7 +125,7 @@ Screen::Screen(const Centres& centres, Distance distance)
 }
 
 double Screen::margin(float squared) const {
-    constexpr double most = 1e30; // less than where sums may overflow
+    constexpr double most = 1e30; // below the size at which sums may overflow
     const double square = squared,
                  margin = m_of_length * std::sqrt(square + m_least) + m_of_square * square + m_margin;
     return margin < most ? margin : std::numeric_limits<double>::infinity();
@@ -172,7 +172,7 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
         margin[i] = screen.margin(squares[i]);
         least[i] = static_cast<float>(static_cast<double>(best[i]) - margin[i]);
     }
-    // Centres that are not certainly farther than the best one; NaN is not certain either.
+    // Centres that are not certainly farther than the best one; NaN is not certain.
     std::array<int32_t, group> near{};
     for (int k = 0; k < count; ++k) {
         const float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
@@ -202,19 +202,19 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
     find_exactly(screen.centres(), m_among, open);
 }
 
-/// A lower bound of the difference in distance between the second nearest centre and the nearest, less the
-/// error in double precision.
+/// Returns a lower bound of the difference in distance between the second nearest centre and the nearest one,
+/// minus the error in double precision.
 double Look::gap_of(double squared, double best, double second, double margin) const {
-    constexpr double rounding = 1e-6, length_of_one = 1e-4; // |x| and |c| are 1 to rounding, of 2^-40 each
+    constexpr double rounding = 1e-6, length_of_one = 1e-4; // |x| and |c| are 1 up to rounding, of 2^-40 each
     double apart = 2 * (best - second - margin), square = squared - 2 * second + 3 * margin; // of distances
     if (m_distance == Distance::angle) {
         const double length = std::sqrt(squared), relative = margin / length;
         apart /= length + margin;
         square = 2 - 2 * second / length + 8 * relative;
     }
-    const double both = 2 * std::sqrt(std::max(square, 0.0)); // no less than the sum of both distances
+    const double both = 2 * std::sqrt(std::max(square, 0.0)); // at least the sum of both distances
     const double gap = apart / both - rounding * both - (m_distance == Distance::angle ? length_of_one : 0.0);
-    return gap > 0 ? gap : 0; // nor for NaN
+    return gap > 0 ? gap : 0; // also 0 for NaN
 }
 
 void Look::find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels) {
@@ -314,7 +314,7 @@ void walk(Scene& scene, const std::string& name, uint64_t visitor_bytes,
     pass.memory -= std::min(pass.memory / 2, scene.held);
     WalkOperation operation(scene.source.shape().samples, scene.labels.data(), visitor_bytes, make, merge);
     const auto plan = stream::plan_pass(scene.source, operation, pass);
-    // The labels of a tile stay with one rank.
+    // A tile's labels stay on one rank.
     const int ranks = parallel::group().size();
     if (ranks > 1) pass.owner = [ranks](const Tile& tile) { return static_cast<int>(tile.index % ranks); };
     scene.passes.push_back(stream::run_pass(scene.source, operation, {}, plan, pass));

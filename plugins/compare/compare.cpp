@@ -31,8 +31,9 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
         return std::sqrt(ratio(r.difference[i], r.centred[i]));
     case Metric::maxsde:
         return ratio(bands * r.largest[i], r.absolute[i]);
-    case Metric::sad: // good for angles near 0 and 180 degrees too, where the arc cosine of the dot product
-                      // is not
+    // Accurate for angles near 0 and 180 degrees, where the arc cosine of the dot product is not
+    case Metric::sad:
+        // is not
         return 2 * math::atan2(std::sqrt(r.minus[i]), std::sqrt(r.plus[i])) * degrees;
     case Metric::rmse:
         return std::sqrt(r.difference[i] / bands);
@@ -45,10 +46,10 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
 
 struct Gathered {
     PixelCounts counts;
-    std::vector<math::ExactSum> sums; ///< a spectral metric each
-    std::vector<Summary> best;        ///< maxima only
-    std::vector<math::ExactSum> ssim; ///< by band
-    std::vector<uint8_t> infinite;    ///< a spectral metric each
+    std::vector<math::ExactSum> sums; ///< per spectral metric
+    std::vector<Summary> best;        ///< only maxima
+    std::vector<math::ExactSum> ssim; ///< per band
+    std::vector<uint8_t> infinite;    ///< per spectral metric
 
     void resize(size_t metrics, size_t bands) {
         sums.resize(metrics);
@@ -56,7 +57,7 @@ struct Gathered {
         infinite.resize(metrics);
         ssim.resize(bands);
         for (auto& s : best)
-            s.maximum = -1; // below every metric
+            s.maximum = -1; // below any metric
     }
     std::string packed() const {
         return BytePacker().put(counts).put(sums).put(best).put(ssim).put(infinite).take();
@@ -98,8 +99,8 @@ struct Plan {
     Ranges ranges;
 };
 
-/// ssim of one tile, a band at a time. Rows of products over the window (with the halo; 0 outside the scene
-/// and where a pixel is invalid) are filtered along lines, then along columns.
+/// ssim of one tile, one band at a time. Rows of products over the window (with the halo; 0 outside of the
+/// scene and where a pixel is invalid) are filtered along lines, then along columns.
 class SsimTile {
   public:
     static uint64_t bytes(const stream::TileLimits& t) {
@@ -123,7 +124,7 @@ class SsimTile {
             m_taps[static_cast<size_t>(k + ssim_radius)] = math::exp(-k * k / 4.5);
     }
 
-    /// valid(x, y): whether the pixel (scene coordinates, inside the window) takes part.
+    /// valid(x, y): whether the pixel (scene coordinates, inside the window) counts.
     template <class Valid>
     void process(const Plan& plan, const Tile& tile, const CubeView<float>& in, const Valid& valid,
                  Gathered& to) {
@@ -158,7 +159,7 @@ class SsimTile {
         const int64_t left = tile.window.x - (tile.core.x - ssim_radius), right = left + tile.window.w;
         const auto& range = plan.ranges.first[static_cast<size_t>(b)];
         const double length = range[1] - range[0];
-        // Values are taken relative to the middle of the range, which keeps the variances' digits.
+        // Values are taken relative to the middle of the range, so that variances keep their digits.
         const double middle = 0.5 * (range[0] + range[1]);
         double *s = m_rows[0].data(), *t = m_rows[1].data(), *ss = m_rows[2].data(), *tt = m_rows[3].data(),
                *st = m_rows[4].data();
@@ -263,7 +264,7 @@ class Lane final : public stream::Worker {
     Gathered gathered;
 
   private:
-    /// Sums of a run and the validity of its pixels.
+    /// Computes the sums of a run and the validity of its pixels.
     void run(const CubeView<float>& in, const Rect& window, int64_t y, int64_t x, int64_t n) {
         const float* s = in.row(0, y - window.y) + (x - window.x);
         const float* t = in.row(m_plan.bands * m_plan.parts, y - window.y) + (x - window.x);

@@ -12,7 +12,7 @@
 namespace hsi::compare {
 namespace {
 
-/// Nothing is within.
+/// A range that no value is within.
 constexpr std::array<double, 2> no_range = {std::numeric_limits<double>::infinity(),
                                             -std::numeric_limits<double>::infinity()};
 
@@ -58,7 +58,7 @@ class RangeLane final : public stream::Worker {
     ValidPixels m_valid;
 
   public:
-    std::vector<std::array<double, 2>> range; ///< of the first cube, then of the second
+    std::vector<std::array<double, 2>> range; ///< per band of the first cube, then of the second
 };
 
 class RangeScan final : public Scan<Ranges> {

@@ -21,7 +21,7 @@ class Forest {
     int32_t find(int32_t i) {
         while (m_parent[static_cast<size_t>(i)] != i) {
             auto& up = m_parent[static_cast<size_t>(i)];
-            up = m_parent[static_cast<size_t>(up)]; // halve the path
+            up = m_parent[static_cast<size_t>(up)]; // halves the path
             i = up;
         }
         return i;
@@ -30,7 +30,7 @@ class Forest {
         m_parent.push_back(static_cast<int32_t>(m_parent.size()));
         return m_parent.back();
     }
-    /// True when a and b were apart.
+    /// Joins a and b; returns true when they were apart.
     bool join(int32_t a, int32_t b) {
         a = find(a);
         b = find(b);
@@ -45,19 +45,19 @@ class Forest {
     std::vector<int32_t> m_parent;
 };
 
-/// A line of labels: 2 x label + phase; -1 where a pixel takes no part.
+/// A line of labels: 2 x label + phase; -1 where a pixel does not count.
 using LabelLine = std::vector<int32_t>;
 
 struct Strip {
     struct Image {
         int64_t zones = 0;
         LabelLine top, bottom;
-        int32_t labels = 0; ///< those in top and bottom are 0..labels-1
+        int32_t labels = 0; ///< labels in top and bottom are 0..labels-1
     };
     std::vector<Image> images; ///< bands of the first cube, then of the second
 };
 
-/// Joins strips in order; early strips wait.
+/// Joins strips in order; strips that come early wait.
 class Seam {
   public:
     void join(int64_t index, Strip strip) {
@@ -87,7 +87,7 @@ class Seam {
                 if (edge[x] < 0 || s.top[x] < 0 || (edge[x] & 1) != (s.top[x] & 1)) continue;
                 if (m_forest.join(edge[x] >> 1, offset + (s.top[x] >> 1))) --m_zones[k];
             }
-            // The new edge with labels numbered from 0.
+            // The new edge, with labels numbered from 0.
             m_number.assign(static_cast<size_t>(offset + s.labels), -1);
             int32_t next = 0;
             for (int32_t& v : s.bottom) {
@@ -115,7 +115,7 @@ struct Split {
     int threshold;
 };
 
-/// Neighbours of equal phase in one line: samples begin..end-1.
+/// Adjacent pixels of equal phase in one line: samples begin..end-1.
 struct PhaseRun {
     int64_t begin, end;
     int32_t phase, label;
@@ -156,7 +156,7 @@ class ZoneLane final : public stream::Worker {
                 m_here.push_back({begin, x, upper, m_forest.add()});
             }
             s.zones += static_cast<int64_t>(m_here.size());
-            // Runs of two lines that overlap and are of one phase belong together.
+            // Runs of two lines belong together where they overlap and have one phase.
             for (size_t i = 0, j = 0; i < m_above.size() && j < m_here.size();) {
                 const PhaseRun &a = m_above[i], &b = m_here[j];
                 if (a.phase == b.phase && a.begin < b.end && b.begin < a.end)
@@ -205,8 +205,8 @@ class ZoneScan final : public Scan<Zones> {
     }
     int64_t align_samples() const override { return m_samples; } // strips of whole lines
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
-        // Forest and numbers (a run a pixel at worst) and validity; runs and bins of a line; two label lines
-        // a band of a strip and the seam's edge.
+        // Forest, numbers (at worst one run per pixel) and validity; runs and bins of a line; two label lines
+        // per band of a strip, and the seam's edge.
         const auto width = static_cast<uint64_t>(t.core_samples);
         return width * static_cast<uint64_t>(t.core_lines) * (4 + 4 + 1) +
                width * (3 * sizeof(PhaseRun) + 4) + width * m_splits.size() * 4 * 3;

@@ -25,7 +25,7 @@ namespace {
 // --- scans
 // ------------------------------------------------------------------------------------------------------------
 
-/// Runs the gradient over the core of a tile for every component.
+/// Runs the gradient over the core of a tile for each component.
 class ScanWorkerBase : public stream::Worker {
   public:
     ScanWorkerBase(const Options& options, const stream::TileLimits& limits)
@@ -62,7 +62,7 @@ class RangeWorker final : public ScanWorkerBase {
     RangeWorker(const Options& options, const stream::TileLimits& limits, size_t components)
         : ScanWorkerBase(options, limits), ranges(components), squares(components) {}
     std::vector<Range> ranges;
-    std::vector<double> squares; ///< of the steepest gradients
+    std::vector<double> squares; ///< squares of the steepest gradients
 
   private:
     void add_row(int band, const float* x, const double* squared, const double* valid,
@@ -193,8 +193,8 @@ class CpuHistogramScan final : public HistogramScan {
 // --- diffusion
 // --------------------------------------------------------------------------------------------------------
 
-/// A plane over a window, with row_slack elements of zero before and after every row and a row above the
-/// first.
+/// A plane over a window. Each row has row_slack elements of zero before and after it, and one more row lies
+/// above the first.
 template <class T>
 class Plane {
   public:
@@ -212,16 +212,16 @@ class Plane {
     HostBuffer<T> m_data;
 };
 
-/// Where a copy is summed up: rows of `region` (window coordinates), any pitch.
+/// The memory where a copy is summed: rows of `region` (window coordinates), any pitch.
 template <class T>
 struct Target {
     T* data = nullptr; ///< pixel (region.x, region.y)
     ptrdiff_t pitch = 0;
 };
 
-/// One component's recurrence over a window: groups of fused sweeps. Within a group a wavefront runs down the
-/// lines: when a line of Y_k enters, line - j of Y_{k+j} can be computed, for all j of the group; the rows in
-/// flight stay in the second-level cache, and memory is passed over once a group.
+/// The recurrence of one component over a window, in groups of fused sweeps. Within a group, a wavefront runs
+/// down the lines: when a line of Y_k enters, line - j of Y_{k+j} can be computed for all j of the group. The
+/// rows in flight stay in the second-level cache, and each group passes over memory once.
 template <class T>
 class Recurrence {
   public:
@@ -239,15 +239,15 @@ class Recurrence {
                                 static_cast<uint64_t>(ring_pitch() * rows_before(fused_sweeps + 1)));
     }
 
-    T* start_row(int64_t y) { return m_b.row(y); } ///< Y_0, to be filled before run()
+    T* start_row(int64_t y) { return m_b.row(y); } ///< Returns Y_0, which is filled before run()
     T* east_row(int64_t y) { return m_east.row(y); }
-    /// Weights between lines y and y + 1; row -1 stays zero.
+    /// Returns the weights between lines y and y + 1; row -1 stays zero.
     T* south_row(int64_t y) { return m_south.row(y); }
 
-    /// Called before a group of sweeps with Y_{k-1} and Y_k of the region; gives them the lines around it.
+    /// Called before a group of sweeps with Y_{k-1} and Y_k of the region; provides the lines around it.
     using Meet = std::function<void(Plane<T>& a, Plane<T>& b)>;
-    /// Runs the stage; targets[c] covers `region`. The weights must hold in `region` grown by the degree, or
-    /// with `meet` by the sweeps of a group. begun: no line around it is missing yet.
+    /// Runs the stage; targets[c] covers `region`. The weights must be valid in `region` grown by the degree,
+    /// or with `meet` by the sweeps of a group. begun: all lines around it are there.
     void run(const Stage& stage, const Rect& window, const Rect& region,
              const std::vector<Target<T>>& targets, Team& team, const Meet& meet, bool begun) {
         for (int k = 0; k < stage.degree; k += fused_sweeps) {
@@ -276,8 +276,9 @@ class Recurrence {
 
   private:
     static constexpr int64_t strip_width = 2048 / sizeof(T);
-    /// Rows of a level (1 to fused_sweeps) in flight: a row lives until the group's last level is at it,
-    /// since copies are summed up then, and the two levels after its own need it and both its neighbours.
+    /// Returns the rows of a level (1 to fused_sweeps) in flight. A row is kept until the group's last level
+    /// has reached it, since copies are then summed; the two levels after its own need it with both its
+    /// neighbours.
     static constexpr int64_t ring_rows(int level) { return fused_sweeps + 3 - level; }
     static constexpr int64_t rows_before(int64_t level) {
         return (level - 1) * (fused_sweeps + 3) - (level - 1) * level / 2;
@@ -288,8 +289,7 @@ class Recurrence {
                   const Rect& region, const std::vector<Target<T>>& targets, HostBuffer<T>& ring) {
         const int64_t left = part.x - fused_sweeps; // ring column 0
         const auto level_row = [&](int level, int64_t y) -> T* {
-            // Rows of the planes for Y_k and Y_{k-1}, and of the ring for the later ones; index: window
-            // sample.
+            // Rows of the planes for Y_k and Y_{k-1}, and of the ring for later ones; index: window sample.
             if (level == 0) return m_b.row(y);
             if (level == -1) return m_a.row(y);
             return ring.data() + (rows_before(level) + y % ring_rows(level)) * ring_pitch() + row_slack -
@@ -304,7 +304,7 @@ class Recurrence {
                     continue;
                 const int64_t x = std::max<int64_t>(0, part.x - reach),
                               end = std::min(window.w, part.right() + reach);
-                // Beyond the window the weight is zero: any row serves.
+                // Outside of the window the weight is zero, so any row will do.
                 const T* const up = level_row(level - 1, std::max<int64_t>(0, y - 1));
                 const T* const down = level_row(level - 1, std::min(window.h - 1, y + 1));
                 m_simd.sweep(level_row(level - 2, y) + x, up + x, level_row(level - 1, y) + x, down + x,
@@ -326,7 +326,8 @@ class Recurrence {
                     for (int j = 0; j < terms; ++j)
                         coefficient[j] = static_cast<T>(a[static_cast<size_t>(k + first + j)]);
                     T* const sum = targets[c].data + (y - region.y) * targets[c].pitch + (inner.x - region.x);
-                    for (int j = 0; j < terms; j += most_rows) // the sums' rows stay in the first-level cache
+                    // The rows of the sums stay in the first-level cache
+                    for (int j = 0; j < terms; j += most_rows)
                         m_simd.accumulate(rows + j, coefficient + j, std::min(most_rows, terms - j), inner.w,
                                           k == 0 && j == 0, sum);
                 }
@@ -337,7 +338,7 @@ class Recurrence {
     }
 
     const SweepKernels<T>& m_simd;
-    Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and the same after the next group
+    Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and both after the next group
     Plane<T> m_east, m_south;
     std::vector<HostBuffer<T>> m_rings; ///< per member: [level][row mod ring_rows(level)]
 };
@@ -429,7 +430,7 @@ class DiffusionWorker final : public stream::Worker {
     }
 
   private:
-    /// Where a band of the core is made.
+    /// Returns where a band of the core is made.
     CubeView<float> plane_of(const std::vector<CubeView<float>>& out, int band) {
         if (m_writer) return m_writer->take();
         CubeView<float> plane = out[0];
@@ -441,7 +442,7 @@ class DiffusionWorker final : public stream::Worker {
         if (m_writer) m_writer->give(band, plane);
     }
 
-    /// Calls work(first line, line after the last) for all lines, on the whole team.
+    /// Calls work(first line, line after the last) for all lines, with the whole team.
     template <class Work>
     void in_parts(int64_t lines, const Work& work) {
         const int64_t parts = std::clamp<int64_t>(lines / 16, 1, 4 * m_team.size()),
@@ -456,7 +457,7 @@ class DiffusionWorker final : public stream::Worker {
         return m_mask[static_cast<size_t>(y * window.w + x)] != 0;
     }
 
-    /// Y_0 and the weights over the whole window.
+    /// Prepares Y_0 and the weights over the whole window.
     void set_up(const CubeView<float>& in, int component, const Contrast& contrast) {
         const int64_t w = in.samples, h = in.lines;
         const int64_t chunks = std::clamp<int64_t>(h / 64, 1, 2 * m_team.size()),
@@ -476,7 +477,7 @@ class DiffusionWorker final : public stream::Worker {
                                                 now);
                 else
                     std::fill_n(now, w, 1.0);
-                // There is no flux into invalid pixels: their g is the negative of the least g of valid ones,
+                // No flux enters invalid pixels: their g is the negative of the smallest g of valid pixels,
                 // see weight().
                 for (int64_t x = 0; x < w; ++x)
                     now[x] = mask[x] != 0 ? now[x] : -2.0;
@@ -502,10 +503,10 @@ class DiffusionWorker final : public stream::Worker {
                                                          std::min(h, last + 1), row);
         });
     }
-    /// 2 tau_max times the mean of two g in [0, 1]; 0 if one of them marks an invalid pixel.
+    /// Returns 2 tau_max times the mean of two g in [0, 1]; 0 if one of them marks an invalid pixel.
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
-    /// Sends the lines of the core at its borders to the neighbours, and puts theirs into the window.
+    /// Sends the lines at the borders of the core to the neighbours, and puts theirs into the window.
     void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
         const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
         const auto each = [&](int64_t first, const auto& work) {
@@ -530,7 +531,8 @@ class DiffusionWorker final : public stream::Worker {
         if (core.bottom() < window.h) receive(after, core.bottom());
     }
 
-    /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
+    /// Returns the targets. Single precision is summed in the output itself, unless the sums are needed
+    /// beyond the core.
     std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region,
                                       const std::vector<CubeView<float>>& planes) {
         std::vector<Target<T>> targets;
@@ -565,12 +567,12 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    parallel::Group* const m_joined;    ///< each works on its strip; null: a single tile
+    parallel::Group* const m_joined;    ///< each rank works on its strip; null: a single tile
     stream::BandWriter* const m_writer; ///< takes the bands; null: they go into the output
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
     std::vector<Gradient> m_gradients;
-    std::vector<std::vector<double>> m_g; ///< per member: two rows
+    std::vector<std::vector<double>> m_g; ///< two rows per member
     std::vector<HostBuffer<T>> m_sums;
 };
 
@@ -590,7 +592,8 @@ class CpuDiffusion final : public stream::Operation {
             bands += static_cast<int>(s.coefficients.size());
         return {bands * static_cast<int>(m_d.contrasts.size())};
     }
-    uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
+    // The halo is expensive, so tiles are as large as memory allows
+    uint64_t preferred_bytes() const override { return 0; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return m_d.options.precision == Precision::single_precision
                    ? DiffusionWorker<float>::bytes(m_d.options, m_d.stages, m_d.team, limits)
@@ -607,18 +610,18 @@ class CpuDiffusion final : public stream::Operation {
 
   private:
     const Diffusion m_d;
-    parallel::Group* const m_joined; ///< each works on its strip; null: tiles are by themselves
+    parallel::Group* const m_joined; ///< each rank works on its strip; null: tiles are independent
     stream::BandWriter* m_writer = nullptr;
 };
 
-/// CpuDiffusion of one tile, of the scene or of each rank, with bands that are handed on instead of an
+/// CpuDiffusion of one tile, the scene or a rank's part. Its bands are passed on instead of written to an
 /// output.
 class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:
     explicit CpuWrittenDiffusion(const Diffusion& diffusion, parallel::Group* joined = nullptr)
         : m_tile(diffusion, joined), m_joined(joined != nullptr) {
-        // A component and its copies of one stage are made together, while those before them are written
-        // where there is a thread for that.
+        // A component and its copies of one stage are made together. If a thread is free, it writes the
+        // earlier ones meanwhile.
         size_t most = 0;
         for (const auto& s : diffusion.stages)
             most = std::max(most, s.coefficients.size());
@@ -751,7 +754,7 @@ class CpuBackend final : public Backend {
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }
 
   private:
-    std::shared_ptr<KeptCopies> m_kept; ///< of the last diffusion that kept them
+    std::shared_ptr<KeptCopies> m_kept; ///< copies of the last diffusion that kept them
 };
 
 } // namespace

@@ -109,8 +109,8 @@ void accumulate_double(const double* const* rows, const double* a, int n, int64_
     accumulate<double>(rows, a, n, count, fresh, sum);
 }
 
-// The setup's loops are plain: the compiler turns them into vectors of each instruction set, and fuses
-// nothing, so that they give the same bits everywhere.
+// The loops of the setup are plain: the compiler vectorises them for each instruction set and fuses nothing,
+// so they give the same bits everywhere.
 
 void smooth_row(const double* HWY_RESTRICT in, const double* HWY_RESTRICT weights, int radius, int64_t count,
                 double* HWY_RESTRICT out) {
@@ -213,8 +213,8 @@ HWY_EXPORT(diffusivity);
 HWY_EXPORT(target);
 } // namespace
 
-// HWY_DYNAMIC_DISPATCH picks the function for this processor once its targets are known; a first call through
-// it makes them known.
+// Makes the targets of this processor known by a first call: HWY_DYNAMIC_DISPATCH then picks the function for
+// it.
 const char* simd_target() {
     static const char* const name = HWY_DYNAMIC_DISPATCH(target)();
     return name;

@@ -26,8 +26,8 @@ stream::PassOptions options_of(const ProfileRun& run, const std::string& name, d
 
 bool is_joined(Way way) { return way == Way::written_strips || way == Way::joined_strips; }
 
-/// The ways that a run may take, best first. writes: a sink that takes bands gets all of them. strip_lines:
-/// of the shortest strip of its ranks.
+/// Returns the ways that a run may take, best first. writes: a sink that takes bands gets all of them.
+/// strip_lines: lines of the shortest strip of the ranks.
 std::vector<Way> ways_of(const stream::PassOptions& pass, bool writes, bool with_component, int ranks,
                          int64_t strip_lines) {
     if (pass.tile_samples > 0) return {Way::tiles};
@@ -41,8 +41,8 @@ std::vector<Way> ways_of(const stream::PassOptions& pass, bool writes, bool with
     return ways;
 }
 
-/// The first way that the backend has and that fits in memory. diffusion: contrasts do not matter; team and
-/// strip_lines are set.
+/// Plans the first way that the backend has and that fits in memory. diffusion: contrasts do not matter; sets
+/// team and strip_lines.
 DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                              const ProfileRun& run, uint64_t memory) {
     const auto shape = source.shape();
@@ -76,17 +76,17 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusi
     throw Error("internal: a backend without a diffusion by tiles");
 }
 
-/// The pass of a plan, with an output.
+/// Runs the pass of a plan with an output.
 stream::PassReport diffuse(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                            const DiffusionPlan& plan, stream::CubeSink& sink, stream::PassOptions pass) {
     diffusion.team = plan.team;
-    diffusion.strip_lines = source.shape().lines; // it was looked at by the plan
+    diffusion.strip_lines = source.shape().lines; // the plan has checked it
     const auto operation = backend.make_diffusion(diffusion, plan.way);
     if (is_joined(plan.way)) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
     return stream::run_pass(source, *operation, {&sink}, plan.plan, pass);
 }
 
-/// The pass of a plan whose bands are written as they are made.
+/// Runs the pass of a plan whose bands are written as they are made.
 stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                                      const DiffusionPlan& plan, stream::CubeSink& sink,
                                      stream::BandTaker& bands, stream::PassOptions pass) {
@@ -96,7 +96,7 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion
     diffusion.strip_lines = plan.plan.tile(0).core.h;
     const auto made = backend.make_diffusion(diffusion, plan.way);
     auto& operation = dynamic_cast<WrittenDiffusion&>(*made);
-    // A single tile has no other progress.
+    // A single tile shows no other progress.
     stream::BandWriter writer(bands, plan.plan.tile(joined ? ranks.rank() : 0).core, sink.shape().bands,
                               operation.planes(), plan.team > 1, pass.cancel,
                               std::exchange(pass.progress, {}));
@@ -112,7 +112,7 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion
     return report;
 }
 
-/// Ranges and contrasts of all planes of a source.
+/// Finds ranges and contrasts of all planes of a source.
 std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options,
                                      Backend& backend, const ProfileRun& run, uint64_t memory,
                                      const DiffusionPlan& diffusion, double share, int copy,
@@ -253,7 +253,7 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
         run.finished(stream::run_pass(components, *scan, {}, plan.plan,
                                       options_of(run, "diffusion", 0.5, run.memory)));
     }
-    // All lanes write from the memory where the copies were made: a single one that held the profile would
+    // All lanes write from the memory where the copies were made. A lane that held the whole profile would
     // first have to allocate all of it, and then write alone.
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
@@ -267,7 +267,7 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
 
 namespace {
 
-/// A source with only a shape: for planning passes over planes that do not exist yet.
+/// A source with only a shape, for planning passes over planes that do not exist yet.
 class PlannedSource final : public stream::CubeSource {
   public:
     explicit PlannedSource(const stream::CubeShape& shape) : m_shape(shape) {}

@@ -24,8 +24,8 @@ std::string number(double x) {
     return text;
 }
 
-/// Leja order: start at the largest |z|, then always the point whose product of distances to those chosen is
-/// largest. The partial products of the cycle then stay bounded.
+/// Returns the Leja order: starts at the largest |z|, then always takes the point whose product of distances
+/// to the chosen points is largest. This keeps the partial products of the cycle bounded.
 std::vector<double> leja_order(const std::vector<double>& taus) {
     std::vector<double> z, log_product(taus.size(), 0.0), ordered;
     for (double t : taus)
@@ -108,13 +108,13 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
             product *= cycle;
         values.push_back(product);
     }
-    // Angles are reduced in integers, so that cos keeps its digits for high k: there are 4 nodes of them.
+    // Angles are reduced in integers, so that cos keeps its digits for high k: there are 4 nodes per turn.
     std::vector<double> cosines;
     for (int m = 0; m < 4 * nodes; ++m)
         cosines.push_back(math::cos(std::numbers::pi * static_cast<double>(m) / (2.0 * nodes)));
     std::vector<double> a;
     for (int k = 0; k < nodes; ++k) {
-        // Neumaier's sum: the rounding errors of the additions are added at the end.
+        // Neumaier's sum: adds the rounding errors of the additions at the end.
         double sum = 0, rest = 0;
         for (int i = 0; i < nodes; ++i) {
             const double term =
@@ -132,7 +132,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
 } // namespace
 
 std::vector<double> fed_coefficients(double time, int cycles) {
-    // A run asks for them several times, and calls of a library for the same again and again.
+    // A run asks for them several times, and calls of the library often repeat a request.
     constexpr size_t most = 64;
     static ForkMutex mutex;
     static std::map<std::pair<double, int>, std::vector<double>> known;
@@ -155,7 +155,7 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
         const double lower = next + 2.0 * k / z * current;
         next = current;
         current = lower;
-        if (current > 1e200) { // rescale; numbers far below vanish anyway
+        if (current > 1e200) { // rescales; much smaller numbers vanish anyway
             for (int i = k; i <= start; ++i)
                 b[static_cast<size_t>(i)] *= 1e-250;
             current *= 1e-250;
@@ -168,7 +168,7 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
     for (size_t k = 0; k < b.size(); ++k)
         b[k] *= (k == 0 ? 1 : 2) / total;
     double tail = 0;
-    // The cut tail is missing once and, to preserve the mean, added once to a_0.
+    // The cut tail is missing once and, to preserve the mean, is added once to a_0.
     while (b.size() > 2 && 2 * (tail + b.back()) <= tolerance) {
         tail += b.back();
         b.pop_back();

@@ -19,9 +19,9 @@ namespace {
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t strip =
-    16; ///< pixels whose spectra are turned around together: they fit into a first-level cache
+    16; ///< pixels whose spectra are transposed together: they fit into a first-level cache
 
-/// Where the line between two bands is `level`.
+/// Returns where the line between two bands reaches `level`.
 double crossing(const std::vector<double>& x, const double* r, size_t from, size_t to, double level) {
     return x[from] + (level - r[from]) / (r[to] - r[from]) * (x[to] - x[from]);
 }
@@ -140,7 +140,7 @@ class FeatureWorker final : public stream::Worker {
     const std::vector<Range>& m_ranges;
     const Output m_output;
     std::vector<math::Continuum> m_continua;
-    std::vector<double> m_spectra; ///< strip spectra of a range
+    std::vector<double> m_spectra; ///< `strip` spectra of a range
     PixelRow m_row;
     std::array<bool, strip> m_open{};
     size_t m_count = 0;

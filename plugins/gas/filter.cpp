@@ -36,7 +36,7 @@ class Statistics {
                     8 * padded(bands));
     }
 
-    /// Values of `count` pixels in blocks. T: their type.
+    /// Values of `count` pixels in blocks, of type T.
     template <class T>
     void take(const T* blocks, int bands, int64_t count) {
         m_bands = bands;
@@ -66,7 +66,7 @@ class Statistics {
         std::fill(m_before.begin(), m_before.end(), 0.0);
         m_b = 0;
     }
-    /// V by Ledoit and Wolf; after take(), before scale().
+    /// Returns V by Ledoit and Wolf; called after take() and before scale().
     template <class T>
     double ledoit_wolf(const T* blocks) const {
         const auto bands = static_cast<size_t>(m_bands);
@@ -86,12 +86,12 @@ class Statistics {
         }
         return shrinkage.share(fourth);
     }
-    /// From sums of products to the covariance.
+    /// Turns sums of products into the covariance.
     void scale() {
         for (double& v : m_covariance)
             v /= static_cast<double>(m_count);
     }
-    /// w and q of the target t. False when a pivot is too small.
+    /// Finds w and q of the target t. Returns false when a pivot is too small.
     bool solve(double shrinkage) {
         const auto n = static_cast<size_t>(m_bands), pitch = static_cast<size_t>(m_pitch);
         simd_kernels().form_matrix(m_covariance.data(), m_pitch, m_bands, m_c.data(), m_before.data(), m_b,
@@ -104,7 +104,7 @@ class Statistics {
         q = math::definite_kernels().solve(m_matrix.data(), m_pitch, m_bands);
         for (size_t a = n; a-- > 0;) { // R w = R'^-1 t
             const double* const row = m_matrix.data() + a * pitch;
-            if (!(row[a] * row[a] > least_pivot * m_diagonal[a])) return false; // or NaN
+            if (!(row[a] * row[a] > least_pivot * m_diagonal[a])) return false; // too small, or NaN
             double parts[4] = {};
             for (size_t b = a + 1; b < n; ++b)
                 parts[b % 4] += row[b] * w[b];
@@ -113,7 +113,7 @@ class Statistics {
         return std::isfinite(q);
     }
     double level() const { return std::inner_product(w.begin(), w.begin() + m_bands, mean.begin(), 0.0); }
-    /// The mean and the covariance of z = x - d t from sums over the pixels; the next input of solve().
+    /// Finds the mean and the covariance of z = x - d t from sums over the pixels, for the next solve().
     void subtract(const double* products, const double* d, const double* d2) {
         const auto n = static_cast<double>(m_count);
         const double all = total(d), mean_d = all / n;
@@ -152,7 +152,7 @@ class Statistics {
     std::vector<double> m_rows, m_covariance, m_matrix, m_diagonal;
 
   public:
-    std::vector<double> w, t, mean, first_mean; ///< one a band
+    std::vector<double> w, t, mean, first_mean; ///< per band
     double q = 0;                               ///< t'w
 
   private:
@@ -207,7 +207,7 @@ class FilterWorker final : public FilterLane {
         if (x >= tile.core.x) found.push_back({group - m_task.columns.group(0), record});
     }
 
-    /// The valid pixels in the order of the blocks.
+    /// Finds the valid pixels, in the order of the blocks.
     void find_pixels(const float* packed, int64_t x, int64_t width) {
         m_row.start(static_cast<size_t>(m_pixels));
         for (int b = 0; b < m_task.scene.bands; ++b)
@@ -234,7 +234,7 @@ class FilterWorker final : public FilterLane {
         return true;
     }
 
-    /// The bands that vary over the pixels that count.
+    /// Finds the bands that vary over the pixels that count.
     void find_bands(const float* packed) {
         m_bands.clear();
         for (int b = 0; b < m_task.scene.bands; ++b) {
@@ -245,7 +245,7 @@ class FilterWorker final : public FilterLane {
                 m_bands.push_back(b);
         }
     }
-    /// Puts their values into blocks; padding pixels of a block are 0 (lognormal: 1).
+    /// Puts values into blocks; the padding pixels of a block are 0 (lognormal: 1).
     void fill_blocks(const float* packed) {
         const size_t bands = m_bands.size();
         const float filling = m_task.is_log() ? 1 : 0;
@@ -298,7 +298,7 @@ class FilterWorker final : public FilterLane {
         record.state = GroupState::filtered;
     }
 
-    /// t at the mean.
+    /// Sets t at the mean.
     void aim() {
         auto& s = m_statistics;
         const double unit = m_task.is_mag1c() ? mag1c_unit : 1;
@@ -321,7 +321,7 @@ class FilterWorker final : public FilterLane {
             a = (a - level) / s.q;
     }
 
-    /// mag1c. Returns false when a matrix of an iteration has no inverse.
+    /// Iterates mag1c. Returns false when a matrix of an iteration has no inverse.
     bool iterate(double shrinkage) {
         const auto& o = m_task.options;
         const int bands = static_cast<int>(m_bands.size());
@@ -370,7 +370,7 @@ class FilterWorker final : public FilterLane {
         simd_kernels().sweep(sweep);
     }
 
-    /// A pixel's values of FilterOptions::outputs.
+    /// Returns one of a pixel's values of FilterOptions::outputs.
     double value(Output output, size_t at) {
         const bool mag1c = m_task.is_mag1c();
         switch (output) {
@@ -391,7 +391,7 @@ class FilterWorker final : public FilterLane {
     const float* spectrum(size_t at) const {
         return m_blocks.data() + at / block_pixels * block_pixels * m_bands.size() + at % block_pixels;
     }
-    /// w'(k x); lognormal: w'k.
+    /// Returns w'(k x); lognormal: w'k.
     double response(size_t at) const {
         const float* x = spectrum(at);
         double sum = 0;
@@ -400,7 +400,7 @@ class FilterWorker final : public FilterLane {
                    (m_task.is_log() ? 1 : static_cast<double>(*x));
         return sum;
     }
-    /// The variance of w'x by the sensor's noise; lognormal: of w'ln x.
+    /// Returns the variance of w'x by the sensor's noise; lognormal: of w'ln x.
     double noise(size_t at) const {
         const float* x = spectrum(at);
         const double scale = m_task.options.radiance_scale;
@@ -445,13 +445,13 @@ class FilterWorker final : public FilterLane {
 
     const FilterTask& m_task;
     Statistics m_statistics;
-    HostBuffer<float> m_packed; ///< of the groups of a batch: bands x pixels
+    HostBuffer<float> m_packed; ///< groups of a batch: bands x pixels
     HostBuffer<float> m_blocks;
     std::vector<double> m_logs;
-    std::vector<double> m_a, m_r, m_inverse; ///< one a pixel, in the order of the blocks
+    std::vector<double> m_a, m_r, m_inverse; ///< per pixel, in the order of the blocks
     std::vector<double> m_products;          ///< bands x sums
     std::vector<int64_t> m_order, m_others;  ///< pixels of the group; -1: padding of a block
-    std::vector<int> m_bands;                ///< that vary
+    std::vector<int> m_bands;                ///< bands that vary
     int64_t m_pixels = 0, m_count = 0, m_first_other = 0, m_all_blocks = 0;
     PixelRow m_row;
 };

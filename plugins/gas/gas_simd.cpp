@@ -21,7 +21,7 @@ HWY_INLINE V load(const float* from) { return hn::PromoteTo(D(), hn::LoadU(hn::R
 
 constexpr int together = 8; ///< registers of sums that hide the latency of multiply-add
 
-/// w'x of the pixels of a block.
+/// Computes w'x of the pixels of a block.
 template <class T>
 HWY_INLINE void project_block(const T* HWY_RESTRICT x, int bands, const double* HWY_RESTRICT w,
                               double* HWY_RESTRICT out) {
@@ -65,7 +65,7 @@ void project_doubles(const double* x, int64_t blocks, int bands, const double* w
     project_all(x, blocks, bands, w, out);
 }
 
-/// products += d x of a block.
+/// Adds d x of a block to the products.
 HWY_INLINE void add_products(const float* HWY_RESTRICT x, int bands, const double* HWY_RESTRICT d,
                              double* HWY_RESTRICT products) {
     const D tag;

@@ -103,7 +103,8 @@ void PlumeFinder::take(const double* shape, const float* enhancement, const floa
         one.component = root(one.component);
     for (const auto& one : m_before) {
         const size_t i = root(one.component);
-        if (m_components[i].last == m_line || m_components[i].plume.pixels == 0) continue; // open, or closed
+        // Still open, or already closed
+        if (m_components[i].last == m_line || m_components[i].plume.pixels == 0) continue;
         close(i);
     }
     m_free.insert(m_free.end(), m_used_up.begin(), m_used_up.end());
@@ -133,7 +134,7 @@ namespace {
 
 using Corner = std::array<int64_t, 2>;
 
-/// The runs of each part whose pixels share edges, in the order of the parts' first pixels.
+/// Returns the runs of each part whose pixels share edges, in the order of the parts' first pixels.
 std::vector<std::vector<PlumeRun>> parts_of(const std::vector<PlumeRun>& runs) {
     std::vector<size_t> parent(runs.size());
     const auto root = [&](size_t i) {
@@ -164,8 +165,9 @@ std::vector<std::vector<PlumeRun>> parts_of(const std::vector<PlumeRun>& runs) {
     return list;
 }
 
-/// Edges go with the pixels on their right (lines grow downwards), so that outer rings run clockwise. Where
-/// two rings meet, each turns left, away from the pixels: holes that touch the outer ring stay apart from it.
+/// Traces outlines. Edges keep the pixels on their right (rows count downwards), so outer rings run
+/// clockwise. Where two rings meet, each turns left, away from the pixels: holes that touch the outer ring
+/// stay separate from it.
 class Tracer {
   public:
     explicit Tracer(const std::vector<PlumeRun>& runs) {
@@ -181,7 +183,7 @@ class Tracer {
             link({run.first, run.line + 1}, {run.first, run.line});
         }
     }
-    /// The outer ring, which has the first corner in raster order, then the holes.
+    /// Returns the outer ring, which has the first corner in raster order, then the holes.
     std::vector<CornerRing> rings() {
         std::vector<CornerRing> list;
         while (!m_next.empty())
@@ -219,7 +221,7 @@ class Tracer {
             ring.push_back(at);
             const auto& ways = m_next.at(in_raster_order(at));
             size_t way = 0;
-            for (size_t k = 1; k < ways.size(); ++k) // left: against the clock, as lines grow downwards
+            for (size_t k = 1; k < ways.size(); ++k) // left: counter-clockwise, since rows count downwards
                 if (turn(before, at, ways[k]) < turn(before, at, ways[way])) way = k;
             before = std::exchange(at, take(at, way));
         }
@@ -236,7 +238,7 @@ class Tracer {
     static int64_t turn(const Corner& a, const Corner& b, const Corner& c) {
         return (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]);
     }
-    /// Without corners on straight edges.
+    /// Returns the ring without corners on straight edges.
     static CornerRing straightened(const CornerRing& ring) {
         CornerRing kept;
         const size_t n = ring.size() - 1;
@@ -246,7 +248,7 @@ class Tracer {
         return kept;
     }
 
-    std::map<Corner, std::vector<Corner>> m_next; ///< by line and sample
+    std::map<Corner, std::vector<Corner>> m_next; ///< by row and sample
 };
 
 } // namespace
@@ -309,7 +311,8 @@ bool LineSmoother::next(double* smoothed) {
 }
 
 float median_of(const std::function<void(const std::function<void(float)>&)>& each) {
-    // A float's bits, made to rise with it: the upper half in one pass, the lower half in another.
+    // The bits of a float as a key that rises with the float: the upper half in one pass, the lower half in
+    // another.
     const auto key = [](float v) {
         uint32_t bits;
         std::memcpy(&bits, &v, sizeof bits);

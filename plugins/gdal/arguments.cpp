@@ -18,7 +18,7 @@ namespace {
 
 bool is_gap(char c) { return c == ' ' || c == ',' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// Texts may be long: a message shows their beginning.
+/// Returns the beginning of a text for a message: texts may be long.
 std::string shown(const std::string& text) {
     constexpr size_t most = 40;
     return text.size() <= most ? text : text.substr(0, most) + "...";

@@ -13,7 +13,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Support vectors times bands from which a GPU pays in `auto`: see docs/measurements_runs.md.
+/// Number of support vectors times bands from which `auto` uses a GPU: see docs/measurements_runs.md.
 constexpr double worth = 2e4;
 
 } // namespace

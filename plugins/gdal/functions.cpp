@@ -32,7 +32,8 @@
 namespace hsi::plugin {
 namespace {
 
-/// Spectra written in the VRT (the argument `name`) or in a library (`library`; `select` names some of them).
+/// Returns spectra written in the VRT (the argument `name`) or in a library (`library`; `select` names some
+/// of them).
 std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* name, int bands) {
     const std::string argument = std::string("'") + name + "'";
     if (a.has(name) == a.has("library"))
@@ -46,12 +47,12 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         where = "the argument " + argument;
     } else {
         const std::string path = a.path("library");
-        a.reads(CPLResetExtension(path.c_str(), "hdr")); // the one or the other, where it is an ENVI library
+        a.reads(CPLResetExtension(path.c_str(), "hdr")); // one of the two, if it is an ENVI library
         a.reads(path + ".hdr");
         const auto library = raster::read_spectral_library(path, static_cast<size_t>(bands));
         where = "the library " + path;
         if (!a.has("select")) {
-            const auto deviations = raster::deviations_in(library.names); // no materials
+            const auto deviations = raster::deviations_in(library.names); // these are not materials
             for (size_t k = 0; k < library.spectra.size(); ++k)
                 if (deviations.count(k) == 0) lists.push_back(library.spectra[k]);
         } else {
@@ -94,7 +95,7 @@ std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
     return spectra;
 }
 
-/// The text of a model: in the VRT, packed or plain, or in a file. `name` is for messages.
+/// Returns the text of a model: from the VRT, packed or plain, or from a file. `name` is for messages.
 std::string model_text(const Arguments& a, std::string& name) {
     if (a.has("model") == a.has("model_data"))
         a.refuse(a.has("model") ? "the arguments 'model' and 'model_data' exclude each other"
@@ -208,7 +209,7 @@ Function parse_project(const Arguments& a, int bands) {
     return f;
 }
 
-/// One band of gdal_hsi_resample: the sums of hsi_project run over the sources in the same order.
+/// Parses one band of gdal_hsi_resample: the sums of hsi_project over the sources in the same order.
 Function parse_resample(const Arguments& a, int bands) {
     pca::Transform t;
     t.inputs = bands;
@@ -224,8 +225,7 @@ Function parse_resample(const Arguments& a, int bands) {
     return f;
 }
 
-/// A band of gdal_hsi_features.
-/// The argument's numbers, one a source.
+/// Returns the numbers of an argument of a band of gdal_hsi_features, one per source.
 std::vector<double> source_numbers(const Arguments& a, const char* name, int bands) {
     auto list = a.numbers(name);
     if (list.size() != static_cast<size_t>(bands))
@@ -292,7 +292,7 @@ Function parse_index(const Arguments& a, int bands) {
     return f;
 }
 
-/// The method with a name, from a room's table.
+/// Returns the method with a name, from a room's table.
 template <class Names>
 auto named(const Names& names, const std::string& name) {
     for (const auto& one : names)
@@ -300,7 +300,7 @@ auto named(const Names& names, const std::string& name) {
     throw Error("internal: no method '" + name + "'");
 }
 
-/// The value of an argument that is one of a table's names.
+/// Returns the value of an argument that is one of a table's names.
 template <class Names>
 auto choice_of(const Arguments& a, const char* name, const Names& names) {
     std::vector<const char*> words;
@@ -309,7 +309,7 @@ auto choice_of(const Arguments& a, const char* name, const Names& names) {
     return named(names, a.choice(name, words));
 }
 
-/// A band of gdal_hsi_smooth or gdal_hsi_reflect that is not a sum of bands.
+/// Parses a band of gdal_hsi_smooth or gdal_hsi_reflect that is not a sum of bands.
 Function parse_transform(const Arguments& a, int bands) {
     const auto number = [&](const char* name, double least, double most) {
         const double v = a.number(name);
@@ -331,7 +331,7 @@ Function parse_transform(const Arguments& a, int bands) {
     return f;
 }
 
-/// "1", "2" ...: spectra in a VRT have no names.
+/// Returns "1", "2" ...: spectra in a VRT have no names.
 std::vector<std::string> numbers_to(size_t count) {
     std::vector<std::string> names;
     for (size_t k = 1; k <= count; ++k)
@@ -376,7 +376,7 @@ Function parse_sam(const Arguments& a, int bands) {
     return detection_of(a, detect::make_detector(method, targets));
 }
 
-/// Reads exactly `count` numbers; `what` is their noun.
+/// Reads exactly `count` numbers; `what` names them in messages.
 std::vector<double> so_many(const Arguments& a, const char* name, size_t count) {
     auto values = a.numbers(name);
     if (values.size() != count)
@@ -385,7 +385,7 @@ std::vector<double> so_many(const Arguments& a, const char* name, size_t count) 
     return values;
 }
 
-/// The background statistics come from gdal_hsi_detect and are not computed here.
+/// Parses a detector. Its background statistics come from gdal_hsi_detect and are not computed here.
 Function parse_match(const Arguments& a, int bands) {
     check_spectrum(a, bands);
     detect::Detector d;
@@ -438,7 +438,7 @@ Function parse_spp(const Arguments& a, int bands) {
 /// The requested result of a classifier.
 struct Asked {
     bool probability = false, confidence = false;
-    int index = 0; ///< of the class
+    int index = 0; ///< index of the class
 };
 
 template <class Classes>
@@ -507,8 +507,7 @@ Function mlr_function(const std::shared_ptr<const sahic::MlrModel>& model, const
     f.pixel_cost = 2.0 * static_cast<double>(model->anchor_count()) *
                    static_cast<double>(model->features() + model->class_count());
     f.bytes = model->anchors.size() * 12 + model->weights.size() * 16;
-    f.operation =
-        sahic::make_spectral_pass(model, options, 0, 0); // the scene's size matters to weights alone
+    f.operation = sahic::make_spectral_pass(model, options, 0, 0); // only weights need the scene's size
     return f;
 }
 
@@ -538,7 +537,7 @@ Function step_pca(const Arguments& a, int bands) {
 
 Function step_sad(const Arguments& a, int bands) {
     Function f = parse_sad(a, bands);
-    if (!f.classes) f.band = -1; // an angle a reference
+    if (!f.classes) f.band = -1; // one angle per reference
     return f;
 }
 
@@ -554,7 +553,7 @@ Function step_svm(const Arguments& a, int bands) {
     const auto model = svm_model(a, bands);
     const Asked asked = step_output(a);
     Function f = svm_function(a, model, asked);
-    if (asked.probability) f.band = -1; // a band a class
+    if (asked.probability) f.band = -1; // one band per class
     return f;
 }
 
@@ -562,7 +561,7 @@ Function step_mlr(const Arguments& a, int bands) {
     const auto model = mlr_model(a, bands);
     const Asked asked = step_output(a);
     Function f = mlr_function(model, asked);
-    if (asked.probability) f.band = -1; // a band a class
+    if (asked.probability) f.band = -1; // one band per class
     return f;
 }
 
@@ -686,7 +685,7 @@ const std::vector<Step>& steps() {
 }
 
 std::shared_ptr<const Function> Promotion::after(const Function& f, double cost) const {
-    // The promotion belongs to the process that made it.
+    // A promotion belongs to the process that made it.
     if (device_wish().forked) return nullptr;
     if (m_state == State::ended) return m_made;
     double done = m_done;

@@ -23,11 +23,11 @@
 namespace hsi::plugin {
 namespace {
 
-constexpr size_t most_functions = 4096;                   ///< kept at once
-constexpr size_t most_function_bytes = size_t{512} << 20; ///< of their models
-constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of lanes that wait
+constexpr size_t most_functions = 4096;                   ///< kept at a time
+constexpr size_t most_function_bytes = size_t{512} << 20; ///< of the models of these functions
+constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of idle lanes
 
-/// Nanoseconds since 1970.
+/// Returns nanoseconds since 1970.
 int64_t nanoseconds(const timespec& time) { return int64_t{1000000000} * time.tv_sec + time.tv_nsec; }
 
 int64_t now() {
@@ -41,7 +41,7 @@ int64_t now() {
 struct Stamp {
     std::string path;
     std::array<int64_t, 6> facts{};
-    bool settled = true; ///< a change from now on would show
+    bool settled = true; ///< true if any later change would show
 
     /// `before`: a time before the file was read.
     Stamp(std::string name, int64_t before) : path(std::move(name)) {
@@ -54,8 +54,8 @@ struct Stamp {
                  info.st_size,
                  modified,
                  changed};
-        // File systems count time in steps of some milliseconds, GDAL's own in seconds: a file changed within
-        // one step may change again unseen.
+        // File systems count time in steps of some milliseconds, GDAL's own in seconds: a file that was
+        // changed within one step may change again unnoticed.
         constexpr int64_t step = 50'000'000, long_step = 1'000'000'000;
         settled = changed != 0 ? changed + step < before : modified + long_step < before;
     }
@@ -79,7 +79,7 @@ struct Entry {
     }
 };
 
-/// Long texts are hashed by their length and their ends; matches() decides.
+/// Hashes long texts by their length and their ends; matches() decides.
 size_t hash_of(const std::string& key, CSLConstList list, const std::string& folder) {
     size_t h = 1469598103934665603u;
     const auto add = [&](const char* p, size_t n) {
@@ -103,7 +103,7 @@ size_t hash_of(const std::string& key, CSLConstList list, const std::string& fol
 }
 
 struct State {
-    std::mutex mutex; ///< guards all below; held for moments only, never while anything is parsed or computed
+    std::mutex mutex;         ///< guards all members below; held briefly, never during parsing or computing
     std::list<Entry> entries; ///< the least recently used last
     std::unordered_multimap<size_t, std::list<Entry>::iterator> by_hash;
     size_t entry_bytes = 0;
@@ -143,7 +143,8 @@ std::list<Entry>::iterator find(State& s, size_t hash, const std::string& key, C
     return s.entries.end();
 }
 
-/// Pixels of `function` that the memory of another one's lane holds; 0 when it is of another kind.
+/// Returns how many pixels of `function` fit in the memory of another function's lane; 0 when it is of
+/// another kind.
 int64_t capacity_for(const Lane& lane, const Function& function) {
     const Function& old = *lane.function;
     const auto bands = function.operation->output_bands();
@@ -204,8 +205,8 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
         const auto found = find(s, hash, key, list, folder);
         if (found != s.entries.end()) return found->function;
     }
-    // Several threads may call this with the same arguments; each makes its own, which costs less than
-    // waiting for another one across a fork.
+    // Several threads may call this with the same arguments. Each makes its own function, which costs less
+    // than waiting for another thread across a fork.
     const int64_t before = now();
     const Arguments arguments(key.substr(0, key.find('\n')), list, folder);
     Entry entry;
@@ -246,7 +247,7 @@ std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function,
             s.idle.erase(std::next(it).base());
             return lane;
         }
-        // A VRT of many bands has a function a band, each read once: they hand their memory on.
+        // A VRT of many bands has one function per band, each read once: they pass on their memory.
         for (auto it = s.idle.begin(); it != s.idle.end(); ++it) {
             const int64_t fits = capacity_for(**it, *function);
             if (fits < wanted) continue;
@@ -258,7 +259,7 @@ std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function,
         }
     }
     if (lane) {
-        lane->worker = nullptr; // before its operation
+        lane->worker = nullptr; // destroyed before its operation
         lane->function = function;
         lane->worker = function->operation->start(0, {lane->capacity, 1, lane->capacity, 1});
         return lane;

@@ -15,8 +15,8 @@
 namespace hsi::plugin {
 namespace {
 
-/// "/usr/lib/gdalplugins/hsi_commands.3.13.so" for GDAL 3.13.2 and a plugin in that folder. The name begins
-/// neither with gdal_ nor with ogr_: GDAL loads such files by itself, of any version.
+/// Returns a path like "/usr/lib/gdalplugins/hsi_commands.3.13.so", for GDAL 3.13.2 and a plugin in this
+/// folder. The name does not begin with gdal_ or ogr_: GDAL loads such files by itself, of any version.
 std::string module_path(const std::string& name) {
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&GDALRegister_HSI), &here) == 0 || here.dli_fname == nullptr)
@@ -29,12 +29,12 @@ std::string module_path(const std::string& name) {
 
 using EntryPoint = void (*)();
 
-/// The module's function; null without such a module for this GDAL.
+/// Returns the module's function; null without such a module for this GDAL.
 EntryPoint function_of(const std::string& module_name, const char* symbol_name) {
     const std::string path = module_path(module_name);
     if (path.empty() || access(path.c_str(), R_OK) != 0) return nullptr;
-    // Resolves all of its symbols now: symbols that this GDAL lacks must be found here, not in the middle of
-    // a run. The functions registered with GDAL stay as long as the process, and so does the module.
+    // Resolves all symbols now: a symbol that this GDAL lacks must be found here, not in the middle of a run.
+    // The functions registered with GDAL stay as long as the process, and so does the module.
     std::string why;
     void* const module = open_module(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE, why);
     void* const symbol = module != nullptr ? dlsym(module, symbol_name) : nullptr;

@@ -42,7 +42,7 @@ CPLErr compute(const Definition& definition, const PixelBuffers& buffers, int so
     });
 }
 
-/// GDAL calls without stating which function it means, so each has a separate entry.
+/// GDAL calls without stating which function it means, so each function has its own entry.
 template <size_t I>
 CPLErr entry(void** sources, int source_count, void* data, int width, int height, GDALDataType source_type,
              GDALDataType type, int pixel_space, int line_space, CSLConstList list) {
@@ -89,14 +89,14 @@ CPLErr guarded(const char* function, const std::function<void()>& body) {
 } // namespace hsi::plugin
 
 void GDALRegister_HSI(void) {
-    // The plugin is linked to no particular libgdal, so that one file serves every GDAL from 3.6 on: the
-    // library that has loaded it offers its symbols, even if a program (Python, say) hides them.
+    // The plugin is not linked to a particular libgdal, so that one file serves every GDAL from 3.6 on. The
+    // library that has loaded the plugin offers its symbols, even if a program (such as Python) hides them.
     void* gdal = nullptr;
     Dl_info caller;
     if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
         gdal = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
-    // A wrong HSI_SIMD is an error, as in the tools: without functions nothing runs with another instruction
-    // set.
+    // A wrong HSI_SIMD is an error, as in the tools: without functions, nothing can run with another
+    // instruction set.
     if (hsi::plugin::guarded("HSI", [] { hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); }) !=
         CE_None)
         return;

@@ -17,7 +17,7 @@
 namespace hsi::plugin {
 namespace {
 
-// GDAL 3.9's own types, which older headers lack.
+// Types of GDAL 3.9, which older headers lack.
 using Init = CPLErr (*)(const char*, void*, CSLConstList, int, GDALDataType, double*, int*, GDALDataType*,
                         double**, const char*, void**);
 using Free = void (*)(const char*, void*, void*);
@@ -88,7 +88,7 @@ CPLErr process(const char* name, void*, void* working, CSLConstList, int width, 
 void register_steps(void* gdal) {
     const auto add =
         reinterpret_cast<Register>(dlsym(gdal ? gdal : RTLD_DEFAULT, "GDALVRTRegisterProcessedDatasetFunc"));
-    // GDAL registers plugins again with every GDALAllRegister(), but takes a step once.
+    // GDAL registers plugins again with every GDALAllRegister(), but accepts a step only once.
     static std::atomic<Register> told{nullptr};
     if (add == nullptr || told.exchange(add) == add) return;
     for (const Step& step : steps())

@@ -44,7 +44,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Nothing but C passes between GDAL and us, and no exception.
+/// Runs `body` and returns GDAL's error code: only C types, and no exceptions, pass between GDAL and us.
 CPLErr told(const std::function<void()>& body) {
     const auto fail = [](const std::string& what, const std::string& advice) {
         CPLError(CE_Failure, CPLE_AppDefined, "%s%s%s", what.c_str(), advice.empty() ? "" : ". ",
@@ -69,8 +69,8 @@ int thread_count() {
     return std::clamp(EQUAL(asked, "ALL_CPUS") ? usable_processors() : std::atoi(asked), 1, most);
 }
 
-/// The links compute on a GPU if the configuration option names one: a program that opens a scene does not
-/// start one by default.
+/// Computes the links on a GPU if the configuration option names one. A program that opens a scene does not
+/// start a GPU by default.
 void compute_where_asked(const raster::RasterSource& source) {
     const std::string wish = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
     const DeviceChoice choice = device_choice(wish);
@@ -146,20 +146,20 @@ class SceneDataset final : public GDALDataset {
         for (int b = 1; b <= bands; ++b)
             SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, block_side));
         copy_items(*m_description, *this);
-        // All bands of a pixel are computed together, so copies should take them together, too.
+        // All bands of a pixel are computed together, so copies should read them together.
         SetMetadataItem("INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
         SetDescription(path.c_str());
     }
 
     const OGRSpatialReference* GetSpatialRef() const override { return m_description->GetSpatialRef(); }
-    /// With those that it is computed from.
+    /// Returns the file and the files from which it is computed.
     char** GetFileList() override {
         CPLStringList list(GDALDataset::GetFileList());
         told([&] {
             for (const std::string& file : raster::files_read_with(GetDescription()))
                 if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
         });
-        CPLErrorReset(); // from files that were tried and are not rasters
+        CPLErrorReset(); // errors from files that were tried and are not rasters
         return list.StealList();
     }
     int GetGCPCount() override { return m_description->GetGCPCount(); }
@@ -184,25 +184,25 @@ class SceneDataset final : public GDALDataset {
                 to.SetMetadata(const_cast<char**>(items), name.c_str());
     }
 
-    /// Blocks of a screen's window that hardly extend beyond it: the missing parts of several blocks are
-    /// computed together.
+    /// Blocks barely larger than a screen's window: the missing parts of several blocks are computed
+    /// together.
     static constexpr int block_side = 128;
 
     bool by_pixel() const { return m_by_pixel; }
 
-    /// One band of a block, and with it the others for GDAL's cache.
+    /// Reads one band of a block, and with it the other bands for GDAL's cache.
     void read_block(int x, int y, int number, void* data) {
         const Rect window = pixels_of({x, y, 1, 1});
         if (!(window == m_last_window)) compute_last(window);
         copy_band(number - 1, m_last.view(window, nBands), block_at(data), 0);
         if (2 * bytes_of({x, y, 1, 1}) > GDALGetCacheMax64())
-            return; // the others are copied from m_last when they are wanted
+            return; // the other bands are copied from m_last when they are needed
         for (int other = 1; other <= nBands; ++other)
             if (other != number && !keep_block(x, y, other, m_last.view(window, nBands))) return;
     }
 
-    /// Before a band of a window is read block by block: the blocks that GDAL's cache lacks are computed
-    /// together, in as few windows as they make, with all bands, where the cache has room for them.
+    /// Called before GDAL reads a band of a window block by block. Computes the blocks that GDAL's cache
+    /// lacks together, in as few windows as possible, with all bands if the cache has room.
     void fill_blocks(const Rect& window, int number) {
         int w = 0, h = 0;
         GDALRasterBand& band = *GetRasterBand(number);
@@ -231,7 +231,7 @@ class SceneDataset final : public GDALDataset {
         }
     }
 
-    /// A window at full resolution.
+    /// Reads a window at full resolution.
     void read_window(const Rect& window, const std::vector<int>& bands, const Buffer& to) {
         if (const auto place = place_of(window, bands, to))
             return compute_into(window, *place, [&](const CubeView<float>& values) {
@@ -245,7 +245,7 @@ class SceneDataset final : public GDALDataset {
         });
     }
 
-    /// Reads the n-th samples of every n-th line, as GDAL takes the nearest: lines in between are not
+    /// Reads the n-th samples of every n-th line, as GDAL takes the nearest pixel: lines in between are not
     /// computed.
     void read_decimated(const Rect& window, int w, int h, const std::vector<int>& bands, const Buffer& to) {
         parallel::for_each(h, reader_count(), nullptr, [&](int64_t line, int member) {
@@ -272,7 +272,7 @@ class SceneDataset final : public GDALDataset {
                      GDALDataType type, int count, BANDMAP_TYPE numbers, GSpacing pixel_step,
                      GSpacing line_step, GSpacing band_step, GDALRasterIOExtraArg* extra) override {
         const bool whole = buffer_w == w && buffer_h == h;
-        // Few of many bands, read repeatedly, come from the cache.
+        // A few of many bands that are read repeatedly come from the cache.
         if (flag != GF_Read || !whole || 2 * count < nBands)
             return GDALDataset::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, count, numbers,
                                           pixel_step, line_step, band_step, extra);
@@ -305,8 +305,8 @@ class SceneDataset final : public GDALDataset {
     }
     stream::CubeReader& reader(int member) { return *m_readers[static_cast<size_t>(member)]; }
 
-    /// The buffer as a cube where values can be computed straight into it: floats side by side, and all bands
-    /// in their order.
+    /// Returns the buffer as a cube where values can be computed directly in it: adjacent floats, and all
+    /// bands in their order.
     std::optional<CubeView<float>> place_of(const Rect& window, const std::vector<int>& bands,
                                             const Buffer& to) const {
         constexpr auto step = static_cast<GSpacing>(sizeof(float));
@@ -322,13 +322,13 @@ class SceneDataset final : public GDALDataset {
                                static_cast<ptrdiff_t>(to.band_step / step));
     }
 
-    /// Parts of whole lines of a window, by several threads.
+    /// Processes a window in parts of whole lines, on several threads.
     void in_parts(const Rect& window, const std::function<void(const Rect&, int)>& work) {
         constexpr int64_t most_bytes = int64_t{32} << 20, least_lines = 8;
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
         const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
-        // Several for each if they are computed line by line, since other work may delay one of them.
+        // Several parts per thread if they are computed line by line, since other work may delay one thread.
         const int64_t shares = members * (m_by_pixel ? 4 : 1);
         const int64_t even = (window.h + shares - 1) / shares;
         CPLDebug("HSI", "%s: computes %lldx%lld pixels at %lld, %lld", GetDescription(),
@@ -339,7 +339,7 @@ class SceneDataset final : public GDALDataset {
             work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
                  member);
         });
-        m_source->check_unchanged(); // or pixels of two scenes would be mixed
+        m_source->check_unchanged(); // otherwise pixels of two scenes would be mixed
     }
 
     void compute_into(const Rect& window, const CubeView<float>& place,
@@ -370,7 +370,7 @@ class SceneDataset final : public GDALDataset {
         m_last_window = window;
     }
 
-    /// The pixels of these blocks; `blocks` counts in blocks.
+    /// Returns the pixels of these blocks; `blocks` counts in blocks.
     Rect pixels_of(const Rect& blocks) {
         int w = 0, h = 0;
         GetRasterBand(1)->GetBlockSize(&w, &h);
@@ -386,7 +386,7 @@ class SceneDataset final : public GDALDataset {
         const GSpacing step = GDALGetDataTypeSizeBytes(raster::gdal_type(m_rule.type()));
         return {data, raster::gdal_type(m_rule.type()), step, w * step, 0};
     }
-    /// Puts a band of a block into GDAL's cache, unless it is there. \return false without room.
+    /// Puts a band of a block into GDAL's cache, unless it is there. \return false if there is no room.
     bool keep_block(int64_t x, int64_t y, int number, const CubeView<float>& values) {
         GDALRasterBand& band = *GetRasterBand(number);
         const int column = static_cast<int>(x), row = static_cast<int>(y);
@@ -413,11 +413,11 @@ class SceneDataset final : public GDALDataset {
             }
     }
 
-    /// A band of `values` into the lines of a buffer from `first` on, as the file would have stored it.
+    /// Copies a band of `values` into the lines of a buffer from `first` on, as a file would have stored it.
     void copy_band(int band, const CubeView<float>& values, const Buffer& to, int64_t first) const {
         const auto count = static_cast<size_t>(values.samples);
         const bool as_it_is = m_rule.floats() && to.type == GDT_Float32 && to.pixel_step == sizeof(float);
-        std::vector<double> stored(as_it_is ? 0 : count); // wide enough for every type
+        std::vector<double> stored(as_it_is ? 0 : count); // wide enough for any type
         for (int64_t line = 0; line < values.lines; ++line) {
             void* const samples = as_it_is ? to.at(0, first + line, 0) : stored.data();
             if (m_rule.floats()) {
@@ -439,7 +439,7 @@ class SceneDataset final : public GDALDataset {
         m_readers;                            ///< GDAL uses a dataset from one thread at a time
     std::vector<HostBuffer<float>> m_buffers; ///< per reader
     raster::StoreRule m_rule;
-    bool m_by_pixel = true; ///< no link has a neighbourhood
+    bool m_by_pixel = true; ///< true if no link has a neighbourhood
     Rect m_last_window;
     Cube m_last; ///< the block that was computed last
 };
@@ -498,7 +498,7 @@ GDALDataset* open(GDALOpenInfo* info) {
     told([&] {
         const auto document = raster::read_scene_document(info->pszFilename);
         const char* const drivers[] = {"VRT", nullptr};
-        const raster::GdalErrors quiet; // GDAL complains of a name that is so long
+        const raster::GdalErrors quiet; // GDAL reports a name of this length as an error
         Description description(GDALDataset::FromHandle(GDALOpenEx(
             document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
         if (!description || description->GetRasterCount() < 1)
@@ -515,7 +515,7 @@ GDALDataset* open(GDALOpenInfo* info) {
 extern "C" __attribute__((visibility("default"))) void hsi_register_driver() {
     if (GDALGetDriverByName("HSI") != nullptr) return;
     hsi::share_process();
-    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has checked the name
     hsi::links::register_links();
     auto* const driver = new GDALDriver();
     driver->SetDescription("HSI");

@@ -18,10 +18,10 @@ namespace hsi::identify {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
-constexpr double equal = 1e-10;     ///< relative, of values that count as the same
+constexpr double equal = 1e-10;     ///< relative difference of values that count as equal
 constexpr size_t sums_of_label = 4; ///< area, fit, depth, fd
 
-/// Values of a vector's pixels, by scale and offset; lanes beyond `count` repeat the last.
+/// Takes values of a vector's pixels, by scale and offset; lanes beyond `count` repeat the last pixel.
 void take_values(const Plan& plan, const CubeView<float>& in, int64_t line, int64_t first, size_t count,
                  size_t lanes, std::vector<double>& values) {
     for (size_t b = 0; b < plan.used.size(); ++b) {
@@ -45,7 +45,7 @@ double value_of(Best best, double fit, double depth, double fd) {
     return best == Best::fit ? fit : best == Best::depth ? depth : fd;
 }
 
-/// From the rules that a vector of pixels meets to winners, a pixel at a time.
+/// Finds the winner of each pixel from the rules that a vector of pixels meets.
 class Arbiter {
   public:
     Arbiter(const Plan& plan, const Vector& vector, bool centres)
@@ -63,7 +63,7 @@ class Arbiter {
         }
         return m_winners;
     }
-    /// The fit by the vector's accepted rule k; it is below 0 if this pixel does not meet the rule.
+    /// Returns the fit by the vector's accepted rule k; below 0 if this pixel does not meet the rule.
     Winner accepted(size_t k, size_t lane) const {
         const double* const at = m.sums.data() + 3 * k * m_lanes + lane;
         return {m.accepted[k], at[0], at[m_lanes], at[2 * m_lanes], none, at[0] > 0};
@@ -88,8 +88,7 @@ class Arbiter {
     }
     double value(const Winner& one) const { return value_of(m_plan.best, one.fit, one.depth, one.fd); }
 
-    /// If the position is in the range of one rule of the family and group, and the pixel meets that rule,
-    /// that rule wins instead.
+    /// Lets another rule of the family and group win if the position is in its range and the pixel meets it.
     void rearbitrate(size_t g, size_t lane, Winner& winner) const {
         const size_t family = m_plan.rules[winner.rule].family;
         size_t around = 0, which = 0;
@@ -126,7 +125,7 @@ class Arbiter {
                                 sign * at[(k + 1) * m_lanes]);
     }
 
-    /// `unless` and `where` of a group, by the winners of earlier ones.
+    /// Is true where `unless` and `where` of a group allow it, by the winners of earlier groups.
     bool is_open(const GroupInUse& group, size_t earlier) const {
         const auto won = [&](size_t rule) {
             return std::any_of(
@@ -234,7 +233,7 @@ class IdentifyWorker final : public stream::Worker {
     Arbiter m_arbiter;
     PixelRow m_row;
     std::vector<Winner> m_winners;
-    double m_area = 0;             ///< of a pixel of the line
+    double m_area = 0;             ///< area of a pixel of the line
     std::vector<int64_t> m_pixels; ///< shown groups x labels
     math::ExactSums m_sums;        ///< shown groups x labels x sums_of_label
 };
@@ -255,7 +254,7 @@ class CpuIdentification final : public Identification {
         return bands;
     }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        constexpr int lowest = -200, highest = 200; // powers of 2 that areas and scores reach
+        constexpr int lowest = -200, highest = 200; // powers of 2 that areas and scores can reach
         return Vector::bytes(*m_plan) + 8 * m_pixels.size() +
                8 * static_cast<uint64_t>(limits.window_samples) +
                math::ExactSums::most_bytes(m_sums.size(), lowest, highest);
@@ -305,7 +304,7 @@ class CpuIdentification final : public Identification {
     math::ExactSums m_sums;
 };
 
-/// The conditions of a rule in the order in which messages name them.
+/// Explains the conditions of a rule, in the order in which messages name them.
 class Explainer {
   public:
     Explainer(const Plan& plan, const Vector& vector) : m_plan(plan), m(vector), m_slots(plan.slots) {
@@ -345,7 +344,7 @@ class Explainer {
         bool all = true;
         for (const Check& check : checks) {
             const double q = m_slots[check.slot], other = m_slots[check.other];
-            if (!(q < check.least * other || q > check.greatest * other)) continue; // NaN: no limit
+            if (!(q < check.least * other || q > check.greatest * other)) continue; // NaN means no limit
             all = false;
             const bool relative = check.other != slots::one;
             if (v != nullptr) fail(*v, check.text, relative ? q / other : q * check.factor);

@@ -26,12 +26,12 @@ constexpr double little = 1e-6; // nm, by which windows are widened
 constexpr size_t least_bands = 4;
 constexpr double least_extent = 1e-3;
 
-/// Which groups and rules a choice uses: also the groups that others need.
+/// The groups and rules that a choice uses, including the groups that others need.
 struct Used {
     std::vector<bool> groups, rules;
 };
 
-/// The rules of a file by their names.
+/// Returns the rules of a file by their names.
 NameIndex rules_by_name(const RuleFile& file) {
     NameIndex names;
     for (size_t k = 0; k < file.rules.size(); ++k)
@@ -46,7 +46,7 @@ Used used_by(const RuleFile& file, const Choice& choice) {
     const auto groups = groups_of_rules(file);
     for (const size_t g : choice.groups)
         used.groups[g] = true;
-    for (size_t g = file.groups.size(); g-- > 0;) // conditions are about earlier groups
+    for (size_t g = file.groups.size(); g-- > 0;) // conditions refer to earlier groups
         for (const auto* const list : {&file.groups[g].unless, &file.groups[g].where})
             for (const auto& name : *list)
                 if (const auto rule = names.find(name); rule && used.groups[g])
@@ -83,7 +83,7 @@ class Planner {
             m_references.add(plan.references[k].name, k);
     }
 
-    /// A rule at the scene's bands; where it is skipped, the reason is noted.
+    /// Adds a rule at the scene's bands; notes the reason if the rule is skipped.
     void add(size_t number) {
         const Rule& rule = m_plan.file.rules[number];
         RuleInUse made;
@@ -114,7 +114,7 @@ class Planner {
   private:
     static constexpr size_t none = std::numeric_limits<size_t>::max();
 
-    /// Sizes of the plan: the additions of a skipped rule are removed again.
+    /// Sizes of the plan, to remove the additions of a skipped rule.
     struct Size {
         size_t spans, fits, slots;
     };
@@ -125,7 +125,7 @@ class Planner {
         m_plan.slots = to.slots;
     }
 
-    /// Why a must feature is not covered; empty: all are.
+    /// Adds features. Returns the reason if a must feature is not covered, else an empty text.
     std::string add_features(const Rule& rule, RuleInUse& made) {
         for (size_t f = 0; f < rule.features.size(); ++f) {
             const Feature& feature = rule.features[f];
@@ -147,7 +147,7 @@ class Planner {
         return made.features.empty() ? "the scene covers none of its features" : "";
     }
 
-    /// Why the rule has no weights; empty if it has.
+    /// Sets the weights. Returns the reason if the rule has none, else an empty text.
     std::string set_weights(const Rule& rule, RuleInUse& made) {
         double all = 0, left = 0;
         const bool given = rule.features.front().weight.has_value();
@@ -188,7 +188,7 @@ class Planner {
         }
     }
 
-    /// Limits on features that are left out are not checked.
+    /// Adds limits, but not on features that are left out.
     void add_limits(Part& part, const std::vector<Limit>& limits) {
         for (const Limit& limit : limits) {
             if (limit.over > 0 && m_fits[limit.over - 1] == none) {
@@ -211,7 +211,7 @@ class Planner {
                 check.greatest *= unit;
                 check.factor = 1 / unit;
             }
-            // The continuum of another feature is known once its fit is computed.
+            // The continuum of another feature is known when its fit has been computed.
             if (other != none) part.with.push_back(other);
             (on_fit || other != none ? part.checks : part.continuum).push_back(std::move(check));
         }
@@ -232,13 +232,13 @@ class Planner {
             return ends + 2;
         case Quantity::slope:
             return ends + 3;
-        default: // right, and ratio, which is compared with left
+        default: // right, or ratio, which is compared with left
             return ends + 1;
         }
     }
 
-    /// The fit of a spectrum in windows; `none` if the scene or the spectrum does not cover it, with the
-    /// reason in `why`.
+    /// Returns the fit of a spectrum in windows; `none` if the scene or the spectrum does not cover them,
+    /// with the reason in `why`.
     size_t fit_of(const std::string& name, const Windows& windows, std::string& why) {
         const auto reference = m_references.find(name);
         if (!reference) throw Error("the spectrum '" + name + "' is missing");
@@ -259,7 +259,7 @@ class Planner {
         Fit fit;
         size_t& same = m_same_span.try_emplace({span.bands, span.left, span.right}, none).first->second;
         const bool known =
-            same < m_plan.spans.size() && m_plan.spans[same].is_like(span); // else it was shrunk
+            same < m_plan.spans.size() && m_plan.spans[same].is_like(span); // otherwise it was shrunk
         if (!known) same = m_plan.spans.size();
         fit.span = same;
         why = shape_of(spectrum, span, fit);
@@ -280,7 +280,7 @@ class Planner {
         return like;
     }
 
-    /// The range of the bands, which reveals wrong units.
+    /// Returns the range of the bands, which reveals wrong units.
     std::string nothing_there() const {
         double from = std::numeric_limits<double>::infinity(), to = 0;
         for (const double nm : m_plan.bands.wavelengths)
@@ -291,7 +291,7 @@ class Planner {
         return "no good band is there; the scene has " + range_text({from, from, to, to});
     }
 
-    /// Why the bands do not cover the windows; sets left and right.
+    /// Returns why the bands do not cover the windows; sets left and right.
     static std::string uncovered(Span& span) {
         const auto& [a, b, c, d] = span.windows;
         const double left_end = b + little, right_end = c - little;
@@ -314,7 +314,7 @@ class Planner {
         return {};
     }
 
-    /// Computes L of the reference; returns the reason if it fails.
+    /// Computes L of the reference; returns the reason if that fails.
     static std::string shape_of(const std::vector<double>& spectrum, const Span& span, Fit& fit) {
         const size_t n = span.x.size();
         std::vector<double> y;
@@ -340,7 +340,7 @@ class Planner {
         return {};
     }
 
-    /// P(R2 >= f), b > 0 of white noise in n bands.
+    /// Sets P(R2 >= f), b > 0 for white noise in n bands.
     void set_chances(const Rule& rule, RuleInUse& made) const {
         double least = 0;
         for (const Limit& limit : rule.limits)
@@ -353,16 +353,16 @@ class Planner {
     }
 
     Plan& m_plan;
-    NameIndex m_families, m_references; ///< the first rule of a family; references
-    /// Spans by bands, left and right, fits by span and shape; an entry may be outdated after shrink() has
-    /// removed some.
+    NameIndex m_families, m_references; ///< first rule of each family; references
+    /// Spans by bands, left and right, and fits by span and shape. An entry may be outdated after shrink()
+    /// has removed some.
     std::map<std::tuple<std::vector<size_t>, size_t, size_t>, size_t> m_same_span;
     std::map<std::pair<size_t, std::vector<double>>, size_t> m_same_fit;
-    std::vector<size_t> m_fits;      ///< of the rule's features; none: left out
+    std::vector<size_t> m_fits;      ///< fits of the rule's features; none: left out
     std::vector<std::string> m_lost; ///< of the rule
 };
 
-/// Rules of the file by their names, each once, rising.
+/// Returns the rules of the file with these names, each once, rising.
 std::vector<size_t> numbers_of(const NameIndex& rules, const std::vector<std::string>& names) {
     std::set<size_t> numbers;
     for (const auto& name : names)

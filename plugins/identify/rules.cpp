@@ -15,7 +15,7 @@
 namespace hsi::identify {
 namespace {
 
-/// A text that files and messages can hold.
+/// Is true for a text that files and messages can hold.
 bool is_name(const Json& json) {
     if (!json.is_string()) return false;
     const auto& text = json.get_ref<const std::string&>();
@@ -23,7 +23,7 @@ bool is_name(const Json& json) {
            std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
 }
 
-/// The file that is read, and where its parts are.
+/// The file that is read, and the positions of its parts.
 struct File {
     std::string path;
     Json root;
@@ -52,7 +52,7 @@ File parsed(const std::string& text, const std::string& path) {
     return file;
 }
 
-/// An object of the file. Each member is declared by reading it; done() refuses the others.
+/// An object of the file. Reading a member declares it; done() refuses all others.
 class Object {
   public:
     Object(const File& file, const Json& json, std::string at, std::string what)
@@ -68,7 +68,7 @@ class Object {
     int line() const { return m_file.line(m_at); }
     std::string path_of(const std::string& key) const { return m_at + "/" + key; }
 
-    /// Null where it is missing or null.
+    /// Returns null where the member is missing or null.
     const Json* find(const char* key) {
         m_known.emplace_back(key);
         const auto found = m_json.find(key);
@@ -84,7 +84,7 @@ class Object {
         if (!m_json.contains(key)) fail(key, "is missing");
         return text(key, {});
     }
-    /// A name or a list of names.
+    /// Reads a name or a list of names.
     std::vector<std::string> texts(const char* key) {
         const Json* const value = find(key);
         if (value == nullptr) return {};
@@ -101,7 +101,7 @@ class Object {
         if (!value->is_number()) fail(key, "is not a number");
         return value->get<double>();
     }
-    /// So many numbers. Null: the key is missing.
+    /// Reads `count` numbers; nullopt: the key is missing.
     std::optional<std::vector<double>> numbers(const char* key, size_t count) {
         const Json* const value = find(key);
         if (value == nullptr) return {};
@@ -113,7 +113,7 @@ class Object {
             fail(key, "is not a list of " + std::to_string(count) + " numbers");
         return all;
     }
-    /// Wavelengths in nm, where all numbers are under 100 in um.
+    /// Reads wavelengths in nm, or in um where all numbers are under 100.
     std::optional<std::vector<double>> wavelengths(const char* key, size_t count) {
         auto all = numbers(key, count);
         if (!all) return {};
@@ -139,7 +139,7 @@ class Object {
                  "d.");
         return {v[0], v[1], v[2], v[3]};
     }
-    /// [least, greatest], null for an open end; empty without the key.
+    /// Reads [least, greatest], with null for an open end; empty without the key.
     std::array<std::optional<double>, 2> limits(const char* key) {
         std::array<std::optional<double>, 2> ends;
         const Json* const value = find(key);
@@ -152,7 +152,7 @@ class Object {
         }
         return ends;
     }
-    /// The objects of a list.
+    /// Reads the objects of a list.
     std::vector<Object> objects(const char* key, const std::string& one_is) {
         std::vector<Object> all;
         const Json* const value = find(key);
@@ -168,7 +168,7 @@ class Object {
         if (value == nullptr) return {};
         return Object(m_file, *value, path_of(key), (m_what.empty() ? "\"" : m_what + ", \"") + key + "\"");
     }
-    /// Members in the order of the file.
+    /// Returns the members in the order of the file.
     std::vector<std::string> keys() const {
         std::vector<std::string> all;
         for (const auto& [key, value] : m_json.items())
@@ -203,7 +203,8 @@ void add_limit(Object& object, std::vector<Limit>& limits, const char* key, cons
     if (least || greatest) limits.push_back({name, quantity, over, least, greatest});
 }
 
-/// "limits": {"depth/1": [0.3, null]} of a rule (sums), a feature or a NOT with `features` in its rule.
+/// Reads "limits": {"depth/1": [0.3, null]} of a rule (sums), of a feature, or of a NOT with `features` in
+/// its rule.
 std::vector<Limit> read_limits(Object& of, bool sums, size_t features) {
     std::vector<Limit> limits;
     auto object = of.object("limits");
@@ -342,7 +343,7 @@ RuleFile read_own(const File& file) {
 // CRAMM's
 // ----------------------------------------------------------------------------------------------------------
 
-/// Windows and limits of one of CRAMM's features; keys that are not read mean nothing here.
+/// Reads windows and limits of a CRAMM feature; other keys have no meaning here.
 void read_cramm_limits(Object& of, std::vector<Limit>& limits, const char* depth, Quantity quantity,
                        size_t over) {
     add_limit(of, limits, "fit_constraint", "fit", Quantity::fit, 0, of.number("fit_constraint"), {});
@@ -445,7 +446,7 @@ void add_groups(RuleFile& rules) {
     if (rules.groups.empty()) rules.groups.push_back({"all", {}, {}});
 }
 
-/// The work for a rule file grows with each of these.
+/// Limits the counts on which the work for a rule file depends.
 void check_counts(const std::string& path, const RuleFile& rules) {
     constexpr size_t most_rules = 65535, // classes of a map
         most_groups = 256, most_features = 100000;
@@ -461,7 +462,7 @@ void check_counts(const std::string& path, const RuleFile& rules) {
     if (features > most_features) refuse(counted(features, "feature") + " and NOTs", most_features);
 }
 
-/// Names of rules that a group has a condition on.
+/// Returns the names of rules in a group's conditions.
 std::vector<std::string> conditions_of(const Group& group) {
     auto all = group.unless;
     all.insert(all.end(), group.where.begin(), group.where.end());
@@ -471,7 +472,7 @@ std::vector<std::string> conditions_of(const Group& group) {
 /// The existing groups and rules, by their names and by references.
 struct Members {
     NameIndex rules;
-    std::vector<std::vector<size_t>> groups; ///< of each rule
+    std::vector<std::vector<size_t>> groups; ///< groups of each rule
 
     explicit Members(const RuleFile& file) : groups(groups_of_rules(file)) {
         for (size_t k = 0; k < file.rules.size(); ++k)
@@ -482,10 +483,11 @@ struct Members {
     }
 };
 
-/// The groups that wait for group g: by their conditions, or through groups that they wait for.
+/// Returns the groups that depend on group g, by their conditions or through other groups.
 std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size_t g) {
     const size_t count = file.groups.size();
-    std::vector<std::vector<bool>> waits(count, std::vector<bool>(count)); // [of this one][for that one]
+    // [dependent group][group it depends on]
+    std::vector<std::vector<bool>> waits(count, std::vector<bool>(count));
     for (size_t one = 0; one < count; ++one)
         for (const auto& name : conditions_of(file.groups[one]))
             if (const auto rule = members.rules.find(name))
@@ -505,7 +507,7 @@ std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size
     return found;
 }
 
-/// Group g has a condition on a rule that is in no group before it.
+/// Throws the error that group g has a condition on a rule of no earlier group.
 [[noreturn]] void refuse_order(const File& file, const RuleFile& rules, const Members& members, size_t g,
                                const char* key, size_t number) {
     const Rule& rule = rules.rules[number];
@@ -523,7 +525,7 @@ std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size
               "Groups are decided in the order of \"groups\": list the group of '" + rule.name + "' first.");
 }
 
-/// `unless` and `where` name rules of groups that are decided before.
+/// Checks that `unless` and `where` name rules of earlier groups.
 void check_conditions(const File& file, const RuleFile& rules) {
     const Members members(rules);
     for (size_t g = 0; g < rules.groups.size(); ++g)

@@ -16,19 +16,19 @@ namespace hsi::indices {
 namespace {
 
 constexpr double no_result = std::numeric_limits<double>::quiet_NaN();
-/// Nested brackets and signs: parsing and evaluating need memory for each.
+/// Levels of brackets and signs: parsing and evaluating need memory for each level.
 constexpr size_t most_nested = 100;
 constexpr size_t longest_text = 10000, longest_shown = 80; ///< characters
-/// Greatest unit-less number that is a wavelength in micrometres.
+/// A number without a unit below this is a wavelength in micrometres.
 constexpr double micrometres_below = 100;
 
-/// A value that Float32 holds, else nodata.
+/// Returns the value if Float32 holds it, else nodata.
 double kept(double v) { return std::fabs(v) <= std::numeric_limits<float>::max() ? v : no_result; }
 double truth(bool known, bool v) { return known ? (v ? 1.0 : 0.0) : no_result; }
 bool known(double a, double b) { return a == a && b == b; }
 
 double power(double a, double b) {
-    if (b == 2) return a * a; // the usual one, and exact to a rounding
+    if (b == 2) return a * a; // the usual exponent, exact to one rounding
     if (a >= 0) return math::pow(a, b);
     if (b != std::floor(b)) return no_result;
     const double size = math::pow(-a, b);
@@ -73,7 +73,7 @@ class Parser {
         throw UsageError("cannot read '" + shown() + "' at column " + std::to_string(m_at + 1) + ": " + what,
                          advice);
     }
-    /// The text; of a long one, the part around the mistake.
+    /// Returns the text, or the part of a long text around the mistake.
     std::string shown() const {
         if (m_text.size() <= longest_shown) return m_text;
         const size_t begin =
@@ -92,7 +92,7 @@ class Parser {
     char look(size_t ahead = 0) const { return m_at + ahead < m_text.size() ? m_text[m_at + ahead] : '\0'; }
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
     static bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-    /// The present word, for messages.
+    /// Returns the present word, for messages.
     std::string word() const {
         size_t end = m_at;
         while (end < m_text.size() && (is_letter(m_text[end]) || is_digit(m_text[end])))
@@ -119,7 +119,7 @@ class Parser {
         m.m_depth = std::max(m.m_depth, m_height);
     }
 
-    /// Binary operators that group from the left, loosest first.
+    /// Parses binary operators that group from the left, loosest first.
     void level(size_t depth) {
         struct Operator {
             size_t level;
@@ -181,7 +181,7 @@ class Parser {
         m_at = m_text.size() - rest.size();
         return *value;
     }
-    /// A number with its unit, in nm.
+    /// Returns a number with its unit in nm.
     double nanometres() {
         const size_t begin = m_at;
         const double value = number();
@@ -264,7 +264,7 @@ class Parser {
         size_t count = 0;
         do {
             level(0);
-            // If a call has several values, the function takes two at a time.
+            // In a call with several values, the function takes two at a time.
             if (++count > 1 && call->act != Act::choose) push(call->act, 2);
         } while (count < call->most && take(","));
         if (count < call->least) fail("'" + name + "' takes " + std::to_string(call->least) + " values");

@@ -62,8 +62,8 @@ Term under_response(double at, const Bands& bands, double width) {
 // Ranges
 // ----------------------------------------------------------------------------------------------------------
 
-/// Where the red edge is steepest (Horler et al. 1983): the greatest slope between neighbours, refined by the
-/// parabola through it and the slopes on both sides.
+/// Returns the wavelength where the red edge is steepest (Horler et al. 1983): the greatest slope between
+/// neighbours, refined by the parabola through it and the slopes on both sides.
 double edge_of(const double* x, const double* v, size_t n) {
     constexpr double equal = 1e-12;
     const auto slope = [&](size_t j) { return (v[j + 1] - v[j]) / (x[j + 1] - x[j]); };
@@ -105,7 +105,7 @@ double measure(Of of, const double* x, const double* v, size_t n) {
     }
 }
 
-/// For ranges with a value that is a weighted sum.
+/// Returns weights for ranges whose value is a weighted sum.
 std::vector<double> weights_of(Of of, const std::vector<double>& x) {
     const size_t n = x.size();
     const double count = static_cast<double>(n), mean = std::accumulate(x.begin(), x.end(), 0.0) / count;
@@ -125,12 +125,12 @@ bool is_sum(Of of) { return of <= Of::sum || of == Of::slope || of == Of::area; 
 // Values
 // ----------------------------------------------------------------------------------------------------------
 
-/// A term, ready to be computed: the sum of factor * stored, and offset; or the measure of such values.
+/// A term, ready for evaluation: the sum of factor * stored, and an offset; or a measure of such values.
 struct Source {
     Of of;
     std::vector<size_t> bands;
     std::vector<double> x, factor, offset;
-    double constant = 0; ///< of a sum
+    double constant = 0; ///< offset of a sum
 };
 
 Source source_of(const Operand& operand, const Bands& bands) {
@@ -166,7 +166,8 @@ class Program {
                cost::step * static_cast<double>(m_expression.steps());
     }
 
-    /// rows: `count` values a band. The results are the first `count` of `stack`; values: operands() rows.
+    /// Evaluates. rows: `count` values per band; values: operands() rows. The results are the first `count`
+    /// of `stack`.
     template <class T>
     void compute(const T* const* rows, size_t count, double* values, double* stack,
                  std::vector<double>& spectrum) const {

@@ -30,17 +30,17 @@ struct Span {
     double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
 };
 constexpr Span single_precision{std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
-constexpr double most_bands = 65536; ///< GDAL's own ceiling
+constexpr double most_bands = 65536; ///< GDAL's own limit
 
 /// Settings of a document, which a stranger may have written. An operation declares each of its settings by
-/// reading it, with its exact size and range; undeclared ones are refused. An operation checks a document
-/// only in this way.
+/// reading it, with its exact size and range; settings that are not declared are refused. No operation checks
+/// a document in any other way.
 class Settings {
   public:
     Settings(const Link& link, const CubeShape& shape)
         : scene(shape), bands(static_cast<size_t>(shape.bands)), m_link(link) {}
 
-    const CubeShape scene; ///< that the operation is made for
+    const CubeShape scene; ///< the scene that the operation is made for
     const size_t bands;    ///< of the scene
 
     [[noreturn]] void fail(const std::string& what) const {
@@ -54,14 +54,14 @@ class Settings {
         if (!at(key).is_boolean()) fail(std::string("'") + key + "' is neither true nor false");
         return at(key).get<bool>();
     }
-    /// Checks the length of a list with any length, if the document states it: older ones do not.
+    /// Checks the stated length of a list that may have any length; older documents do not state it.
     void count_is(const char* key, size_t entries) const {
         m_declared.insert(key);
         if (!m_link.settings.contains(key)) return;
         if (whole(key, 1, 1000000) != static_cast<int64_t>(entries))
             fail(std::string("'") + key + "' is not " + std::to_string(entries));
     }
-    /// Finds one of the pairs of a name and its meaning.
+    /// Returns one of the pairs of a name and its meaning.
     template <class Choices>
     auto choice(const char* key, const Choices& choices) const {
         const Json& name = at(key);
@@ -73,11 +73,11 @@ class Settings {
         if (!at(key).is_object()) fail("'" + key + "' is not an object");
         return at(key);
     }
-    /// How many entries a list has.
+    /// Returns the number of entries of a list.
     size_t length(const char* key, double least, double most) const {
         return length(at(key), key, least, most);
     }
-    /// At most `most`, at least one.
+    /// Reads one to `most` texts.
     std::vector<std::string> texts(const char* key, double most) const {
         std::vector<std::string> all;
         all.reserve(length(key, 1, most));
@@ -90,20 +90,20 @@ class Settings {
     std::vector<double> numbers(const char* key, size_t count, const Span& span = {}) const {
         return numbers<double>(at(key), key, count, span);
     }
-    /// `count`: of the bands that the operation is for.
+    /// Checks `count`, the number of bands that the operation is for.
     void check_bands(size_t count) const {
         if (count != bands)
             throw Error("the link '" + m_link.operation + "' was made for " + counted(count, "band") +
                         ", and there " + worded(bands, "is ", "are ") + counted(bands, "band"));
     }
-    /// The number of bands that the operation was made for must be the scene's.
+    /// Checks that the operation was made for the number of bands of the scene.
     void same_bands(const char* key) const { check_bands(static_cast<size_t>(whole(key, 1, 1000000))); }
-    /// As many numbers as the scene has bands.
+    /// Reads one number per band of the scene.
     std::vector<double> band_numbers(const char* key, const Span& span = {}) const {
         check_bands(length(key, 1, most_bands));
         return numbers(key, bands, span);
     }
-    /// At most so many spectra, at least one.
+    /// Reads one to `most` spectra.
     template <class T>
     std::vector<std::vector<T>> spectra(const char* key, double most, const Span& span) const {
         std::vector<std::vector<T>> all;
@@ -114,7 +114,7 @@ class Settings {
         }
         return all;
     }
-    /// Bands of the scene, from 0, each at most once; `rising` where their order is theirs.
+    /// Reads bands of the scene, from 0, each at most once; `rising`: in rising order.
     template <class T>
     std::vector<T> places(const Json& json, const char* key, size_t least, bool rising) const {
         const size_t count = length(json, key, static_cast<double>(least), static_cast<double>(bands));
@@ -135,7 +135,7 @@ class Settings {
     std::vector<T> places(const char* key, size_t least, bool rising) const {
         return places<T>(at(key), key, least, rising);
     }
-    /// Visits each of a list of objects, which have two members of these names.
+    /// Visits each object of a list; the objects have two members with these names.
     template <class Visit>
     void pairs(const char* key, double most, const char* first, const char* second,
                const Visit& visit) const {
@@ -200,8 +200,8 @@ class Settings {
 
 using Made = stream::LinkWork;
 
-/// LinkWork::on_devices by the backend of an algorithm, which make() turns into an operation. The backend
-/// lives as long as that.
+/// Computes on devices by the backend of an algorithm (LinkWork::on_devices); make() turns it into an
+/// operation. The backend lives as long as the operation.
 template <class Backend, class Make>
 auto by_backend(const char* algorithm, Make make) {
     return [=](const std::vector<CudaDevice>& devices) -> std::shared_ptr<stream::Operation> {
@@ -212,13 +212,13 @@ auto by_backend(const char* algorithm, Make make) {
     };
 }
 
-/// For links whose values take far longer than reading a file of them.
+/// For links whose values take far longer to compute than to read from a file.
 Made dear(Made work) {
     work.dear = true;
     return work;
 }
 
-/// Makes the work once all settings are known to be right.
+/// Makes the work once all settings have been checked.
 using Make = std::function<Made()>;
 
 Make read_displacement(const Settings& s) {
@@ -273,7 +273,7 @@ Make read_unmixing(const Settings& s) {
     };
 }
 
-/// As gdal_hsi_detect counts it.
+/// Returns the cost as gdal_hsi_detect estimates it.
 Cost cost_of(const detect::Detector& d) {
     const auto used = static_cast<double>(d.used.size());
     Cost cost = detect::cost::score * (used * std::max(d.targets, 1));
@@ -353,7 +353,7 @@ Make read_nearest(const Settings& s) {
     };
 }
 
-/// Sums of the scene's bands; the span limits weights of any sign.
+/// Reads sums of the scene's bands; the span limits weights of either sign.
 std::vector<math::ResampledBand> read_sums(const Settings& s, const char* key, const Span& span) {
     std::vector<math::ResampledBand> bands;
     s.pairs(key, most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
@@ -380,7 +380,7 @@ Make read_resampling(const Settings& s) {
     };
 }
 
-/// Settings end with the number of the model: "model 1", "bands 1".
+/// Reads settings whose names end with the number of the model: "model 1", "bands 1".
 Make read_regression(const Settings& s) {
     s.same_bands("inputs");
     constexpr int64_t most_models = 1000;
@@ -437,9 +437,9 @@ Make read_features(const Settings& s) {
 
 constexpr std::pair<const char*, identify::Best> best_names[] = {
     {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
-constexpr double no_reference = -1e30; ///< JSON has no NaN
+constexpr double no_reference = -1e30; ///< JSON lacks NaN
 
-/// The indices of the names that a setting lists, among the names of a rule file; letter case counts.
+/// Returns the indices of the names that a setting lists, among the names of a rule file; case-sensitive.
 template <class List>
 std::vector<size_t> places_of(const Settings& s, const char* key, const List& list) {
     std::map<std::string, size_t> names;
@@ -479,7 +479,7 @@ Make read_identification(const Settings& s) {
     if (references.size() != identify::spectra_of(file, choice).size())
         s.fail("'spectra' are not those of its rules");
     auto made = identify::plan_rules(file, choice, bands, references);
-    for (auto& group : made.groups) // the others decide which pixels are valid
+    for (auto& group : made.groups) // the other groups decide which pixels are valid
         group.shown = group.group == choice.groups.front();
     const auto plan = std::make_shared<const identify::Plan>(std::move(made));
     s.check_bands(plan->used.size());
@@ -490,7 +490,7 @@ Make read_indices(const Settings& s) {
     s.same_bands("inputs");
     const auto expressions = s.texts("expressions", most_bands);
     indices::Bands bands;
-    // Negative: unknown. JSON has no NaN.
+    // Negative: unknown. JSON lacks NaN.
     bands.wavelengths = s.band_numbers("wavelengths", {-1, 1e9});
     bands.scale = s.band_numbers("scale");
     bands.offset = s.band_numbers("offset");
