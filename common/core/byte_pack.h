@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values as bytes for another process of the same program on a machine of the same kind, and back.
+// Packs values as bytes for another process of the same program on the same type of machine, and unpacks
+// them.
 #pragma once
 
 #include "core/error.h"
@@ -33,7 +34,7 @@ class BytePacker {
         static_assert(std::is_trivially_copyable_v<T>);
         return put(values.data(), values.size());
     }
-    /// Packs it as a vector of values.
+    /// Packs the values so that they can be unpacked as a vector.
     template <class T>
     BytePacker& put(const T* values, size_t count) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -41,7 +42,7 @@ class BytePacker {
         if (count > 0) m_bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
         return *this;
     }
-    /// Reserves room for so many further bytes, so that the next calls do not move them.
+    /// Reserves room for `bytes` further bytes, so that the next calls do not move the packed bytes.
     BytePacker& reserve(size_t bytes) {
         m_bytes.reserve(m_bytes.size() + bytes);
         return *this;
@@ -52,7 +53,8 @@ class BytePacker {
     std::string m_bytes;
 };
 
-/// Reads the values of a BytePacker, in the same order. \throws Error when there are too few bytes.
+/// Reads the values of a BytePacker in the order in which they were packed. \throws Error if bytes are
+/// missing.
 class ByteUnpacker {
   public:
     explicit ByteUnpacker(std::string_view bytes) : m_bytes(bytes) {}
@@ -74,7 +76,8 @@ class ByteUnpacker {
         values.resize(count);
         if (count > 0) std::memcpy(static_cast<void*>(values.data()), from, count * sizeof(T));
     }
-    /// The values of a vector where they are; any address, which memcpy alone may read.
+    /// Returns the bytes of a vector's values without copying them. The address may be unaligned: read the
+    /// values with memcpy.
     template <class T>
     std::string_view view(size_t& count) {
         static_assert(std::is_trivially_copyable_v<T>);

@@ -5,12 +5,12 @@
 
 namespace hsi {
 
-/// Set from a signal handler or a progress callback; polled by the pipeline between tiles.
+/// A flag that a signal handler or a progress callback sets, and that the pipeline reads between tiles.
 class CancelFlag {
   public:
     void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
-    /// request() from outside, by a sender that will not wait long: a signal.
+    /// Calls request() for a sender that cannot wait long, such as a signal handler.
     void interrupt() noexcept {
         m_interrupted.store(true, std::memory_order_relaxed);
         request();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ends work within a tile, or within another piece that takes long: code that hands out pieces states which
-// flag a thread heeds, and loops that take longer than a moment check it.
+// Cancels work within a tile, or within another long piece of work. Code that distributes the pieces sets the
+// flag of each thread, and loops that take longer than a moment check the flag.
 #pragma once
 
 #include "core/cancel.h"
@@ -10,7 +10,7 @@
 
 namespace hsi {
 
-/// While it lives, check_cancelled() on this thread asks the flag, which may be null.
+/// While this object exists, check_cancelled() on this thread reads `flag`, which may be null.
 class CancelScope {
   public:
     explicit CancelScope(const CancelFlag* flag) : m_before(std::exchange(t_heeded, flag)) {}
@@ -25,7 +25,7 @@ class CancelScope {
     const CancelFlag* const m_before;
 };
 
-/// \throws Cancelled. Costs as little as a look at two variables.
+/// Throws Cancelled if the flag of this thread is set. The check costs as little as reading two variables.
 inline void check_cancelled() {
     if (CancelScope::cancelled()) throw Cancelled();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processor time for compression: of all threads of this process, since it began. Passes report the
-// difference (stream/pipeline.h).
+// Measures the processor time for compression: the sum over all threads of this process since its start.
+// Passes report the difference (stream/pipeline.h).
 #pragma once
 
 #include <time.h>
@@ -30,7 +30,7 @@ inline CodecTime codec_time() {
             second * static_cast<double>(detail::g_encoding_ns.load())};
 }
 
-/// While one lives, this thread decodes, or encodes.
+/// Counts the time of this thread as decoding or encoding while this object exists.
 class CodecClock {
   public:
     enum class Kind { decoding, encoding };

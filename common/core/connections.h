@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ends connections over TCP: a thread that waits for bytes of one continues with an error. GDAL offers no
-// other way to end a request that a server answers slowly, or without an end.
+// Ends TCP connections, so that a thread that waits for bytes continues with an error. GDAL has no other way
+// to end a request when a server answers slowly or never stops sending.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@ namespace hsi {
 /// Ends all connections of this process, also those in progress. Async-signal-safe.
 void end_connections() noexcept;
 
-/// True after end_connections(): no further request may be made.
+/// Returns true after end_connections(): no further request may be made.
 bool connections_are_ended() noexcept;
 
-/// Ends the connections to this address ("127.0.0.1", "::1") and port; to all where the address is empty.
+/// Ends the connections to this address ("127.0.0.1", "::1") and port. An empty address means all
+/// connections.
 void end_connections_to(const std::string& address, int port);
 
 } // namespace hsi

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Seconds that a unit of work takes on one core and on one device. A room states the costs of its algorithm
-// next to its operations; a tool and a link multiply them by units, and -device auto compares the sums
-// (tool/costs.h).
+// Seconds that a unit of work takes on one core and on one device. Each plugin states the costs of its
+// algorithm next to its operations. A tool or a pipeline step multiplies the costs by units, and -device auto
+// compares the sums (tool/costs.h).
 #pragma once
 
 namespace hsi {
 
-/// Measured with AVX2 at 2.4 GHz and on an NVIDIA H200 (docs/measurements_runs.md). A "value" is a number of
-/// the scene, or of a component.
+/// Measured with AVX2 at 2.4 GHz and on an NVIDIA H200 (docs/measurements_runs.md). A "value" is one value of
+/// the scene or of a component.
 struct Cost {
     double core = 0, device = 0;
 };

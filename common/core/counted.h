@@ -6,13 +6,13 @@
 
 namespace hsi {
 
-/// The word for `count` things: `one` of them, or `many` (also of none).
+/// Returns `one` if `count` is 1, else `many` (also for 0).
 template <class Count>
 const char* worded(Count count, const char* one, const char* many) {
     return count == 1 ? one : many;
 }
 
-/// "1 pixel", "12 pixels" for one = "pixel"; `many` where an s does not make it ("spectra", "pixels are").
+/// Returns "1 pixel" or "12 pixels" for one = "pixel". Give `many` if adding an s is wrong ("spectra").
 template <class Count>
 std::string counted(Count count, const char* one, const char* many = nullptr) {
     std::string text = std::to_string(count) + " " + worded(count, one, many != nullptr ? many : one);

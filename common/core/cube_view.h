@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A view of a cube in memory that another object owns: band-sequential, samples contiguous.
+// A view of a cube in memory that another object owns. The cube is band-sequential, with contiguous samples.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,9 @@ struct CubeView {
     CubeView() = default;
     CubeView(T* p, int b, int64_t l, int64_t s, ptrdiff_t ls, ptrdiff_t bs)
         : data(p), bands(b), lines(l), samples(s), line_stride(ls), band_stride(bs) {}
-    /// A packed view: line_stride = samples, band_stride = samples * lines.
+    /// Returns a packed view: line_stride = samples, band_stride = samples * lines.
     static CubeView packed(T* p, int b, int64_t l, int64_t s) { return CubeView(p, b, l, s, s, s * l); }
-    /// A view of T is also a view of const T.
+    /// Converts a view of T to a view of const T.
     template <class U, class = std::enable_if_t<std::is_same_v<const U, T> && !std::is_same_v<U, T>>>
     CubeView(const CubeView<U>& o)
         : data(o.data), bands(o.bands), lines(o.lines), samples(o.samples), line_stride(o.line_stride),
@@ -34,7 +34,7 @@ struct CubeView {
 
     T* row(int band, int64_t line) const { return data + band * band_stride + line * line_stride; }
     T& at(int band, int64_t line, int64_t sample) const { return row(band, line)[sample]; }
-    /// The same memory, cut to lines [y, y+h) and samples [x, x+w).
+    /// Returns a view of the same memory, cut to lines [y, y+h) and samples [x, x+w).
     CubeView cut(int64_t x, int64_t y, int64_t w, int64_t h) const {
         return CubeView(data + y * line_stride + x, bands, h, w, line_stride, band_stride);
     }

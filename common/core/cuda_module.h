@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The user's choice of the device, and the search for a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at
-// run time, so that a program that does not use a GPU neither loads nor needs CUDA. It includes no CUDA
+// run time. A program that does not use a GPU therefore needs no CUDA libraries. This header includes no CUDA
 // header.
 #pragma once
 
@@ -19,7 +19,7 @@ struct DeviceChoice {
     std::vector<int> devices; ///< CUDA ordinals; empty: the first one
 };
 
-/// Parses auto, cpu, cuda, cuda:I or cuda:I,J. Throws UsageError naming the allowed values.
+/// Parses auto, cpu, cuda, cuda:I or cuda:I,J. Throws UsageError that lists the allowed values.
 DeviceChoice parse_device(std::string_view text);
 
 struct CudaDevice {
@@ -29,24 +29,26 @@ struct CudaDevice {
     uint64_t memory = 0; ///< bytes on the device
 };
 
-/// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
+/// Returns the GPUs that the driver lists, and an empty list without a driver. The first call starts the
+/// driver (about 0.1 s).
 const std::vector<CudaDevice>& cuda_devices();
 
-/// Call this before any thread of a process of ours, and before the driver starts: it requests two queues of
-/// work per device instead of eight, unless the user has set a count (CUDA_DEVICE_MAX_CONNECTIONS). Lanes
-/// wait for files; each queue takes 20 ms to make and to end.
+/// Sets two work queues per device instead of eight, unless the user has set CUDA_DEVICE_MAX_CONNECTIONS.
+/// Workers mostly wait for files, and each queue takes 20 ms to create and to end. Call this function only in
+/// a process of our own, before it starts threads and before the driver starts.
 void ask_for_few_cuda_queues();
 
-/// GPUs that the system shows without its driver's help; 0: unknown, or they are cut into instances.
+/// Returns the number of GPUs that the system lists without the driver. 0 means unknown, or GPUs in
+/// instances.
 int count_cuda_device_files();
-/// Call this before the driver starts in a process of ours. The driver then sees only the first of `there`
-/// devices where `choice` names none. Each of the others would take 0.2 s to start. The first device of
-/// CUDA_VISIBLE_DEVICES stays.
+/// Restricts the driver to the first of `there` devices if `choice` names no device, because each further
+/// device takes 0.2 s to start. The first device is the first one of CUDA_VISIBLE_DEVICES. Call this function
+/// only in a process of our own, before the driver starts.
 void hide_other_cuda_devices(const DeviceChoice& choice, int there = count_cuda_device_files());
 
-/// Starts the driver and the contexts of the devices in `choice`, on a separate thread, when `choice` names a
-/// GPU. This takes a quarter of a second, in which the program does other work. Code that needs a device
-/// sooner waits for it there, and errors are reported there, too. The destructor waits for the thread.
+/// Starts the driver and the contexts of the devices in `choice` on a separate thread, if `choice` names a
+/// GPU. The start takes 0.25 s, during which the program does other work. Code that needs a device earlier
+/// waits for the start and gets its errors. The destructor waits for the thread.
 class CudaStart {
   public:
     explicit CudaStart(const DeviceChoice& choice);
@@ -58,17 +60,17 @@ class CudaStart {
     std::thread m_thread;
 };
 
-/// True when the module's file is there (nothing is loaded).
+/// Returns true if the file of the module exists. Does not load the module.
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so and returns the symbol. Looks in $HSI_MODULE_PATH; where this code is part
-/// of a library, in the library's folder and in ../hsi from there; in lib/hsi next to the executable's
-/// folder; and in the installed place. Throws Error that lists these places, or with the loader's reason.
+/// Loads hsi_cuda_<algorithm>.so and returns the symbol. Searches $HSI_MODULE_PATH, then the library's folder
+/// and ../hsi from there (if this code is part of a library), then lib/hsi next to the executable's folder,
+/// then the installed folder. Throws Error that lists these folders, or that gives the loader's reason.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
-/// The backend of an algorithm on these devices (at least one), from its module: the object of the interface
-/// Backend that its function hsi_cuda_<algorithm> returns. Operations that it makes must not outlive it.
-/// \throws Error as cuda_module_symbol() does, or when the device does not start.
+/// Creates the backend of an algorithm on these devices (at least one). The function hsi_cuda_<algorithm> of
+/// the module returns the backend as an object of the interface Backend. Operations of the backend must not
+/// outlive it. \throws Error as cuda_module_symbol() does, or if the device does not start.
 template <class Backend>
 std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
                                            const std::vector<CudaDevice>& devices) {
@@ -78,9 +80,9 @@ std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
         reinterpret_cast<Make>(cuda_module_symbol(algorithm, symbol.c_str()))(devices));
 }
 
-/// Decides where to compute. cpu: empty. cuda: the requested devices (the first one by default); throws Error
-/// without such a GPU or module. automatic: the first GPU if there is one and its module is installed; else
-/// empty.
+/// Returns the devices to compute on; empty means the CPU. `cpu` returns an empty list. `cuda` returns the
+/// requested devices (default: the first one) and throws Error without such a GPU or module. `automatic`
+/// returns the first GPU if one exists and its module is installed.
 std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm);
 
 } // namespace hsi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A checksum of bytes, against accidents, not against attackers.
+// A checksum of bytes that protects against accidents, not against attackers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@ namespace hsi {
 
 constexpr uint64_t digest_of_nothing = 14695981039346656037u;
 
-/// FNV-1a of 64 bits; with `before`, the digest of the earlier bytes followed by `bytes`.
+/// Computes the 64-bit FNV-1a digest. With `before`, computes the digest of the earlier bytes followed by
+/// `bytes`.
 constexpr uint64_t digest_of(std::string_view bytes, uint64_t before = digest_of_nothing) {
     for (const char c : bytes)
         before = (before ^ static_cast<unsigned char>(c)) * 1099511628211u;

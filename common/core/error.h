@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The errors that reach a user. Every message says what is wrong; the advice says what to do.
+// The errors that reach a user. The message states what is wrong, and the advice states what to do.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace hsi {
 
-/// The work could not be done (exit code 1). what() is one line; advice() may be empty.
+/// Thrown if the work could not be done (exit code 1). what() is one line; advice() may be empty.
 class Error : public std::runtime_error {
   public:
     explicit Error(const std::string& what, std::string advice = {})
@@ -19,14 +19,14 @@ class Error : public std::runtime_error {
     std::string m_advice;
 };
 
-/// The command line was wrong (exit code 2); thrown before any file is touched, or when an option does not
-/// fit the file it is used on (the message then names the option and the allowed range).
+/// Thrown if the command line is wrong (exit code 2), before any file is touched. Also thrown if an option
+/// does not fit its file; the message then names the option and the allowed range.
 class UsageError : public Error {
   public:
     using Error::Error;
 };
 
-/// SIGINT, SIGTERM or a progress callback has requested the end (exit code 1).
+/// Thrown if SIGINT, SIGTERM or a progress callback has cancelled the run (exit code 1).
 class Cancelled : public Error {
   public:
     Cancelled() : Error("interrupted", "No output was written.") {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How a double lies in a fixed-point number that covers the whole range of double (a Kulisch accumulator):
-// what exact sums add, on the processor (math/exact_sum.h) and on devices (cuda/exact_sums.cuh).
+// Splits a double into digits of a fixed-point number that covers the whole range of double (a Kulisch
+// accumulator). Exact sums add these digits, on the CPU (math/exact_sum.h) and on devices
+// (cuda/exact_sums.cuh).
 #pragma once
 
 #include "core/host_device.h"
@@ -10,14 +11,14 @@
 
 namespace hsi::exact {
 
-/// Digit i counts units of 2^(32 i + base_exponent): a multiple of 32, 53 bits and more below the smallest
-/// subnormal.
+/// Digit i counts units of 2^(32 i + base_exponent). The exponent is a multiple of 32 and at least 53 bits
+/// below the smallest subnormal number.
 inline constexpr int base_exponent = -1152;
 inline constexpr int digits = 72;
-/// Terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
+/// The number of terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
 inline constexpr int64_t most_terms = int64_t{1} << 28;
 
-/// A finite number as three digits, from `digit` upwards.
+/// A finite number as three digits, beginning at `digit`.
 struct Term {
     int digit;
     int64_t low, middle, high;
@@ -26,7 +27,7 @@ struct Term {
 HSI_HOST_DEVICE inline Term split(double x) {
     uint64_t bits = 0;
     memcpy(&bits, &x, sizeof bits);
-    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest
+    // x = +-magnitude 2^(exponent - 1075). Subnormal numbers lack the leading bit and share the lowest
     // exponent.
     const int stored = static_cast<int>(bits >> 52 & 0x7ff);
     const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of files, and which file a name leads to.
+// Functions for file names, and for the files that the names lead to.
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace hsi {
 
-/// Folder part of a path, "." for none.
+/// Returns the folder part of a path, "." if there is none.
 std::string folder_of(const std::string& path);
-/// The part after the last slash; trailing slashes do not count.
+/// Returns the part after the last slash. Trailing slashes do not count.
 std::string name_of(const std::string& path);
-/// "folder/name"; name alone when the folder is empty.
+/// Returns "folder/name", or `name` if the folder is empty.
 std::string join_path(const std::string& folder, const std::string& name);
-/// True when the path names a file of the local file system, not one of GDAL's virtual ones (/vsimem/ ...).
+/// Returns true if the path names a local file. GDAL's virtual files (/vsimem/ ...) are not local.
 bool is_local(const std::string& path);
 
-/// The kind of file that a local path leads to, after all links. Opening a pipe waits for its other end, so a
-/// name of unknown origin is classified first.
+/// The type of file that a local path leads to, after all links are followed. Opening a pipe waits for the
+/// other end, so names of unknown origin are classified before they are opened.
 enum class PathKind {
     nothing,
     file,
@@ -26,16 +26,16 @@ enum class PathKind {
 };
 PathKind kind_of_path(const std::string& path);
 
-/// The end of a chain of symbolic links, whether it exists or not; the path itself if it is not a link.
-/// Throws Error when the links form a circle.
+/// Returns the end of a chain of symbolic links, whether it exists or not; the path itself if it is not a
+/// link. Throws Error if the links form a circle.
 std::string follow_links(const std::string& path);
 
-/// The links from the path itself to the end; empty if the path is not a link, or not local.
+/// Returns the links from the path itself to the end; empty if the path is not a link, or not local.
 std::vector<std::string> links_on_the_way(const std::string& path);
 
-/// True when both names lead to one file: by its identity when it is there, else by the folder's identity and
-/// the name in it, so that "x", "./x" and a way through linked folders are the same. Names that are not local
-/// are compared as they are spelled.
+/// Returns true if both names lead to the same file. An existing file is compared by its identity, a missing
+/// file by the folder's identity and the name. So "x", "./x" and a path through linked folders are the same.
+/// Names that are not local are compared as text.
 bool same_file(const std::string& a, const std::string& b);
 
 } // namespace hsi

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A thread can end in the middle of its work: a caller's hook may call pthread_exit(), as Python does on its
-// threads when the interpreter ends. The frames are then unwound as by an exception, which must be thrown on;
-// otherwise the process is aborted. So each catch (...) around a call of hooks follows a catch
+// A thread can end in the middle of its work, because a caller's hook may call pthread_exit(). Python does so
+// on its threads when the interpreter ends. The frames are then unwound by an exception that must be
+// rethrown; otherwise the process is aborted. So each catch (...) around a call of hooks follows a catch
 // (ForcedUnwind&), and no function that calls hooks is noexcept.
 #pragma once
 
@@ -16,13 +16,13 @@ namespace hsi {
 #ifdef __GLIBCXX__
 using ForcedUnwind = abi::__forced_unwind;
 #else
-/// libc++ has no name for it: nothing throws this.
+/// libc++ has no name for this exception. Nothing throws this class.
 class ForcedUnwind {
     ForcedUnwind() = default;
 };
 #endif
 
-/// The exception that the other threads get.
+/// Returns the exception that the other threads get.
 inline std::exception_ptr thread_was_ended() {
     return std::make_exception_ptr(
         Error("a thread was ended in the midst of its work", "Hooks must return: they may not end threads."));

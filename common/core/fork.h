@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-// State that a library keeps from one call to the next, in a process that forks while other threads are in
-// calls. The child has only the thread that forked: nobody would unlock a mutex that another thread held.
+// Protects the state that a library keeps between calls when the process forks while other threads are in
+// calls. The child has only the thread that forked, so nothing would unlock a mutex of another thread.
 #pragma once
 
 #include <mutex>
 
 namespace hsi {
 
-/// A mutex that is free in the child of a fork, with the data behind it whole: fork() waits until it has the
-/// mutex. It is for static objects, which live as long as the process. A holder must not lock another
-/// ForkMutex, call a function of the caller's (it may fork), or call a library that was loaded later and has
-/// its own locks and fork handlers.
+/// A mutex that is free in the child of a fork. fork() waits until it holds the mutex, so the data behind it
+/// are consistent. The mutex must be a static object that lives as long as the process. The holder must not
+/// lock another ForkMutex, call a function of the caller (which may fork), or call a library that was loaded
+/// later and has its own locks and fork handlers.
 class ForkMutex {
   public:
     ForkMutex() noexcept;
@@ -26,7 +26,7 @@ class ForkMutex {
     ForkMutex* m_next = nullptr;
 };
 
-/// Calls begin() in the child of each fork, while all data behind ForkMutex are at rest.
+/// Calls begin() in the child of each fork. No data behind a ForkMutex are in use at that time.
 class InForkedChild {
   public:
     explicit InForkedChild(void (*begin)()) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Marks functions that the processor and GPUs both run: in .cu files they are compiled for both.
+// Marks functions that run on the CPU and on GPUs. In .cu files they are compiled for both.
 #pragma once
 
 #ifdef __CUDACC__

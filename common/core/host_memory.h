@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of the host: sizes as users write them, what this process has used, and large buffers: page-aligned,
-// on huge pages where the kernel gives them; a backend may supply pinned memory.
+// Host memory: sizes as users write them, the memory that this process has used, and large buffers. Buffers
+// are page-aligned and on huge pages if the kernel provides them; a backend may supply pinned memory.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,25 @@ class HostAllocator {
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
-/// Gives memory that malloc's users free back to the system at once. Otherwise the C library learns from
-/// large buffers that come and go (decoded blocks) to keep tens of megabytes for each thread, which no plan
-/// includes. Call it before threads are started.
+/// Makes malloc return freed memory to the system at once. Otherwise the C library keeps tens of megabytes
+/// per thread after large buffers (decoded blocks) come and go, and no memory plan includes them. Call this
+/// function before threads are started.
 void keep_heap_small() noexcept;
 
-/// After keep_heap_small(): each thread keeps the memory of two buffers of this size from one use to the
-/// next. Chunks of an array are decoded into such buffers; new memory for each would be cleared every time.
-/// Call it before threads are started.
+/// Keeps the memory of two buffers of this size per thread for the next use, after keep_heap_small(). Chunks
+/// of an array are decoded into such buffers; without this call the system clears new memory for every chunk.
+/// Call this function before threads are started.
 void keep_buffers_of(uint64_t bytes) noexcept;
 
-/// After keep_heap_small(): threads that are started later share one heap. A library that works on one thread
-/// at a time, but on each in turn, and takes thousands of small blocks would leave holes in a heap of each
-/// thread (HDF5 where chunks are small: 216 MB where one heap takes 120).
+/// Makes threads that are started later share one heap, after keep_heap_small(). A library that runs on each
+/// thread in turn and allocates thousands of small blocks would leave holes in the heap of each thread (HDF5
+/// with small chunks: 216 MB instead of 120 MB).
 void share_one_heap() noexcept;
 
-/// Ordinary memory, zero at first, advised to use huge pages.
+/// Returns an allocator of ordinary memory, which is zero at first. The memory is advised to use huge pages.
 std::shared_ptr<HostAllocator> paged_allocator();
 
-/// One owner of one block of T from an allocator. Contents start undefined.
+/// Owns one block of T from an allocator. The contents are undefined at first.
 template <class T>
 class HostBuffer {
   public:
@@ -69,14 +69,14 @@ class HostBuffer {
     T* m_data = nullptr;
 };
 
-/// Parses "512MB", "2GB", "1.5GiB", "800000", "25%" (of `whole`). Suffixes are binary (1 MB = 2^20 bytes) as
-/// in GDAL_CACHEMAX. Throws UsageError naming `option` when the text is not a positive size.
+/// Parses "512MB", "2GB", "1.5GiB", "800000" or "25%" (of `whole`). Suffixes are binary (1 MB = 2^20 bytes)
+/// as in GDAL_CACHEMAX. Throws UsageError that names `option` if the text is not a positive size.
 uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view option);
 
-/// "1.5 GB", "300 MB", "12 kB": for messages.
+/// Returns "1.5 GB", "300 MB" or "12 kB", for messages.
 std::string format_byte_size(uint64_t bytes);
 
-/// Highest resident set of this process so far, in bytes.
+/// Returns the highest resident set of this process so far, in bytes.
 uint64_t peak_resident();
 
 } // namespace hsi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one way to the JSON library. Its classes are compiled once, in json.cpp; each file that reads or writes
-// a document would need seconds to compile them.
+// Includes the JSON library for all other files. Its classes are compiled once, in json.cpp. Each file that
+// reads or writes a document would otherwise need seconds to compile them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,14 +10,14 @@
 
 namespace hsi {
 
-/// A JSON document or a part of one; the members of an object are in alphabetical order.
+/// A JSON document or part of a document. The members of an object are in alphabetical order.
 using Json = nlohmann::json;
-/// The same with its members in the order in which they were added.
+/// A JSON document whose members keep the order in which they were added.
 using OrderedJson = nlohmann::ordered_json;
 
-/// Parses a document that a stranger may have written. Refused are documents that nest deeper than any real
-/// one (copying them would overflow the stack) and documents with a duplicate member. Returns null then;
-/// `fault` is the reason, in words that follow "it".
+/// Parses a document from an untrusted source. Rejects documents that nest deeper than any real document
+/// (copying them would overflow the stack) and documents with a duplicate member. Then returns null and sets
+/// `fault` to the reason, in words that follow "it".
 std::optional<Json> parse_json(const std::string& text, std::string& fault);
 
 } // namespace hsi

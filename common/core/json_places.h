@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// JSON that people write: with comments, and with lines for messages.
+// JSON that people write: with comments, and with line numbers for messages.
 #pragma once
 
 #include "core/json.h"
@@ -11,15 +11,15 @@
 
 namespace hsi {
 
-/// Where a part of a document begins.
+/// The position at which a part of a document begins.
 struct JsonPlace {
     int line = 0;     ///< from 1 on
-    size_t order = 0; ///< among all parts: members of a Json have lost theirs
+    size_t order = 0; ///< position among all parts, because a Json sorts its members
 };
-/// The place of each member and entry, by path: "/rules/0/features".
+/// Maps the path of each member and entry ("/rules/0/features") to its position.
 using JsonPlaces = std::map<std::string, JsonPlace>;
 
-/// As parse_json() of json.h; the document may have comments (//, /* */), and the fault names the line.
+/// Parses like parse_json() of json.h, but accepts comments (//, /* */). The fault names the text line.
 std::optional<Json> parse_json(const std::string& text, std::string& fault, JsonPlaces& places);
 
 } // namespace hsi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A class of a classification, as label files, training sets, models, maps and accuracies know it.
+// A class of a classification, as used by label files, training sets, models, maps and accuracies.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@ struct LabelClass {
     std::string name;                  ///< empty: none
     int64_t pixels = 0;                ///< with this label: counted in a file, or trained with
     std::optional<Colour> colour = {}; ///< empty: none
-    double weight = 1;                 ///< of its training pixels' errors, where the classifier weighs them
+    double weight = 1;                 ///< weight of the errors of its training pixels, for classifiers that
+                                       ///< use weights
 };
 
 } // namespace hsi

@@ -9,13 +9,13 @@
 
 namespace hsi {
 
-/// Indices of names, in any case of ASCII letters; a look-up takes about the same time for many names as for
-/// few.
+/// Maps names to indices; the case of ASCII letters does not matter. The time of a search hardly depends on
+/// the number of names.
 class NameIndex {
   public:
-    /// Returns the number of the name from now on: `number`, or the one of an earlier add().
+    /// Adds a name. Returns its index: `number`, or the index of an earlier add() of the name.
     size_t add(std::string_view name, size_t number);
-    /// nullopt if the name was not added.
+    /// Returns nullopt if the name was not added.
     std::optional<size_t> find(std::string_view name) const;
 
   private:

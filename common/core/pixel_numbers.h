@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Numbers the pixels of a window by their place in the file: random numbers of a pixel are then the same in
-// any window.
+// Numbers the pixels of a window by their position in the file, so that the random numbers of a pixel are the
+// same in any window.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace hsi {
 struct PixelNumbers {
     int64_t width = 0; ///< samples of the file
     int64_t first_line = 0, first_sample = 0;
-    /// Line times width plus sample, from 0 on; line and sample count within the window.
+    /// Returns line * width + sample, from 0 on. The arguments count within the window.
     int64_t of(int64_t line, int64_t sample) const {
         return (first_line + line) * width + first_sample + sample;
     }

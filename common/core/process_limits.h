@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The limits of this process by the machine and its control groups (a job of Slurm, a container, a systemd
-// unit). Control groups of version 1, of version 2, or both are read; a group's parents limit it as well.
+// The limits of this process by the machine and its control groups (a Slurm job, a container, a systemd
+// unit). Reads control groups of version 1, of version 2, or of both. The parents of a group also limit it.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,35 @@
 
 namespace hsi {
 
-/// The least memory limit in bytes among the process's own control group and all its parents (version 2:
-/// memory.max and memory.high; version 1: memory.limit_in_bytes); nullopt without a limit. Files that are
-/// missing or hold no number do not count. `root` is put before /proc and /sys: "" for this machine, a folder
-/// in tests.
+/// Returns the lowest memory limit in bytes among the process's control group and all its parents (version 2:
+/// memory.max and memory.high; version 1: memory.limit_in_bytes); nullopt without a limit. Ignores files that
+/// are missing or do not contain a number. `root` is prepended to /proc and /sys: "" for this machine, a
+/// folder in tests.
 std::optional<uint64_t> cgroup_memory_limit(const std::string& root = {});
 
-/// The least limit of processor time, found likewise, in processors: 2.5 for 250 of every 100 ms; nullopt
-/// without a limit. Version 2: cpu.max; version 1: cpu.cfs_quota_us by cpu.cfs_period_us.
+/// Returns the lowest limit of processor time in processors: 2.5 for 250 of every 100 ms; nullopt without a
+/// limit. Reads cpu.max (version 2), or cpu.cfs_quota_us and cpu.cfs_period_us (version 1).
 std::optional<double> cgroup_processor_limit(const std::string& root = {});
 
-/// Memory of this machine in bytes, or the control groups' limit or the Slurm job's (SLURM_MEM_PER_NODE,
-/// SLURM_MEM_PER_CPU with SLURM_CPUS_ON_NODE) when that is lower; of this process, when it shares the
-/// machine.
+/// Returns the memory in bytes that this process may use. This is the lowest of the machine's memory, the
+/// limit of the control groups and that of the Slurm job (SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU with
+/// SLURM_CPUS_ON_NODE); after share_machine(), the part of this process.
 uint64_t usable_ram();
 
-/// Processors that this process may keep busy: those that it may run on (sched_getaffinity), or the control
-/// groups' share of time, rounded up, when that is lower; of this process, when it shares them, and no more
-/// than SLURM_CPUS_PER_TASK. At least 1.
+/// Returns the number of processors that this process may keep busy, at least 1. This is the lowest of the
+/// processors it may run on (sched_getaffinity), the control groups' share of time (rounded up) and
+/// SLURM_CPUS_PER_TASK; after share_machine(), the part of this process.
 int usable_processors();
 
-/// Whether this process can have so many further bytes of addresses, under its limits (ulimit -v, ulimit -d):
-/// takes them for a moment. True when it has no limit.
+/// Returns whether this process can get `bytes` further bytes of addresses under its limits (ulimit -v,
+/// ulimit -d). Reserves the addresses for a moment to find out. Returns true without a limit.
 bool has_addresses_for(uint64_t bytes);
 
-/// The most memory that OpenBLAS takes for each thread that calls it.
+/// The maximum memory that OpenBLAS allocates for each thread that calls it.
 inline constexpr uint64_t blas_buffer_bytes = uint64_t{130} << 20;
 
-/// From now on usable_ram() is a part of `memory` processes, and usable_processors() of `processors`, which
-/// share this machine in one job. Call it once, before either is used.
+/// Divides usable_ram() by `memory` processes and usable_processors() by `processors` processes that share
+/// this machine in one job. Call this function once, before usable_ram() and usable_processors().
 void share_machine(int memory, int processors);
 
 } // namespace hsi

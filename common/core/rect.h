@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pixel windows: half open in both directions, 64-bit, origin at the upper left pixel.
+// Pixel windows: half open in both directions, 64-bit, with the origin at the upper left pixel.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct Rect {
     }
 };
 
-/// "512x614": samples, then lines, as messages name a size.
+/// Returns a size as messages show it, samples before lines: "512x614".
 inline std::string size_text(int64_t samples, int64_t lines) {
     return std::to_string(samples) + "x" + std::to_string(lines);
 }
@@ -37,7 +37,7 @@ inline Rect intersect(const Rect& a, const Rect& b) {
     return Rect{x0, y0, std::max<int64_t>(0, x1 - x0), std::max<int64_t>(0, y1 - y0)};
 }
 
-/// r grown by n pixels on every side (not yet cut at the scene's border).
+/// Returns r grown by n pixels on every side, without a cut at the border of the scene.
 inline Rect grow(const Rect& r, int64_t n) { return Rect{r.x - n, r.y - n, r.w + 2 * n, r.h + 2 * n}; }
 
 } // namespace hsi

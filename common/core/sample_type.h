@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types of samples in files and in memory, and conversions between them.
+// The types of samples in files and in memory, and the conversions between them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace hsi {
 
-/// The numbers equal GDAL's (GDALDataType) and those of hsi.h.
+/// The values equal those of GDAL (GDALDataType) and of hsi.h.
 enum class SampleType : int32_t {
     unknown = 0,
     uint8 = 1,
@@ -22,11 +22,11 @@ enum class SampleType : int32_t {
     uint64 = 12,
     int64 = 13,
     int8 = 14,
-    float16 = 15, ///< not used by us: drivers convert it to float32
+    float16 = 15, ///< not used: drivers convert it to float32
 };
 
-/// Calls f with a value of the C++ type; returns false, without a call, for other types than the ten from
-/// uint8 to int8.
+/// Calls f with a value of the C++ type. Returns false without a call if the type is not one of the ten types
+/// from uint8 to int8.
 template <class F>
 bool with_type(SampleType type, F&& f) {
     switch (type) {
@@ -65,31 +65,31 @@ bool with_type(SampleType type, F&& f) {
     }
 }
 
-/// True for the ten types that with_type() knows.
+/// Returns true for the ten types that with_type() supports.
 inline bool convertible(SampleType type) {
     return with_type(type, [](auto) {});
 }
 
-/// Bytes of one sample; 0 for types that are not convertible().
+/// Returns the bytes of one sample; 0 for types that are not convertible().
 inline size_t sample_bytes(SampleType type) {
     size_t bytes = 0;
     with_type(type, [&](auto sample) { bytes = sizeof sample; });
     return bytes;
 }
 
-/// True for types whose every value is a float, so that comparing after conversion is the same as before.
+/// Returns true if a float represents every value of the type, so that values can be compared as floats.
 inline bool exact_in_float(SampleType type) {
     return type == SampleType::float32 || (convertible(type) && sample_bytes(type) <= 2);
 }
 
-/// GDAL's name, "Byte" or "Float32"; null for types that are not convertible().
+/// Returns GDAL's name, "Byte" or "Float32"; null for types that are not convertible().
 const char* name_of(SampleType type);
-/// The type with that name; unknown if no convertible() type has it.
+/// Returns the type with that name; unknown if no convertible() type has the name.
 SampleType sample_type_of(const std::string& name);
 
-/// Stores `count` packed samples of one convertible() type as another one, as GDALCopyWords() does: integers
-/// are clamped to the type; real numbers are rounded half away from zero first. A double beyond the range of
-/// float becomes infinite, and NaN becomes an undefined integer. Both ends are aligned.
+/// Converts `count` packed samples between two convertible() types, as GDALCopyWords() does. Integers are
+/// clamped to the type; real numbers are first rounded half away from zero. A double beyond the range of
+/// float becomes infinite, and NaN becomes an undefined integer. `from` and `to` are aligned.
 void convert_samples(const void* from, SampleType from_type, void* to, SampleType to_type, size_t count);
 
 } // namespace hsi

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Functions of Linux and glibc beyond POSIX: they are called only here, so a port to another system is made
-// in system.cpp. Each has a portable way, which may be slower or do less, but gives the same results. The
-// environment variable HSI_PORTABLE=1 selects the portable ways on Linux, too, for tests.
+// Functions of Linux and glibc beyond POSIX. Only these functions call them, so a port to another system
+// changes only system.cpp. Each function also has a portable version, which may be slower or do less, but
+// gives the same results. HSI_PORTABLE=1 in the environment selects the portable versions on Linux, for
+// tests.
 #pragma once
 
 #include <atomic>
@@ -13,84 +14,94 @@
 
 namespace hsi::system {
 
-/// True if all functions here use the portable way. Decided once, for the whole process.
+/// Returns true if all functions here use the portable version. Decided once for the whole process.
 bool portable() noexcept;
 
 // Memory
 
-/// The place of a mapping in a file is a multiple of this size in bytes: 4, 16 or 64 KB. HSI_PAGE_SIZE, a
-/// multiple of the system's size, simulates a system with larger pages.
+/// Returns the size in bytes (4, 16 or 64 KB) to whose multiples mappings of a file are aligned.
+/// HSI_PAGE_SIZE, a multiple of the system's size, simulates a system with larger pages.
 uint64_t page_size() noexcept;
-/// Memory of the machine in bytes.
+/// Returns the memory of the machine in bytes.
 uint64_t physical_memory() noexcept;
-/// The most memory that the process has used; portably including the memory of its parent at the fork.
+/// Returns the most memory that the process has used. The portable version includes the memory of the parent
+/// at the fork.
 uint64_t peak_resident();
-/// True if all pages of this mapping of a file are in the system's memory. Portably false.
+/// Returns true if all pages of this mapping of a file are in memory. The portable version returns false.
 bool in_memory(void* at, size_t bytes);
-/// Hints for a mapping, without an effect where they are unknown: huge pages on the first touch; all pages of
-/// this part now, for writing, which costs less than a fault for each; huge pages for present pages.
+/// Hints for a mapping, without an effect on systems that do not support them: use huge pages at the first
+/// access; provide all pages of this part now, for writing, which costs less than a fault per page; use huge
+/// pages for present pages.
 void want_huge_pages(void* at, size_t bytes) noexcept;
 void make_pages(void* at, size_t bytes) noexcept;
 void join_pages(void* at, size_t bytes) noexcept;
-/// Makes blocks of at least `own` bytes separate mappings, and gives free memory at the heap's end back to
-/// the system when it is more than `trim`. Portably without an effect, as the next function.
+/// Allocates blocks of at least `own` bytes as separate mappings, and returns free memory at the end of the
+/// heap to the system if it exceeds `trim`. The portable versions of this function and the next one do
+/// nothing.
 void set_heap(int own, int trim) noexcept;
-/// All threads share one heap.
+/// Makes all threads share one heap.
 void share_heap() noexcept;
 
 // Files
 
-/// Opens a file of `bytes` zeros that no folder lists: in the system's memory, portably in its folder for
-/// temporary files. People who look at the process see `name`. Returns -1 with errno on failure.
+/// Opens a file of `bytes` zeros that is not listed in a folder. The file is in memory; in the portable
+/// version it is in the folder for temporary files. Process listings show `name`. Returns -1 with errno on
+/// failure.
 int file_in_memory(const char* name, uint64_t bytes) noexcept;
-/// Another process's file_in_memory(), by its number there. -1 where it is not that or cannot be reached;
-/// portably always.
+/// Opens the file_in_memory() of another process by its file number in that process. Returns -1 if the number
+/// is another file or cannot be accessed; the portable version always returns -1.
 int file_in_memory_of(int process, int file, const char* name) noexcept;
-/// Opens a file that no folder lists, on the file system of `folder`. Returns -1 with errno on failure.
+/// Opens a file that is not listed in a folder, on the file system of `folder`. Returns -1 with errno on
+/// failure.
 int nameless_file(const std::string& folder) noexcept;
-/// Makes a file so long and claims its space. Returns an errno: EOPNOTSUPP, portably always, where space
-/// cannot be claimed.
+/// Extends a file to `bytes` bytes and reserves its space on disk. Returns an errno: EOPNOTSUPP if space
+/// cannot be reserved; the portable version always returns EOPNOTSUPP.
 int claim(int file, int64_t bytes) noexcept;
-/// The system may drop this part of a file, which then is zero or unchanged. Portably without an effect.
+/// Allows the system to drop this part of a file, which then is zero or unchanged. The portable version does
+/// nothing.
 void give_back(int file, uint64_t begin, uint64_t end) noexcept;
-/// This part of a file will be read soon. Portably without an effect.
+/// Announces that this part of a file will be read soon. The portable version does nothing.
 void read_ahead(int file, int64_t begin, int64_t end) noexcept;
 
-/// The entries of a folder that are neither regular files nor folders: pipes, devices, sockets and links.
-/// Empty if the folder cannot be listed. Where the folder states the kinds of its entries, no entry is
-/// examined, so a folder of 100,000 files takes some 20 ms; portably each entry is examined.
+/// Returns the entries of a folder that are neither regular files nor folders: pipes, devices, sockets and
+/// links. Returns an empty list if the folder cannot be listed. If the folder lists the types of its entries,
+/// a folder of 100,000 files takes about 20 ms; otherwise, and in the portable version, each entry is
+/// examined.
 std::vector<std::string> odd_entries(const std::string& folder);
 
-/// The present name of an open file, which may have been opened by another. Portably empty, for unknown.
+/// Returns the current name of an open file, which another process may have opened. The portable version
+/// returns an empty text.
 std::string path_of(int file);
 
 enum class Renamed { done, taken, unsupported, failed };
-/// Gives a file a name that is free, in one step. Portably unsupported, as the next.
+/// Renames a file in one step if the new name is free. The portable versions of this function and the next
+/// one are unsupported.
 Renamed rename_to_free(const char* from, const char* to) noexcept;
-/// Each gets the other's name, in one step.
+/// Exchanges the names of two files in one step.
 Renamed exchange(const char* a, const char* b) noexcept;
 
 // Processes, threads, processors
 
-/// The file that this process runs; empty when it is unknown. Portably the file of this code, if that is not
-/// a library.
+/// Returns the file that this process runs; empty if unknown. The portable version returns the file of this
+/// code unless it is a library.
 std::string executable();
-/// Runs the executable again, in this process. Returns only when that fails.
+/// Runs the executable again in this process. Returns only on failure.
 void restart(char** argv) noexcept;
-/// Threads of this process; nullopt if unknown, portably always.
+/// Returns the number of threads of this process; nullopt if unknown. The portable version returns nullopt.
 std::optional<int> threads();
-/// From now on, standard error of this thread goes to `file`, and the thread has no files but that, standard
-/// input and standard output; other threads keep all of theirs. It is for a thread that computes and ends
-/// soon, and calls libraries that print. Portably false, and without an effect.
+/// Redirects standard error of this thread to `file` and closes all other files of this thread except
+/// standard input and standard output. Other threads keep their files. Use it on a thread that computes, ends
+/// soon and calls libraries that print. The portable version returns false and does nothing.
 bool redirect_own_errors(int file) noexcept;
-/// The processors that this process may run on, as a '0' or '1' each; portably empty, for unknown.
+/// Returns the processors that this process may run on as text, one '0' or '1' per processor; empty if
+/// unknown. The portable version returns an empty text.
 std::string processor_set();
-/// Control groups are known here (/proc/self/cgroup).
+/// Returns whether the system has control groups (/proc/self/cgroup).
 bool has_control_groups() noexcept;
-/// Waits until `word`, which other processes may share, differs from `value`, at most for the given time; may
-/// return earlier.
+/// Waits until `word`, which other processes may share, differs from `value`, but at most for the given time.
+/// May return earlier.
 void wait(const std::atomic<uint32_t>& word, uint32_t value, std::chrono::milliseconds most) noexcept;
-/// Wakes all threads that wait for it.
+/// Wakes all threads that wait for `word`.
 void wake(std::atomic<uint32_t>& word) noexcept;
 
 } // namespace hsi::system

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The division of a scene into tiles: a tile produces its core and reads its window (core + halo, cut at the
-// scene's border). Cores are disjoint and cover the scene.
+// Divides a scene into tiles. A tile produces its core and reads its window (core + halo, cut at the border
+// of the scene). The cores are disjoint and cover the scene.
 #pragma once
 
 #include "core/rect.h"
@@ -46,8 +46,8 @@ class TilePlan {
 struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< the scene
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
-    /// If not 0, the lines that the windows of all lanes may cover together; with more, blocks would be
-    /// decoded again. A halo that asks for more gets it.
+    /// If not 0, the maximum number of lines that the windows of all lanes may cover together; with more
+    /// lines, blocks would be decoded again. A halo that needs more lines gets them.
     int64_t kept_lines = 0;
     int64_t halo = 0;
     int lanes = 1;              ///< wanted; fewer when memory is short
@@ -59,35 +59,35 @@ struct TileRequest {
     int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
     int64_t align_lines = 1;
     int64_t forced_samples = 0, forced_lines = 0; ///< -tile; 0: choose
-    /// For lines that take far longer to compute than to read: the time to read a line, as a share of the
-    /// time to compute it. Tiles are then even shares for the lanes of all ranks, and of a height that suits
-    /// this. 0: a halo costs too much.
+    /// For lines whose computation takes far longer than reading: the time to read a line divided by the time
+    /// to compute it. The tiles are then equal shares for the lanes of all ranks, with a height that suits
+    /// this ratio. 0: the halo would cost too much.
     double line_share = 0;
-    int ranks = 1; ///< that share the tiles, with as many lanes each; counts with `line_share`
-    /// Bytes that one lane needs for a tile whose window is (window_samples x window_lines) and whose core is
-    /// (core_samples x core_lines): input, outputs and scratch.
+    int ranks = 1; ///< processes that share the tiles, with as many lanes per rank; used with `line_share`
+    /// Returns the bytes that one lane needs for input, outputs and scratch, for a tile with a window of
+    /// window_samples x window_lines and a core of core_samples x core_lines.
     std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
                            int64_t core_lines)>
         lane_bytes;
-    /// The same on the device; may be empty when there is no limit.
+    /// Returns the same bytes for the device. May be empty if there is no limit.
     std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
                            int64_t core_lines)>
         device_bytes;
 };
 
-/// Host bytes of one lane with the smallest tile that is ever chosen.
+/// Returns the host bytes of one lane with the smallest tile that can be chosen.
 uint64_t least_lane_bytes(const TileRequest& request);
 
-/// "Use -memory 46MB or more", for a step that needs `bytes` of the request's budget. The budget's share of a
-/// larger -memory is at least the same, since the memory held for other purposes grows no faster. "Use a
-/// larger -memory" if the request does not know -memory, or if a part that does not grow takes nearly all of
-/// it.
+/// Returns the advice "Use -memory 46MB or more" for a step that needs `bytes` of the request's budget. The
+/// budget's share of a larger -memory is at least the same, since memory for other purposes grows no faster.
+/// Returns "Use a larger -memory" if the request does not include -memory, or if a part that does not grow
+/// takes nearly all of it.
 std::string memory_advice(const TileRequest& request, uint64_t bytes);
 
-/// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
-/// for all lanes, and a halo that costs little, or, with `line_share`, even shares for all lanes. Throws
-/// Error naming -memory or -device-memory, whichever is short, when even the smallest tile does not fit, and
-/// UsageError naming -tile when the forced size does not.
+/// Chooses the tile size. Tiles follow the blocks of the file, consist of whole lines if they fit, have a
+/// size near `preferred`, suffice for all lanes, and have a cheap halo. With `line_share`, tiles are equal
+/// shares for all lanes. Throws Error that names -memory or -device-memory, whichever is short, if the
+/// smallest tile does not fit. Throws UsageError that names -tile if the forced size does not fit.
 TilePlan plan_tiles(const TileRequest& request);
 
 } // namespace hsi

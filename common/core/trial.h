@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work that a library may die of, tried in a copy of this process first.
+// Tries work that can crash a library in a copy of this process first.
 #pragma once
 
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace hsi {
 
-/// Runs `work` in a child and waits for it. Returns how the child died ("segmentation fault"); empty if it
-/// ended, also by an exception. Also empty if no trial was made: in a program that is not ours, while there
-/// are other threads (a copy would wait for their locks for ever), within a trial, if the system cannot make
-/// a process, or if the child has not ended after a minute.
+/// Runs `work` in a child process and waits for it. Returns how the child crashed ("segmentation fault");
+/// empty if it ended normally or by an exception. Also returns an empty text if the trial was not made: in
+/// another program, while other threads exist (the copy would wait for their locks forever), within a trial,
+/// if the system cannot create a process, or if the child has not ended after a minute.
 std::string death_in_trial(const std::function<void()>& work);
 
 } // namespace hsi

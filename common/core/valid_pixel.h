@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a valid pixel is: one whose values are all finite and not all zero. The rule stands here and nowhere
-// else, in the forms that loops need: value by value (PixelLook, is_valid_pixel), from a sum that is taken
-// anyway (is_valid_sum), and for a row of pixels whose values come band by band (PixelRow). All forms judge
-// alike, however small or large the values: a denormal number is not zero, and -0 is.
+// Defines a valid pixel: all values are finite and not all are zero. Only this header contains the rule. It
+// has the forms that loops need: value by value (PixelLook, is_valid_pixel), from a sum that is computed
+// anyway (is_valid_sum), and for a row of pixels whose values arrive band by band (PixelRow). All forms
+// give the same result, however small or large the values are: a denormal number is not zero, and -0 is
+// zero.
 //
-// zero_is_invalid = false where a pixel that is zero throughout is a value: components instead of spectra,
-// and a single band that is compared. What asks for more than a valid pixel (SID: a positive value) adds it
-// where it is needed.
+// zero_is_invalid = false if a pixel of zeros is valid: components instead of spectra, or the comparison of
+// a single band. Code with further conditions (SID: positive values) checks them itself.
 #pragma once
 
 #include "core/host_device.h"
@@ -19,7 +19,7 @@
 
 namespace hsi {
 
-/// A look at a pixel's values, one after another, in any order. T: float or double.
+/// Checks the values of a pixel one after another, in any order. T is float or double.
 template <class T>
 class PixelLook {
   public:
@@ -36,7 +36,7 @@ class PixelLook {
     bool m_nonzero = false;
 };
 
-/// The pixel whose `bands` values lie `stride` apart.
+/// Returns whether a pixel is valid. Its `bands` values are `stride` elements apart.
 template <class T>
 HSI_HOST_DEVICE inline bool is_valid_pixel(const T* first, int bands, ptrdiff_t stride,
                                            bool zero_is_invalid = true) {
@@ -49,38 +49,40 @@ HSI_HOST_DEVICE inline bool is_valid_pixel(const T* first, int bands, ptrdiff_t 
 template <class T>
 inline constexpr T greatest_finite = std::numeric_limits<T>::max();
 
-/// The pixel of whose values `sum` is the sum of the squares or magnitudes. It is that of floats, or of
-/// doubles that are sums of a few floats, taken in double precision: the squares of finite ones stay below
-/// 1e78, and those of others than zero above 1e-90. In single precision magnitudes vanish as little (squares
-/// do: they must not come here), but finite ones may add up to an infinity; see below.
+/// Returns whether a pixel is valid if `sum` is the sum of the squares or magnitudes of its values. The
+/// values are floats, or doubles that are sums of a few floats, and `sum` is in double precision: squares of
+/// finite values stay below 1e78, and squares of nonzero values above 1e-90. In single precision, magnitudes
+/// do not vanish (squares do and must not be used), but finite magnitudes may add up to infinity; see below.
 template <class T>
 HSI_HOST_DEVICE inline bool is_valid_sum(T sum, bool zero_is_invalid = true) {
     return sum <= greatest_finite<T> && (sum > 0 || !zero_is_invalid); // false for NaN
 }
 
-/// The same of magnitudes added in single precision: where their sum is infinite, the values decide.
+/// Returns whether a pixel is valid by its magnitudes in single precision. If their sum is infinite, the
+/// values decide.
 inline bool is_valid_sum(float sum, const float* first, int bands, ptrdiff_t stride) {
     return is_valid_sum(sum) || (std::isinf(sum) && is_valid_pixel(first, bands, stride));
 }
 
-/// A row of pixels whose values come band by band: start(), look() at all values, then judge().
+/// Checks a row of pixels whose values arrive band by band: call start(), look() for all values, then
+/// judge().
 class PixelRow {
   public:
     void start(size_t pixels) {
         m_rest.assign(pixels, 0.0f);
         m_greatest.assign(pixels, 0.0f);
     }
-    /// A band's values, one a pixel.
+    /// Adds the values of a band, one per pixel.
     void look(const float* band) {
         float *const rest = m_rest.data(), *const greatest = m_greatest.data();
         for (size_t i = 0, count = m_rest.size(); i < count; ++i)
             take(band[i], rest[i], greatest[i]);
     }
-    /// One value of pixel i, for loops that do something else with it, too.
+    /// Adds one value of pixel i, for loops that also use the value otherwise.
     void look(size_t i, float value) { take(value, m_rest[i], m_greatest[i]); }
-    /// Which pixels are valid, once all values were looked at; returns how many.
+    /// Decides which pixels are valid, after all values were added. Returns the number of valid pixels.
     int64_t judge(bool zero_is_invalid = true) {
-        // What the greatest magnitude has to be above.
+        // A valid pixel has a greatest magnitude above this.
         const float below = zero_is_invalid ? 0.0f : -1.0f;
         float* const rest = m_rest.data();
         const float* const greatest = m_greatest.data();
@@ -91,13 +93,13 @@ class PixelRow {
         }
         return valid;
     }
-    /// After judge().
+    /// Returns whether pixel i is valid, after judge().
     bool is_valid(size_t i) const { return m_rest[i] == 0; }
-    /// The greatest magnitude among a pixel's numbers; of a valid pixel it is finite.
+    /// Returns the greatest magnitude among a pixel's values, which is finite for a valid pixel.
     float greatest(size_t i) const { return m_greatest[i]; }
 
   private:
-    /// Without branches, so that a compiler takes several pixels at once.
+    /// Has no branches, so that a compiler vectorises it.
     static void take(float value, float& rest, float& greatest) {
         const float size = std::fabs(value);
         rest += value * 0.0f; // NaN and infinities leave NaN

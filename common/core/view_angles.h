@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angles of a pixel towards sun and sensor, and the angles of its terrain.
+// The angles of a pixel towards the sun and the sensor, and the angles of its terrain.
 #pragma once
 
 #include <array>
@@ -8,15 +8,15 @@
 
 namespace hsi::view {
 
-/// In degrees; azimuths clockwise from true north. The sensor's azimuth points from the ground to the sensor;
-/// aspect points downhill.
+/// Angles in degrees. Azimuths are clockwise from true north. The sensor's azimuth points from the ground to
+/// the sensor; the aspect points downhill.
 enum Angle { solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, aspect, angle_count };
 inline constexpr std::array<const char*, angle_count> angle_names{
     "solar_zenith", "solar_azimuth", "sensor_zenith", "sensor_azimuth", "slope", "aspect"};
 
-/// The source of a pixel's angle: value * factor + plus; -9999 and NaN are unknown.
+/// The source of an angle of a pixel: value * factor + plus. -9999 and NaN mean unknown.
 struct AngleInput {
-    int band = -1;                    ///< of the planes of angles, from 0 on; -1: `value`
+    int band = -1;                    ///< index in the planes of angles, from 0 on; -1: use `value`
     std::optional<double> value = {}; ///< of all pixels
     double factor = 1, plus = 0;
     std::vector<std::optional<double>> table = {}; ///< not empty: the band has indices into it
