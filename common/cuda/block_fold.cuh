@@ -7,8 +7,8 @@
 
 namespace hsi::cuda {
 
-/// What the values of a block's threads come to, in one order whatever else runs; the same for all threads,
-/// which must all call it. Threads: of the block, a power of two.
+/// Combines the values of all threads of a block with `fold` in a fixed order, and returns the result to all
+/// threads. All threads must call it. Threads: the number of threads of the block, a power of two.
 template <int Threads, class F>
 __device__ double block_fold(double v, const F& fold) {
     __shared__ double all[Threads];

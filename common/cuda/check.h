@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every CUDA call and every launch is checked. Only .cu files include this room.
+// Checks every CUDA call and every launch. Only .cu files include the headers of this folder.
 #pragma once
 
 #include "core/error.h"
@@ -10,11 +10,11 @@
 
 namespace hsi::cuda {
 
-/// Throws Error with CUDA's message, the call, file and line when `status` is an error.
+/// Throws Error with CUDA's message, the call, file and line if `status` is an error.
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
     if (status == cudaSuccess) return;
-    cudaGetLastError(); // an error that does not stick to the device must not surface again at the next
-                        // launch
+    cudaGetLastError(); // clears an error that does not persist on the device, so that the next launch does
+                        // not report it
     const std::string path(file);
     const std::string at = path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
     std::string advice = "Use -device cpu, or check the GPU with nvidia-smi.";
@@ -30,6 +30,6 @@ inline void check(cudaError_t status, const char* call, const char* file, int li
 } // namespace hsi::cuda
 
 #define HSI_CUDA_CHECK(call) ::hsi::cuda::check((call), #call, __FILE__, __LINE__)
-/// After a launch `kernel<<<...>>>`: throws Error when it could not be launched.
+/// Throws Error if the preceding launch `kernel<<<...>>>` failed.
 #define HSI_CUDA_LAUNCHED(kernel)                                                                            \
     ::hsi::cuda::check(cudaPeekAtLastError(), "launch of " kernel, __FILE__, __LINE__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Puts the pixels of groups of columns (stream/column_strips.h) next to each other on a device.
+// Packs the pixels of groups of columns (stream/column_strips.h) next to each other on a device.
 #pragma once
 
 #include "cuda/check.h"
@@ -10,15 +10,15 @@
 
 namespace hsi::cuda {
 
-/// Where the pixels of a sample go: line y of band b to [at + b * pitch + y * width].
+/// The destination of the pixels of a sample: line y of band b goes to [at + b * pitch + y * width].
 struct SamplePlace {
-    int64_t at = -1; ///< -1: nowhere
+    int64_t at = -1; ///< -1: not copied
     int width = 1;   ///< samples of its group
 };
 
 inline constexpr int pack_block = 32, pack_threads = 256;
 
-/// By way of shared memory, which turns blocks of lines and samples around.
+/// Transposes blocks of lines and samples in shared memory.
 static __global__ void __launch_bounds__(pack_threads)
     pack_column_blocks(const float* __restrict__ raw, int64_t lines, int64_t samples,
                        const SamplePlace* __restrict__ places, int64_t pitch, float* __restrict__ to) {
@@ -40,7 +40,7 @@ static __global__ void __launch_bounds__(pack_threads)
     }
 }
 
-/// raw: [band][line][sample]; places: one a sample, on the device.
+/// raw: [band][line][sample]; places: one per sample, on the device.
 inline void pack_columns(const float* raw, int bands, int64_t lines, int64_t samples,
                          const SamplePlace* places, int64_t pitch, float* to, cudaStream_t stream) {
     const auto parts = [](int64_t n) { return static_cast<unsigned>((n + pack_block - 1) / pack_block); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The continuum of one pixel by one thread (math/continuum.h): the hull is a stack of indices, and the ratios
-// are made again by whoever walks along them instead of being kept. In files that are compiled with
-// -fmad=false they are the processor's to the last bit.
+// Computes the continuum of one pixel with one thread (math/continuum.h). The hull is a stack of indices, and
+// the ratios are recomputed whenever they are needed instead of being stored. In files that are compiled with
+// -fmad=false, all bits equal those of the CPU.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace hsi::cuda {
 
-/// Up to so many bands a hull lies in a thread's own memory; beyond, in the device's.
+/// Up to this number of bands the hull is in a thread's local memory, beyond in global memory.
 inline constexpr int own_hull = 512;
 
-/// A stack of indices: of a thread's own memory (stride 1), or of the device's, whose threads take turns.
+/// A stack of indices in a thread's local memory (stride 1), or interleaved by thread in global memory.
 struct HullStack {
     uint16_t* first = nullptr;
     int64_t stride = 1;
     __device__ uint16_t& operator[](int i) const { return first[i * stride]; }
 };
 
-/// A pixel's values in a range of n bands: band[i] of [band][pixel].
+/// The values of a pixel in a range of n bands: band[i] of [band][pixel].
 struct RangeValues {
-    const float* x = nullptr; ///< of the pixel's first band
+    const float* x = nullptr; ///< the pixel's value in the first band
     int64_t stride = 0;
     const int* band = nullptr;
     const double* at = nullptr; ///< wavelengths, rising
@@ -29,13 +29,13 @@ struct RangeValues {
     __device__ double operator()(int i) const { return static_cast<double>(x[band[i] * stride]); }
 };
 
-/// The number of the hull's vertices, which are on the stack; 0: there is no continuum, since an end is not
-/// above 0.
+/// Puts the hull's vertices on the stack and returns their number. Returns 0 if the first or last value is
+/// not above 0, since the continuum does not exist then.
 __device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
     const double first = v(0);
     if (!(first > 0 && v(v.n - 1) > 0)) return 0;
     int count = 0;
-    double xa = 0, va = 0, xb = 0, vb = 0; // the two on top
+    double xa = 0, va = 0, xb = 0, vb = 0; // the two vertices on top
     for (int i = 0; i < v.n; ++i) {
         const double xi = v.at[i], vi = v(i);
         while (count >= 2) {
@@ -59,7 +59,7 @@ __device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
     return count;
 }
 
-/// f(i, ratio) for all bands in their order. The hull has two vertices at least.
+/// Calls f(i, ratio) for all bands in their order. The hull has at least two vertices.
 template <class F>
 __device__ inline void for_each_ratio(const RangeValues& v, const HullStack& hull, int count, const F& f) {
     int a = 0;

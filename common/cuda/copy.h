@@ -10,15 +10,15 @@
 
 namespace hsi::cuda {
 
-/// Copies a cube between host and device, or on the device, any strides on both sides; asynchronous when the
-/// host's memory is pinned. Where whole lines follow one another, a band is one run.
+/// Copies a cube between host and device, or on the device, with any strides on both sides. The copy is
+/// asynchronous if the host's memory is pinned. If lines are contiguous, a band is copied in one piece.
 inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cudaStream_t stream) {
     constexpr cudaMemcpyKind kind = cudaMemcpyDefault;
     if (from.bands == 0 || from.lines == 0 || from.samples == 0) return;
     const auto packed_lines = [](const CubeView<float>& v) { return v.line_stride == v.samples; };
     const auto bytes = [](int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); };
     const auto bands = static_cast<size_t>(from.bands), lines = static_cast<size_t>(from.lines);
-    constexpr size_t widest_pitch = (size_t{1} << 31) - 1; // of a copy in two dimensions
+    constexpr size_t widest_pitch = (size_t{1} << 31) - 1; // of a two-dimensional copy
     if (packed_lines(to) && packed_lines(from) && bytes(to.band_stride) <= widest_pitch &&
         bytes(from.band_stride) <= widest_pitch) {
         HSI_CUDA_CHECK(cudaMemcpy2DAsync(to.data, bytes(to.band_stride), from.data, bytes(from.band_stride),
@@ -31,25 +31,26 @@ inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cu
                                          bytes(from.samples), lines, kind, stream));
 }
 
-/// Whether a cube lies in the memory of a device.
+/// Returns whether a cube is in the memory of a device.
 inline bool on_device(const CubeView<float>& cube) {
     cudaPointerAttributes known{};
     HSI_CUDA_CHECK(cudaPointerGetAttributes(&known, cube.data));
     return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged;
 }
 
-/// The buffer of a lane's tiles as the lane starts. In a library tiles may lie on the device already: it
-/// makes the buffer when one is needed, of memory that it keeps.
+/// Returns the buffer for tiles when a lane starts. In a library, tiles may already be on the device; the
+/// buffer is then allocated on demand, from memory that the library keeps.
 inline DeviceBuffer<float> first_tile_buffer(size_t most) {
     return process_is_ours() ? DeviceBuffer<float>(most) : DeviceBuffer<float>();
 }
 
-/// The tiles of a lane on its device: where they lie there, packed, or in a buffer.
+/// The input tiles of a lane on its device: used in place if they are there and packed, else copied to a
+/// buffer.
 class TileInput {
   public:
-    /// most: floats of a tile.
+    /// most: the number of floats of a tile.
     explicit TileInput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
-    /// The tile's values, packed.
+    /// Returns the tile's values, packed.
     const float* packed(const CubeView<float>& in, cudaStream_t stream) {
         if (in.is_packed() && on_device(in)) return in.data;
         if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
@@ -62,23 +63,24 @@ class TileInput {
     DeviceBuffer<float> m_buffer;
 };
 
-/// One output of a lane on its device: where it has to be there, packed, or a buffer.
+/// An output of a lane on its device: written in place if the destination is there and packed, else to a
+/// buffer.
 class TileOutput {
   public:
-    /// most: floats of a tile; 0: there is no such output.
+    /// most: the number of floats of a tile; 0: the output does not exist.
     explicit TileOutput(size_t most) : m_most(most), m_buffer(first_tile_buffer(most)) {}
-    /// Where kernels put the output of this tile, packed.
+    /// Returns the address to which kernels write the output of this tile, packed.
     float* begin(const CubeView<float>& out) {
         m_out = out;
         m_there = out.is_packed() && on_device(out);
         return m_there ? out.data : scratch();
     }
-    /// A place that is no output.
+    /// Returns memory that is not an output.
     float* scratch() {
         if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
         return m_buffer.data();
     }
-    /// Once the kernels are launched: copies what is not where it has to be.
+    /// Copies outputs that were not written in place, after the kernels are launched.
     void end(cudaStream_t stream) {
         if (m_there) return;
         copy_cube(m_out, CubeView<float>::packed(m_buffer.data(), m_out.bands, m_out.lines, m_out.samples),

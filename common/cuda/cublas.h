@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owner of a cuBLAS handle. Only modules that link CUDA::cublas include this.
+// Owns a cuBLAS handle. Only modules that link CUDA::cublas include this header.
 #pragma once
 
 #include "core/error.h"
@@ -24,8 +24,8 @@ inline void check_cublas(cublasStatus_t status, const char* call, const char* fi
 }
 #define HSI_CUBLAS_CHECK(call) ::hsi::cuda::check_cublas((call), #call, __FILE__, __LINE__)
 
-/// A handle of the current device, bound to one stream. Called from one thread at a time. In a library it
-/// stays for the next call, since it takes memory of the device.
+/// A handle of the current device, bound to one stream. Call it from one thread at a time. A library keeps
+/// the handle for the next call, since it takes memory of the device.
 class Cublas {
   public:
     explicit Cublas(cudaStream_t stream) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What cuFFT says as errors of ours. Only modules that link CUDA::cufft include this.
+// Converts errors of cuFFT to Error. Only modules that link CUDA::cufft include this header.
 #pragma once
 
 #include "core/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owner of a cuSOLVER handle. Only modules that link CUDA::cusolver include this.
+// Owns a cuSOLVER handle. Only modules that link CUDA::cusolver include this header.
 #pragma once
 
 #include "core/error.h"
@@ -24,8 +24,8 @@ inline void check_cusolver(cusolverStatus_t status, const char* call, const char
 }
 #define HSI_CUSOLVER_CHECK(call) ::hsi::cuda::check_cusolver((call), #call, __FILE__, __LINE__)
 
-/// A handle of the current device, bound to one stream. Called from one thread at a time. In a library it
-/// stays for the next call, since it takes memory of the device.
+/// A handle of the current device, bound to one stream. Call it from one thread at a time. A library keeps
+/// the handle for the next call, since it takes memory of the device.
 class Cusolver {
   public:
     explicit Cusolver(cudaStream_t stream) {

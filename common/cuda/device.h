@@ -11,7 +11,7 @@
 
 namespace hsi::cuda {
 
-/// Makes a device the calling thread's current one; gives the old one back at the end of the scope.
+/// Makes a device current for the calling thread, and restores the previous device at the end of the scope.
 class DeviceGuard {
   public:
     explicit DeviceGuard(int ordinal) {
@@ -30,7 +30,7 @@ class DeviceGuard {
     bool m_changed = false;
 };
 
-/// Bytes that are free on the device now, those that wait for the next call among them.
+/// Returns the free bytes on the device, including the memory that is kept for the next call.
 inline uint64_t free_memory(int ordinal) {
     const DeviceGuard guard(ordinal);
     size_t available = 0, total = 0;
@@ -38,7 +38,7 @@ inline uint64_t free_memory(int ordinal) {
     return available + KeptDeviceMemory::instance().bytes(ordinal);
 }
 
-/// Of the device that has least.
+/// Returns the free bytes of the device with the least free memory.
 inline uint64_t least_free_memory(const std::vector<CudaDevice>& devices) {
     uint64_t least = UINT64_MAX;
     for (const CudaDevice& device : devices)

@@ -15,7 +15,7 @@
 
 namespace hsi::cuda {
 
-/// Device memory of the current device; in a library what an earlier call has left.
+/// Returns memory of the current device. A library reuses memory that an earlier call has left.
 inline void* take_device_memory(int device, size_t bytes) {
     auto& kept = KeptDeviceMemory::instance();
     if (void* const block = kept.take(device, bytes)) return block;
@@ -31,14 +31,14 @@ inline void* take_device_memory(int device, size_t bytes) {
 }
 
 inline void give_back_device_memory(int device, void* block, size_t bytes) noexcept {
-    // A quarter of an ordinary device; and where something failed, kernels may still be at work on it.
+    // A quarter of an ordinary device. After an error, kernels may still use the memory.
     constexpr uint64_t most = uint64_t{8} << 30;
     if (std::uncaught_exceptions() > 0 || !KeptDeviceMemory::instance().keep(device, block, bytes, most))
         cudaFree(block);
 }
 
-/// The same through the interface of those who name no CUDA: the link of a chain, whose results the next one
-/// takes where they lie.
+/// Allocates device memory for code without CUDA: a step of a pipeline whose results the next step reads on
+/// the device.
 class DeviceAllocator final : public HostAllocator {
   public:
     explicit DeviceAllocator(int ordinal) : m_ordinal(ordinal) {}
@@ -51,7 +51,7 @@ class DeviceAllocator final : public HostAllocator {
             const DeviceGuard guard(m_ordinal);
             give_back_device_memory(m_ordinal, block, bytes);
         } catch (const Error&) {
-            // The device has failed, which was told where it did.
+            // The device has failed; the failing call has already reported it.
         }
     }
 
@@ -59,8 +59,8 @@ class DeviceAllocator final : public HostAllocator {
     const int m_ordinal;
 };
 
-/// One owner of `size()` elements of T in the memory of the device that was current when it was made.
-/// Contents start undefined. Empty buffers allocate nothing.
+/// Owns `size()` elements of T in the memory of the device that was current at construction. The contents are
+/// undefined at first. Empty buffers allocate nothing.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>, "device memory is copied byte by byte");
@@ -72,11 +72,11 @@ class DeviceBuffer {
         HSI_CUDA_CHECK(cudaGetDevice(&m_device));
         m_data = static_cast<T*>(take_device_memory(m_device, count * sizeof(T)));
     }
-    /// A copy of what lies in host memory, complete when this returns: what lanes share.
+    /// Copies data that lanes share from host memory. The copy is complete when the constructor returns.
     DeviceBuffer(const T* from, size_t count) : DeviceBuffer(count) {
         if (count == 0) return;
         HSI_CUDA_CHECK(cudaMemcpy(m_data, from, bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(cudaStreamSynchronize(nullptr)); // cudaMemcpy() may end while the copy is on its way
+        HSI_CUDA_CHECK(cudaStreamSynchronize(nullptr)); // cudaMemcpy() may return before the copy is complete
     }
     explicit DeviceBuffer(const std::vector<T>& from) : DeviceBuffer(from.data(), from.size()) {}
     DeviceBuffer(DeviceBuffer&& o) noexcept
@@ -95,14 +95,14 @@ class DeviceBuffer {
     size_t size() const { return m_count; }
     size_t bytes() const { return m_count * sizeof(T); }
 
-    /// Copies `count` elements (at most size()) from or to host memory; asynchronous when that is pinned.
+    /// Copies `count` elements (at most size()) from or to host memory, asynchronously if it is pinned.
     void upload(const T* from, size_t count, cudaStream_t stream) {
         HSI_CUDA_CHECK(cudaMemcpyAsync(m_data, from, count * sizeof(T), cudaMemcpyHostToDevice, stream));
     }
     void download(T* to, size_t count, cudaStream_t stream) const {
         HSI_CUDA_CHECK(cudaMemcpyAsync(to, m_data, count * sizeof(T), cudaMemcpyDeviceToHost, stream));
     }
-    /// All bytes zero.
+    /// Sets all bytes to zero.
     void clear(cudaStream_t stream) {
         if (m_data) HSI_CUDA_CHECK(cudaMemsetAsync(m_data, 0, bytes(), stream));
     }

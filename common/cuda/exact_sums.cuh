@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of doubles without rounding on a device: the digits of math/exact_sum.h, to which threads add in any
-// order. So what kernels find is added up where it is, and the digits alone come to the host.
+// Sums of doubles without rounding on a device, with the digits of math/exact_sum.h, to which threads add in
+// any order. Results of kernels are summed on the device, and only the digits are copied to the host.
 #pragma once
 
 #include "core/exact_digits.h"
@@ -13,22 +13,22 @@
 
 namespace hsi::cuda {
 
-/// Digits that sums of floats, and of products of two of them, reach: terms are multiples of 2^-298, whose 53
-/// bits begin 52 below, and sums of 2^40 of them stay below 2^298.
+/// The digits that sums of floats and of products of two floats reach. Terms are multiples of 2^-298, whose
+/// 53 bits begin 52 below, and sums of 2^40 of them stay below 2^298.
 inline constexpr int lowest_digit = (-298 - 52 - exact::base_exponent) / 32,
                      digit_rows = (298 - exact::base_exponent) / 32 + 1 - lowest_digit;
 
-/// As kernels see the sums.
+/// The sums as kernels access them.
 struct ExactView {
     unsigned long long* digit = nullptr; ///< digit_rows x count
-    double* special = nullptr;           ///< a sum each: of terms that are not finite
-    unsigned* used = nullptr;            ///< a digit each, and one for `special`: whether anything is there
+    double* special = nullptr;           ///< one per sum: the sum of its non-finite terms
+    unsigned* used = nullptr;            ///< one per digit and one for `special`: whether it is used
     size_t count = 0;
 };
 
 #ifdef __CUDACC__
-/// Terms of one sum that a thread adds: those that follow one another with like magnitudes are put together
-/// in registers, fewer than 2^30 of them. end() after the last.
+/// Adds the terms of one thread to one sum. Consecutive terms of similar magnitude, fewer than 2^30, are
+/// added in registers first. Call end() after the last term.
 class ExactTerms {
   public:
     __device__ ExactTerms(const ExactView& sums, size_t sum) : m_sums(sums), m_sum(sum) {}
@@ -70,7 +70,7 @@ class ExactTerms {
 };
 #endif
 
-/// `count` such sums in the memory of the current device.
+/// `count` exact sums in the memory of the current device.
 class ExactDeviceSums {
   public:
     ExactDeviceSums() = default;
@@ -82,8 +82,8 @@ class ExactDeviceSums {
     }
     static uint64_t bytes(size_t count) { return count * 8 * (digit_rows + 1) + 4 * (digit_rows + 1); }
     ExactView view() const { return {m_digit.data(), m_special.data(), m_used.data(), m_special.size()}; }
-    /// Adds what is there to `to`, math::ExactSums of as many, none of which has had more than `additions`
-    /// terms here. Waits for the stream.
+    /// Adds the sums to `to` (math::ExactSums of the same number). Each sum has had at most `additions`
+    /// terms. Waits for the stream.
     template <class Sums>
     void add_to(Sums& to, int64_t additions, HostAllocator& memory, cudaStream_t stream) const {
         const size_t count = m_special.size();
@@ -109,7 +109,7 @@ class ExactDeviceSums {
     }
 
   private:
-    /// A block of `memory` for as long as this lives; none of no elements.
+    /// Holds a block of `memory` as long as the object exists; no block for 0 elements.
     template <class T>
     struct Lent {
         Lent(HostAllocator& from, size_t count)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The exponential of kernels that spend their time on it.
+// A fast exponential for kernels that spend most of their time on it.
 #pragma once
 
 namespace hsi::cuda {
 
-/// exp(x) for x <= 0 to within two units in the last place, zero below -708; NaN stays NaN. CUDA's own
-/// branches on rare arguments, which keeps the compiler from interleaving several of them, and latency is all
-/// that they cost.
+/// Returns exp(x) for x <= 0 to within two units in the last place, and zero below -708. NaN remains NaN.
+/// CUDA's exp() branches on rare arguments, so the compiler does not interleave several calls and their
+/// latency dominates the time.
 __device__ __forceinline__ double exp_of_negative(double x) {
-    const double magic = 6755399441055744.0; // 1.5 * 2^52: the sum's low word is the rounded number
+    const double magic = 6755399441055744.0; // 1.5 * 2^52: the low word of the sum is the rounded number
     const double shifted = fma(x, 1.4426950408889634, magic);
     const double n = shifted - magic;
     double r = fma(n, -0.6931471805599453, x);

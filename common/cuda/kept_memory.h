@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that calls of a library take again and again: it stays for the next one. A tool in a process of its
-// own gives it back at once.
+// Memory that a library keeps for its next call, because its calls allocate the same sizes repeatedly. A tool
+// in its own process frees the memory at once.
 #pragma once
 
 #include "core/process_owner.h"
@@ -14,8 +14,8 @@
 
 namespace hsi::cuda {
 
-/// Blocks that wait for somebody who wants as many bytes of the same place (a device, or -1 for the host's
-/// pinned memory). One a kind for each module; never destroyed, since the driver may end before it.
+/// Free blocks for later requests of the same size and place (a device, or -1 for pinned host memory). Each
+/// module has one object per Kind. It is never destroyed, since the driver may end before it.
 template <class Kind>
 class KeptMemory {
   public:
@@ -23,7 +23,7 @@ class KeptMemory {
         static KeptMemory* const one = new KeptMemory;
         return *one;
     }
-    /// Null where there is none.
+    /// Returns null if there is no such block.
     void* take(int place, size_t bytes) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const auto found = m_blocks.find({place, bytes});
@@ -33,7 +33,8 @@ class KeptMemory {
         m_bytes[place] -= bytes;
         return block;
     }
-    /// Keeps a block. False where that would be more than `most` bytes: the caller frees it.
+    /// Keeps a block. Returns false if the kept blocks would exceed `most` bytes; the caller then frees the
+    /// block.
     bool keep(int place, void* block, size_t bytes, uint64_t most) {
         if (process_is_ours()) return false;
         const std::lock_guard<std::mutex> lock(m_mutex);
@@ -42,7 +43,7 @@ class KeptMemory {
         m_bytes[place] += bytes;
         return true;
     }
-    /// Frees what waits at this place. \return false when nothing did.
+    /// Frees the kept blocks of this place. \return false if there were none.
     template <class Free>
     bool clear(int place, const Free& free) {
         const std::lock_guard<std::mutex> lock(m_mutex);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What operations on GPUs have in common: their lanes take turns on the devices, tiles lie in pinned memory,
-// lanes of a device share what is the same for all of them; and the backend that makes such operations.
+// The common part of operations on GPUs. Lanes are distributed over the devices, tiles are in pinned memory,
+// and lanes of a device share their constant data. Also contains the backend that creates such operations.
 #pragma once
 
 #include "core/error.h"
@@ -19,7 +19,8 @@
 
 namespace hsi::cuda {
 
-/// Pixel indices of a tile are 32 bit on a device. \throws Error for a window of more than `most` pixels.
+/// Checks the number of pixels, because pixel indices of a tile have 32 bits on a device. \throws Error for a
+/// window of more than `most` pixels.
 inline void check_pixels(const stream::TileLimits& limits, int64_t most) {
     if (limits.window_samples * limits.window_lines <= most) return;
     throw Error("a tile of " + std::to_string(limits.window_samples) + "x" +
@@ -27,13 +28,13 @@ inline void check_pixels(const stream::TileLimits& limits, int64_t most) {
                 "Use a smaller -tile.");
 }
 
-/// The device that a lane works on.
+/// The device of a lane.
 struct LaneDevice {
-    size_t place = 0; ///< among those of the operation
+    size_t place = 0; ///< index among the devices of the operation
     int ordinal = 0;
 };
 
-/// What the lanes of a device share, made by the first of them.
+/// Data that the lanes of a device share. The first lane creates them.
 template <class T>
 class OncePerDevice {
   public:
@@ -52,8 +53,8 @@ class OncePerDevice {
     std::vector<std::shared_ptr<const T>> m_made;
 };
 
-/// An operation (Base) whose lanes take turns on the devices. Base's constructor gets what follows the
-/// devices.
+/// An operation (Base) whose lanes are distributed over the devices. Base's constructor gets the arguments
+/// after the devices.
 template <class Base>
 class LaneOperation : public Base {
   public:
@@ -76,20 +77,20 @@ class LaneOperation : public Base {
     template <class... Arguments>
     explicit LaneOperation(std::vector<CudaDevice> devices, Arguments&&... of_base)
         : Base(std::forward<Arguments>(of_base)...), m_devices(std::move(devices)) {}
-    /// A lane's worker, while its device is the current one.
+    /// Returns the worker of a lane. The device of the lane is current during the call.
     virtual std::unique_ptr<stream::Worker> make_lane(const LaneDevice& on,
                                                       const stream::TileLimits& limits) = 0;
-    /// Of a tile's window.
+    /// Returns the maximum number of pixels of a tile's window.
     virtual int64_t most_pixels() const { return std::numeric_limits<int>::max() / 2; }
     const std::vector<CudaDevice>& devices() const { return m_devices; }
-    /// The only device, for takes_from() and puts_on(); -1 where there are several.
+    /// Returns the only device, for takes_from() and puts_on(); -1 if there are several.
     int only_device() const { return m_devices.size() == 1 ? m_devices.front().ordinal : -1; }
 
   private:
     const std::vector<CudaDevice> m_devices;
 };
 
-/// A backend (Interface) on devices, whose operations add to kernel_seconds() what their kernels took.
+/// A backend (Interface) on devices. Its operations add the time of their kernels to kernel_seconds().
 template <class Interface>
 class TimedBackend : public Interface {
   public:

@@ -10,12 +10,12 @@
 
 namespace hsi::cuda {
 
-/// Page-locked host memory that every device can copy from and to while the processor works on. Ordinary
-/// memory on huge pages, touched by the thread that asks for it and then pinned: 16 threads that make 32 MB
-/// each take a ninth of the time of cudaHostAlloc, which makes its pages one by one under one lock.
+/// Page-locked host memory that every device can copy from and to while the CPU works. The memory is on huge
+/// pages that the requesting thread touches before they are pinned. If 16 threads allocate 32 MB each, this
+/// takes a ninth of the time of cudaHostAlloc, which creates its pages one by one under one lock.
 class PinnedAllocator final : public HostAllocator {
   public:
-    /// `ordinal`: a device whose context may be used; the memory serves all devices.
+    /// `ordinal`: a device whose context may be used. The memory serves all devices.
     explicit PinnedAllocator(int ordinal) : m_ordinal(ordinal), m_pages(paged_allocator()) {}
     void* allocate(size_t bytes) override {
         if (void* const kept = Kept::instance().take(anywhere, bytes)) return kept;
@@ -36,7 +36,8 @@ class PinnedAllocator final : public HostAllocator {
         return nullptr;
     }
     void release(void* p, size_t bytes) noexcept override {
-        // A ring for the calls of a library: to pin memory takes as long as to copy it several times.
+        // The size of the rings of a library's calls, because pinning memory takes as long as copying it
+        // several times.
         constexpr uint64_t most = uint64_t{1} << 30;
         if (Kept::instance().keep(anywhere, p, bytes, most)) return;
         cudaHostUnregister(p);
@@ -52,7 +53,7 @@ class PinnedAllocator final : public HostAllocator {
     const std::shared_ptr<HostAllocator> m_pages;
 };
 
-/// Pins memory that is there already as long as this lives, when it can be: else copies from it are slower.
+/// Pins existing memory as long as this object exists, if possible; otherwise copies from it are slower.
 class PinnedRange {
   public:
     PinnedRange(void* data, size_t bytes) {
@@ -62,7 +63,7 @@ class PinnedRange {
         if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess)
             m_data = data;
         else
-            cudaGetLastError(); // there is no more of it to be had
+            cudaGetLastError(); // no more memory can be pinned
     }
     PinnedRange(const PinnedRange&) = delete;
     PinnedRange& operator=(const PinnedRange&) = delete;

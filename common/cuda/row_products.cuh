@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A pixel times many vectors, a few of them at a time in a thread's registers. Sums run over the bands in
-// their order and in double precision, so that no bit depends on blocks or launches.
+// Products of a pixel with many vectors, a few at a time in the registers of a thread. Sums add the bands in
+// order and in double precision, so the results do not depend on blocks or launches.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ inline constexpr int rows_at_once = 8;
 
 inline int row_chunks(int64_t rows) { return static_cast<int>((rows + rows_at_once - 1) / rows_at_once); }
 
-/// `count` rows of `bands` numbers as row_products() reads them: chunk by chunk, in each band by band the
-/// numbers of its rows; zeros where the last chunk has no more.
+/// Converts `count` rows of `bands` numbers to the order that row_products() reads: chunk by chunk, and in
+/// each chunk the numbers of its rows band by band. The last chunk is padded with zeros.
 inline std::vector<double> chunked_rows(const double* rows, size_t count, size_t bands) {
     constexpr auto width = static_cast<size_t>(rows_at_once);
     std::vector<double> out(static_cast<size_t>(row_chunks(static_cast<int64_t>(count))) * width * bands,
@@ -24,9 +24,9 @@ inline std::vector<double> chunked_rows(const double* rows, size_t count, size_t
     return out;
 }
 
-/// sum[k] = sum over b of rows[k][b] x[b * stride], for the rows of one chunk, and the sum of x^2. Fused:
-/// with one rounding for multiplication and addition together, as the processor's fused operations have; else
-/// with one for each.
+/// Computes sum[k] = sum over b of rows[k][b] x[b * stride] for the rows of one chunk, and the sum of x^2.
+/// With Fused, multiplication and addition have one common rounding, as in the CPU's fused operations;
+/// otherwise one rounding per operation.
 template <bool Fused>
 __device__ inline void row_products(const float* __restrict__ x, int64_t stride, int bands,
                                     const double* __restrict__ chunk, double (&sum)[rows_at_once],
@@ -41,7 +41,8 @@ __device__ inline void row_products(const float* __restrict__ x, int64_t stride,
 #pragma unroll 4
     for (int b = 0; b < bands; ++b, chunk += rows_at_once) {
         const auto v = static_cast<double>(__ldg(x + b * stride));
-        square = __fma_rn(v, v, square); // the square of a float is exact: fused or not, the same
+        square = __fma_rn(v, v, square); // the square of a float is exact, so fused and separate operations
+                                         // agree
 #pragma unroll
         for (int k = 0; k < rows_at_once; k += 2) {
             const double2 pair = __ldg(reinterpret_cast<const double2*>(chunk + k));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long the spectra of a scene on a device are.
+// Computes the lengths of the spectra of a scene on a device.
 #pragma once
 
 #include "core/cube_view.h"
@@ -17,7 +17,7 @@ namespace hsi::cuda {
 
 namespace {
 
-/// A thread a pixel.
+/// Uses one thread per pixel.
 __global__ void squares_kernel(CubeView<float> scene, int64_t pixels, double* __restrict__ squares) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= pixels) return;
@@ -25,15 +25,15 @@ __global__ void squares_kernel(CubeView<float> scene, int64_t pixels, double* __
     double sum = 0;
     for (int b = 0; b < scene.bands; ++b) {
         const auto v = static_cast<double>(__ldg(at + b * scene.band_stride));
-        sum = __fma_rn(v, v, sum); // the square of a float is exact: fused or not, the same
+        sum = __fma_rn(v, v, sum); // the square of a float is exact, so fused and separate operations agree
     }
     squares[i] = sum;
 }
 
 } // namespace
 
-/// squares[i] = the sum of the squares of pixel i, counted line by line, bands in their order; of a scene in
-/// the memory of device `ordinal`.
+/// Computes squares[i], the sum of the squares of pixel i with the bands in order. Pixels are counted line by
+/// line; the scene is in the memory of device `ordinal`.
 inline void sum_squares(int ordinal, const CubeView<float>& scene, double* squares) {
     const DeviceGuard guard(ordinal);
     const Stream stream;

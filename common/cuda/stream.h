@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners of streams and events. The default stream is never used: it would order the lanes after one another.
+// Owners of streams and events. The default stream is never used, because it would serialise the lanes.
 #pragma once
 
 #include "cuda/check.h"
@@ -11,7 +11,8 @@
 
 namespace hsi::cuda {
 
-/// An event on the current device. `Timing::off` events are cheaper; waiting for one lets the thread sleep.
+/// An event on the current device. `Timing::off` events are cheaper. A thread sleeps while it waits for an
+/// event.
 class Event {
   public:
     enum class Timing { on, off };
@@ -31,7 +32,8 @@ class Event {
     cudaEvent_t get() const { return m_event; }
     void record(cudaStream_t stream) { HSI_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
     void wait() { HSI_CUDA_CHECK(cudaEventSynchronize(m_event)); }
-    /// Milliseconds from `start` to this; both with timing, both reached.
+    /// Returns the milliseconds from `start` to this event. Both events need timing and must have been
+    /// reached.
     float milliseconds_since(const Event& start) const {
         float ms = 0;
         HSI_CUDA_CHECK(cudaEventElapsedTime(&ms, start.m_event, m_event));
@@ -42,20 +44,20 @@ class Event {
     cudaEvent_t m_event = nullptr;
 };
 
-/// What the kernels between two points of a stream took.
+/// Measures the time of the kernels between two points of a stream.
 class KernelClock {
   public:
     void start(cudaStream_t stream) { m_begin.record(stream); }
     void stop(cudaStream_t stream) { m_end.record(stream); }
-    /// Once the stream has come to the end of the second.
+    /// Returns the seconds. The stream must have reached the second point.
     double seconds() const { return static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000; }
 
   private:
     Event m_begin{Event::Timing::on}, m_end{Event::Timing::on};
 };
 
-/// A stream of the current device that does not wait for the default stream. In a library it stays for the
-/// next call.
+/// A stream of the current device that does not wait for the default stream. A library keeps it for the next
+/// call.
 class Stream {
   public:
     Stream() {
@@ -77,7 +79,7 @@ class Stream {
     }
     cudaStream_t get() const { return m_stream; }
     void synchronize() { HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); }
-    /// Work put on this stream from now on starts after the event.
+    /// Makes later work on this stream start after the event.
     void wait_for(const Event& event) { HSI_CUDA_CHECK(cudaStreamWaitEvent(m_stream, event.get(), 0)); }
 
   private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The two parts of an eigenproblem that take most of its time: the product of the reflections that make a
-// matrix tridiagonal, and the rotations that make it diagonal. A strip of numbers goes through all of them
-// while it is in the first-level cache. Compiled for several instruction sets; every number goes through the
-// same operations as in a loop without vectors, one reflection or rotation after another, without fused
-// operations.
+// matrix tridiagonal, and the rotations that make it diagonal. A strip of numbers passes through all of them
+// while it is in the first-level cache. The kernels are compiled for several instruction sets. Every number
+// passes through the same operations as in a loop without vectors: one reflection or rotation after another,
+// without fused operations.
 #pragma once
 
 #include "math/linear_algebra.h"
@@ -13,19 +13,19 @@
 
 namespace hsi::math {
 
-/// Columns k and k + 1 of a matrix become c x_k - s x_(k+1) and s x_k + c x_(k+1).
+/// A rotation that replaces columns k and k + 1 of a matrix by c x_k - s x_(k+1) and s x_k + c x_(k+1).
 struct PlaneRotation {
     int column = 0; ///< k
     double c = 1, s = 0;
 };
 
-/// The n x n product H_0 H_1 .. H_(n-3) of the reflections H_k = I - tau[k] v v', v = (0, .. 0, 1,
-/// essential), the 1 being number k + 1 and the rest in rows k + 2 .. of column k of `packed`, column by
+/// Returns the n x n product H_0 H_1 .. H_(n-3) of the reflections H_k = I - tau[k] v v'. In v = (0, .. 0, 1,
+/// essential), the 1 is entry k + 1, and the rest is in rows k + 2 .. of column k of `packed`, column by
 /// column. Column j of the product is at [j * n].
 std::vector<double> product_of_reflections(const double* packed, const std::vector<double>& tau, int n,
                                            const Spread& spread);
 
-/// Applies the rotations in their order to the columns of an n x n matrix, column k at [k * n].
+/// Applies the rotations in their order to the columns of an n x n matrix with column k at [k * n].
 void rotate_columns(std::vector<double>& matrix, int n, const std::vector<PlaneRotation>& rotations,
                     const Spread& spread);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small dense symmetric problems in double precision: sizes of the order of a scene's bands. Matrices are n x
-// n, packed row by row; of a symmetric one only the lower triangle is read.
+// Small dense symmetric problems in double precision, about as large as the number of bands. Matrices are n x
+// n, packed row by row. Only the lower triangle of a symmetric matrix is read.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace hsi::math {
 
-/// Calls work(unit) for every unit of 0 .. units - 1, on any threads; returns when all are done. If null, the
-/// units are done one after another. The result does not depend on it.
+/// Calls work(unit) for every unit of 0 .. units - 1, on any threads, and returns when all are done. If null,
+/// units run one after another. The result is the same.
 using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {
@@ -25,42 +25,45 @@ struct SymmetricEigen {
     }
 };
 
-/// All eigenvalues and eigenvectors. A row of zeros has the eigenvalue 0 and its own axis for a vector,
-/// exactly. Throws Error when the matrix holds NaN or infinities.
+/// Returns all eigenvalues and eigenvectors. A row of zeros has exactly the eigenvalue 0 and its own axis as
+/// vector. Throws Error if the matrix contains NaN or infinities.
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n, const Spread& spread = {});
 
-/// The eigenvalues alone, in falling order: cheaper. Throws Error when the matrix holds NaN or infinities.
+/// Returns only the eigenvalues, in falling order, which is faster. Throws Error if the matrix contains NaN
+/// or infinities.
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
 
-/// a v = l b v of a symmetric and a symmetric positive definite matrix: the vectors have v'b v = 1 (and so
-/// mutually 0), not unit length. Throws Error when b is not positive definite (to rounding), and when a
-/// matrix holds NaN or infinities.
+/// Solves a v = l b v for a symmetric matrix a and a symmetric positive definite matrix b. The vectors have
+/// v'b v = 1 instead of unit length, and v_i'b v_j = 0. Throws Error if b is not positive definite (to
+/// rounding), or if a matrix contains NaN or infinities.
 SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n,
                                  const Spread& spread = {});
 
-/// The inverse of a symmetric positive definite matrix, by Cholesky. Throws Error when it is not positive
-/// definite (to rounding): linearly dependent bands.
+/// Returns the inverse of a symmetric positive definite matrix, by Cholesky. Throws Error if the matrix is
+/// not positive definite (to rounding), for example if bands are linearly dependent.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
-/// L^-1, lower, of a symmetric positive definite matrix L L' (Cholesky). Throws Error as invert_positive().
+/// Returns the lower matrix L^-1 of a symmetric positive definite matrix L L' (Cholesky). Throws Error as
+/// invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
 
-/// The n x n lower L with L'L = W'W, with W the `count` rows of n numbers: zero except for its last `count`
-/// rows, whose last entries are not negative. It uses reflections.
+/// Returns the n x n lower matrix L with L'L = W'W, where W is the `count` rows of n numbers. L is zero
+/// except for its last `count` rows, whose last entries are not negative. Uses reflections.
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 
-/// The inverse of any n x n matrix, by elimination. Throws Error when it is singular (to rounding).
+/// Returns the inverse of any n x n matrix, by elimination. Throws Error if the matrix is singular (to
+/// rounding).
 std::vector<double> invert(const std::vector<double>& matrix, int n);
 
-/// Q'aQ of a symmetric matrix, tridiagonal, for an orthogonal Q, and Q'v.
+/// The tridiagonal form Q'aQ of a symmetric matrix for an orthogonal Q, and Q'v.
 struct Tridiagonal {
     std::vector<double> diagonal, beside; ///< n and n - 1 entries
     std::vector<double> turned;           ///< Q'v
 };
 Tridiagonal tridiagonal_of(const std::vector<double>& matrix, const std::vector<double>& v);
 
-/// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
-/// positive.
+/// Changes the sign of a vector of n entries so that its entry of greatest magnitude (the first of equal
+/// ones) is positive.
 void fix_sign(double* vector, int n);
 
 } // namespace hsi::math

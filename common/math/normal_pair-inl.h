@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Part of math/philox.h. Kernels include it once for each instruction set, inside of a namespace that has
-// another arithmetic A: so it stands in no namespace of its own, and has no guard.
+// Part of math/philox.h. Kernels include this file once per instruction set, in a namespace that has another
+// arithmetic A. Therefore it has no namespace and no include guard.
 
 template <class A, int Count>
 HSI_HOST_DEVICE inline typename A::Number polynomial(typename A::Number x, const double (&c)[Count]) {
@@ -10,9 +10,9 @@ HSI_HOST_DEVICE inline typename A::Number polynomial(typename A::Number x, const
     return sum;
 }
 
-/// Two independent numbers of the standard normal law, of two words below 2^32: sqrt(-2 ln u) times cosine
-/// and sine of 2 pi v, u and v as open_uniform(). Logarithm, sine and cosine as fdlibm computes them (K. C.
-/// Ng, Sun Microsystems), to a unit of the last place.
+/// Makes two independent standard normal numbers from two words below 2^32: sqrt(-2 ln u) times the cosine
+/// and the sine of 2 pi v, with u and v as in open_uniform(). Logarithm, sine and cosine are those of fdlibm
+/// (K. C. Ng, Sun Microsystems), exact to one unit in the last place.
 template <class A>
 HSI_HOST_DEVICE inline void normal_pair(typename A::Word first, typename A::Word second,
                                         typename A::Number& cosine, typename A::Number& sine) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Philox 4x32-10: random numbers by their place instead of one after another, so that any thread, tile or
-// rank makes those of its own pixels and draws alone.
+// Philox 4x32-10: random numbers by their index instead of one after another, so that any thread, tile or
+// rank generates only the numbers of its own pixels.
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 //
-// Normal numbers are made of them with logarithm and sine of our own, in additions, multiplications,
-// divisions and roots of double precision that are rounded one by one: the same bits on every processor, in
+// Normal numbers use our own logarithm and sine. They consist of additions, multiplications, divisions and
+// roots in double precision that are rounded one by one, so they have the same bits on every processor, in
 // every instruction set, and on GPUs (compiled with -fmad=false).
 #pragma once
 
@@ -28,7 +28,7 @@ inline constexpr uint32_t philox_multipliers[2] = {0xD2511F53, 0xCD9E8D57};
 inline constexpr uint32_t philox_key_steps[2] = {0x9E3779B9, 0xBB67AE85};
 inline constexpr int philox_rounds = 10;
 
-/// Four words that are random as far as anybody can tell, of a counter and a key (low word first).
+/// Returns four pseudo-random words for a counter and a key (low word first).
 HSI_HOST_DEVICE inline PhiloxWords philox(const PhiloxWords& counter, uint64_t key) {
     constexpr uint32_t m0 = philox_multipliers[0], m1 = philox_multipliers[1], s0 = philox_key_steps[0],
                        s1 = philox_key_steps[1];
@@ -46,13 +46,13 @@ HSI_HOST_DEVICE inline PhiloxWords philox(const PhiloxWords& counter, uint64_t k
     return {{c0, c1, c2, c3}};
 }
 
-/// A number between 0 and 1, neither of which it reaches.
+/// Returns a number between 0 and 1, excluding both.
 HSI_HOST_DEVICE inline double open_uniform(uint32_t word) {
     return (static_cast<double>(word) + 0.5) * 0x1p-32;
 }
 
-/// The arithmetic of a plain double; vectors of them have one with the same functions. A word is 64 bits, of
-/// which whole numbers below 2^33 become doubles.
+/// The arithmetic of a plain double. The arithmetic of vectors has the same functions. A word has 64 bits;
+/// whole numbers below 2^33 in words are converted to doubles.
 struct PlainNumbers {
     using Number = double;
     using Word = uint64_t;
@@ -73,11 +73,11 @@ struct PlainNumbers {
     HSI_HOST_DEVICE static uint64_t down(uint64_t w) {
         return w >> Bits;
     }
-    /// The lowest bit of w says which.
+    /// Returns `odd` if the lowest bit of w is set, else `even`.
     HSI_HOST_DEVICE static double choose(uint64_t w, double even, double odd) {
         return (w & 1) != 0 ? odd : even;
     }
-    /// -v where the lowest bit of w is set.
+    /// Returns -v if the lowest bit of w is set, else v.
     HSI_HOST_DEVICE static double negate(uint64_t w, double v) { return (w & 1) != 0 ? -v : v; }
     HSI_HOST_DEVICE static uint64_t bits(double v) {
         uint64_t w;
@@ -100,7 +100,7 @@ struct NormalNumbers {
     const double* end() const { return z + 4; }
 };
 
-/// Four independent numbers of the standard normal law (Box and Muller), of four words.
+/// Returns four independent standard normal numbers (Box and Muller) for four words.
 HSI_HOST_DEVICE inline NormalNumbers normal_numbers(const PhiloxWords& words) {
     NormalNumbers n;
     normal_pair<PlainNumbers>(words[0], words[1], n.z[0], n.z[1]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2): the
-// main work of support vector machines and of regressions on RBF features. Compiled for several instruction
-// sets.
+// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2). They
+// take most of the time of support vector machines and of regressions on RBF features. The kernels are
+// compiled for several instruction sets.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace hsi::math {
 
-/// Vectors s and weights w as the kernel reads them: in groups of four, whose rest is filled up with vectors
-/// of weight zero.
+/// Stores vectors s and weights w as the kernel reads them, in groups of four. The last group is padded with
+/// vectors of weight zero.
 class RbfPanels {
   public:
     static constexpr size_t group_size = 4; ///< vectors that are evaluated together
@@ -21,8 +21,8 @@ class RbfPanels {
     RbfPanels(int features, int outputs, double gamma)
         : m_features(features), m_outputs(outputs), m_gamma(gamma) {}
 
-    /// Adds `count` vectors in new groups: vector(v, f) is feature f of vector v, weight(o, v) its weight in
-    /// output o.
+    /// Appends `count` vectors as new groups. vector(v, f) is feature f of vector v, and weight(o, v) is the
+    /// weight of vector v in output o.
     template <class Vector, class Weight>
     void append(size_t count, const Vector& vector, const Weight& weight) {
         const auto features = static_cast<size_t>(m_features), outputs = static_cast<size_t>(m_outputs);
@@ -60,7 +60,7 @@ class RbfPanels {
 struct RbfKernels {
     int width; ///< pixels that are evaluated together
     /// sums[output][width] += f_o(x) over the groups [first, last). x: [feature][width]; x2: [width], |x|^2.
-    /// A pixel's value does not depend on its place.
+    /// The value of a pixel does not depend on its index in the block.
     void (*add_sums)(const RbfPanels& panels, int64_t first, int64_t last, const double* x, const double* x2,
                      double* sums);
     const char* target;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Resampling from one list of bands to another: weights that turn a spectrum of one spectrometer into the
-// spectrum that another one, with different band widths, would have measured.
+// Resampling from one list of bands to another: computes weights that convert a spectrum of one spectrometer
+// into the spectrum that another spectrometer with other band widths would have measured.
 //
-// Bands have a centre and a full width at half maximum (nm); their responses are normal curves. A source has
-// blurred the spectrum already, by its own width, and the broken line between its values blurs by h^2/6 more
-// (h the distance of its bands). So the requested response is the difference to the target's:
+// Bands have a centre and a full width at half maximum (nm), and their responses are normal curves. The
+// source has already blurred the spectrum by its own width, and linear interpolation between its values blurs
+// it by h^2/6 more (h: the distance of its bands). So the remaining response is the difference to the
+// target's:
 //   s^2 = sigma(W)^2 - sigma(w)^2 - h^2/6,   sigma(w) = w/2.354820045
-// The weights are the integral of the broken line under that normal curve, cut at 4 s, in closed form. Where
-// nothing is missing (s^2 <= 1e-6 nm^2), the source is as coarse as the target, and the line's value at the
-// centre is taken: nothing jumps there.
+// The weights are the integral of the interpolated spectrum under this normal curve, cut at 4 s, in closed
+// form. If no blur remains (s^2 <= 1e-6 nm^2), the source is as coarse as the target, and the interpolated
+// value at the centre is used. The weights are continuous at this limit.
 //
-// Summing a response of the full width at the source's centres, as other programs do, blurs twice.
+// Other programs sum a response of the full width at the source's centres, and so blur twice.
 #pragma once
 
 #include <cstddef>
@@ -19,46 +20,47 @@
 namespace hsi::math {
 
 enum class Resampling {
-    response, ///< under the response of the target's bands
-    linear,   ///< the broken line at their centres
+    response, ///< by the response of the target's bands
+    linear,   ///< interpolated at their centres
 };
 
 struct SpectralBands {
     std::vector<double> centres; ///< nm; NaN: unknown
-    std::vector<double> widths;  ///< nm, one per centre; NaN or not above 0: not stated; empty: none is
+    std::vector<double> widths;  ///< nm, one per centre; NaN or not above 0: not stated; empty: no width is
+                                 ///< stated
     size_t size() const { return centres.size(); }
 };
 
-/// True when every band whose centre is known has a width, and there is one.
+/// Returns true if every band with a known centre has a width, and at least one band has a known centre.
 bool tells_widths(const SpectralBands& bands);
 
-/// The widths. A band without a width gets half the distance of its two neighbours, at the ends the only
-/// distance; NaN if that is unknown, too.
+/// Returns the widths. A band without a width gets half the distance of its two neighbours, or its only
+/// distance at an end; NaN if the distance is also unknown.
 std::vector<double> full_widths(const SpectralBands& bands);
 
-/// A band that can be made.
+/// A target band that can be resampled.
 struct ResampledBand {
-    size_t target = 0;           ///< its place among the targets
-    std::vector<size_t> sources; ///< places of the source's bands with a weight, rising
+    size_t target = 0;           ///< index among the targets
+    std::vector<size_t> sources; ///< indices of the source bands with a weight, rising
     std::vector<double> weights; ///< above 0; their sum is 1 to rounding
     double width = 0;            ///< of the target (nm); NaN: unknown
     double inside = 1;           ///< share of its response within the source's centres
-    /// sqrt(sum of squared weights): the factor by which independent noise of the source grows.
+    /// Returns sqrt(sum of squared weights), the factor by which independent noise of the source grows.
     double noise_gain() const;
 };
 
 struct ResamplingPlan {
-    std::vector<size_t> sources;      ///< places of the source's bands that take part, by rising centre
+    std::vector<size_t> sources;      ///< indices of the source bands in use, by rising centre
     std::vector<ResampledBand> bands; ///< in the targets' order
     std::vector<size_t> left_out;     ///< targets that cannot be made
-    /// Bands with under 0.9 of their response within the source's centres.
+    /// Returns the number of bands with less than 0.9 of their response within the source's centres.
     size_t cut() const;
 };
 
-/// A band is made if its centre is between the first and the last of the source's. With `response`, at least
-/// half of its response must be within 1.5 widths of a source's band as well (its centre, if the source is as
-/// coarse): one lost band is bridged, a gap of water vapour is not. With `linear` any gap is. Among source
-/// bands within 1e-6 nm of each other the first counts.
+/// Plans the resampling. A band is resampled if its centre is between the first and the last centre of the
+/// source. With `response`, at least half of its response must also be within 1.5 widths of a source band
+/// (for its centre, if the source is as coarse): one missing band is bridged, but not a gap of water vapour.
+/// With `linear`, every gap is bridged. Of source bands within 1e-6 nm of each other, the first is used.
 ResamplingPlan plan_resampling(const SpectralBands& source, const SpectralBands& target, Resampling method);
 
 } // namespace hsi::math

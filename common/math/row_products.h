@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels, in double precision, and the steps around them: the
-// main work of linear models with many members, principal components and Gaussian processes. Compiled for
-// several instruction sets. A pixel's value depends neither on its place in the block nor on the width of a
-// register.
+// Products of rows of weights with a block of pixels in double precision, and related steps. They take most
+// of the time of linear models with many members, principal components and Gaussian processes. The kernels
+// are compiled for several instruction sets. The value of a pixel does not depend on its index in the block
+// or on the width of a register.
 #pragma once
 
 #include "math/resampling.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::math {
 
-/// Rows of weights as the kernel reads them: in groups of four, the last of which is filled up with zeros.
+/// Stores rows of weights as the kernel reads them, in groups of four. The last group is padded with zeros.
 class RowPanels {
   public:
     static constexpr size_t group_size = 4;
@@ -22,7 +22,7 @@ class RowPanels {
     RowPanels() = default;
     /// `rows`: [row][length].
     RowPanels(const std::vector<double>& rows, size_t length) : RowPanels(rows, length, length) {}
-    /// Row r has zeros behind its first `first` + r entries, which are left out of the products.
+    /// Row r is zero after its first `first` + r entries; these zeros are left out of the products.
     RowPanels(const std::vector<double>& rows, size_t length, size_t first)
         : m_rows(length > 0 ? rows.size() / length : 0), m_length(length), m_first(first) {
         const size_t groups = (m_rows + group_size - 1) / group_size;
@@ -35,7 +35,7 @@ class RowPanels {
     }
     size_t rows() const { return m_rows; }
     size_t groups() const { return m_begin.size(); }
-    /// Doubles of the results of one pixel: rows(), filled up to whole groups.
+    /// Returns the number of doubles of the results of one pixel: rows(), rounded up to whole groups.
     size_t results() const { return m_begin.size() * group_size; }
     size_t length() const { return m_length; } ///< of the longest row
     size_t length_of(size_t group) const {
@@ -49,27 +49,27 @@ class RowPanels {
     std::vector<size_t> m_begin;
 };
 
-/// Blocks are [entry][width].
+/// Kernels for blocks of [entry][width].
 struct RowKernels {
     int width; ///< pixels that are evaluated together
-    /// x: the weighted sums of number * scale + offset, of `count` pixels of the bands `in` ([band][pixel],
-    /// `stride` numbers a band); zeros behind them. scale and offset: one a band of `in`, or null.
+    /// x: the weighted sums of value * scale + offset for `count` pixels of the bands `in` ([band][pixel],
+    /// `stride` numbers per band), followed by zeros. scale and offset: one per band of `in`, or null.
     void (*load)(const std::vector<ResampledBand>& bands, const double* scale, const double* offset,
                  const float* in, ptrdiff_t stride, size_t count, double* x);
-    /// z = (x - centre) * factor, entry by entry, and of each pixel the sum of the squares of z.
+    /// z = (x - centre) * factor for each entry. squares: the sum of z^2 for each pixel.
     void (*standardise)(const double* x, const double* centre, const double* factor, size_t entries,
                         double* z, double* squares);
-    /// results[row] = the row times x. Each sum runs over the entries in their order.
+    /// results[row] = row times x. Each sum adds the entries in their order.
     void (*multiply)(const RowPanels& panels, const double* x, double* results);
-    /// results[row] = row times x + offset of the row; sums: of each pixel the sum of their squares over all
-    /// rows. offsets: one a row, filled up with zeros to panels.results().
+    /// results[row] = row times x + offset of the row. sums: the sum of their squares over all rows for each
+    /// pixel. offsets: one per row, padded with zeros to panels.results().
     void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* results,
                         double* sums);
-    /// Adds weights[row] * values[row] to the sums, and the same of the values' squares.
+    /// Adds weights[row] * values[row] to the sums, and weights[row] * values[row]^2.
     void (*add)(const double* values, const double* weights, size_t rows, double* sums);
     void (*add_squares)(const double* values, const double* weights, size_t rows, double* sums);
-    /// values = exp(-gamma d^2), d^2 = |x|^2 + |s|^2 - 2 values: `values` are the products of pixels x and
-    /// rows s, `of_pixels` and `of_rows` their squared lengths.
+    /// Computes values = exp(-gamma d^2) with d^2 = |x|^2 + |s|^2 - 2 values. The input `values` are the
+    /// products of pixels x and rows s; `of_pixels` and `of_rows` are their squared lengths.
     void (*kernels)(double* values, const double* of_pixels, const double* of_rows, size_t rows,
                     double gamma);
     const char* target;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The bands of a scene that a model needs: one rule for all models.
+// Finds the bands of a scene that a model needs, by one rule for all models.
 #pragma once
 
 #include "model/classes.h"
@@ -9,52 +9,52 @@
 
 namespace hsi::model {
 
-/// The bands that a scene or a library has: their numbers (1-based), and their wavelengths in nm (empty, or
-/// one a band, NaN where unknown).
+/// The bands of a scene or a library: their numbers (1-based) and their wavelengths in nm (empty, or one per
+/// band, NaN if unknown).
 struct SceneBands {
     std::vector<int> numbers;
     std::vector<double> wavelengths_nm;
-    /// The numbers count in the scene that the file was made from; else in the file itself, which has
-    /// `file_bands`.
+    /// True if the numbers refer to the scene that the file was made from. Otherwise they refer to the file
+    /// itself, which has `file_bands` bands.
     bool told = false;
     int file_bands = 0; ///< 0: unknown
 };
 
-/// True when there are wavelengths and each is known.
+/// Returns true if there are wavelengths and all are known.
 bool all_known(const std::vector<double>& wavelengths);
 
-/// Whether the numbers of both have the same meaning: both state them, one states numbers that the other's
-/// file has, or both files have as many bands.
+/// Returns whether the numbers of both have the same meaning: both state their numbers, one states numbers
+/// that the other's file has, or both files have the same number of bands.
 bool comparable_numbers(const SceneBands& first, const SceneBands& second);
-/// For every number of the first, its place in the second (0-based); -1 if absent.
+/// Returns the index in `second` (0-based) of every number in `first`; -1 if absent.
 std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second);
 
-/// The bands that a model was made from. If an older document does not state what its numbers count, they are
-/// taken as stated, unless they are 1, 2, 3 .., which any file has.
+/// Returns the bands that a model was made from. If an older document does not state the meaning of its
+/// numbers, they are taken as stated, unless they are 1, 2, 3 .., which exist in any file.
 SceneBands bands_of(const ModelBands& model);
 
-/// Whether a scene's bands are matched with those of a model or of another scene.
+/// States whether a scene's bands are matched with the bands of a model or of another scene.
 enum class BandsOf { model, scenes };
 
-/// For every band of the model, the scene's band (0-based, among those kept), each at most once:
-/// 1. where both know the wavelengths of all bands, the nearest, at most a quarter of the spacing of the
-/// model's
-///    bands away, and never less than 0.5 nm;
-/// 2. else the bands of the model's own numbers, when there are more than it wants, or as many and all these
-///    are among them;
-/// 3. else, or when wavelengths are `ignored`, the bands in their order when there are as many as the model
-///    wants, unless they are known to differ: the scene states its numbers (SceneBands::told), or the model's
-///    and the scene's are comparable_numbers(). If wavelengths are ignored and the scene has more bands: rule
-///    2.
-/// Throws Error with the model's `file` and the scene when they do not fit; by rule 1 also the count of bands
-/// without a partner, and the first such band. The message differs if `file` is another scene, or belongs to
-/// scenes (`whose`).
+/// Returns the scene's band (0-based, among the bands in use) for every band of the model. Each is used at
+/// most once. The rules in order:
+/// 1. If both have the wavelengths of all bands, uses the nearest band. It must be at most a quarter of the
+///    spacing of the model's bands away; distances up to 0.5 nm are always accepted.
+/// 2. Else, uses the bands with the model's own numbers, if the scene has more bands than the model needs, or
+///    as many and all these are among them.
+/// 3. Else, or if wavelengths are `ignored`, uses the bands in their order if there are as many as the model
+///    needs. This rule does not apply if the bands are known to differ: the scene states its numbers
+///    (SceneBands::told), or the numbers of both are comparable_numbers(). If wavelengths are ignored and the
+///    scene has more bands, rule 2 applies.
+/// Throws Error with the model's `file` and the scene if they do not match. Under rule 1 it also states the
+/// number of bands without a partner and the first of these bands. The message differs if `file` is another
+/// scene or belongs to scenes (`whose`).
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored, BandsOf whose = BandsOf::model);
 
-/// For two scenes with known wavelengths of all bands: for every band of the first, the nearest band of the
-/// second (0-based) within the limit of rule 1, each at most once; -1 without a partner. Empty if one of the
-/// scenes does not know its wavelengths.
+/// Matches two scenes in which the wavelengths of all bands are known. Returns for every band of the first
+/// scene the nearest band of the second (0-based) within the limit of rule 1, each at most once; -1 without a
+/// partner. Returns an empty list if the wavelengths of a scene are unknown.
 std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm);
 
 } // namespace hsi::model

@@ -12,32 +12,33 @@
 
 namespace hsi::model {
 
-using ModelClass = hsi::LabelClass; ///< pixels: those that it was trained with
+using ModelClass = hsi::LabelClass; ///< pixels: the number of training pixels
 
-/// The scene's bands behind the features, and the meaning of their values.
+/// The bands of the scene that the features come from, and the meaning of their values.
 struct ModelBands {
-    std::vector<int> bands; ///< file bands (1-based), or the numbers that the file stated
-    /// `bands` are numbers of the scene that the file had been made from; else of a file of `file_bands`.
+    std::vector<int> bands; ///< file bands (1-based), or the numbers that the file states
+    /// True if `bands` are numbers of the scene that the file was made from. Otherwise they refer to a file
+    /// of `file_bands` bands.
     bool numbers_told = false;
     int file_bands = 0;                  ///< 0: unknown
-    std::vector<std::string> band_names; ///< empty, or one a band
-    std::vector<double> wavelengths_nm;  ///< empty, or one a band (NaN where unknown)
+    std::vector<std::string> band_names; ///< empty, or one per band
+    std::vector<double> wavelengths_nm;  ///< empty, or one per band (NaN if unknown)
 
-    /// number * value_scale + value_offset is the measured value: one per band, both empty when the scene did
-    /// not state them.
+    /// stored value * value_scale + value_offset is the measured value. One per band; both are empty if the
+    /// scene did not state them.
     std::vector<double> value_scale, value_offset;
     std::string value_unit; ///< empty: unknown
-    /// Statistics of the values that the model was made from, by band; empty in old files.
+    /// Statistics by band of the values that the model was made from; empty in old files.
     std::vector<double> minimum, maximum, mean;
 };
 
-/// The maker of a model.
+/// The tool and the command line that made a model.
 struct Origin {
     std::string created_by, history; ///< "gdal_hsi_pca 0.2.0", and the command line
 };
 
-/// How numbers of a scene become those that a model was made from: number * factor + shift, one a band; empty
-/// when they are the same.
+/// Converts values of a scene to those that a model was made from: value * factor + shift, one per band.
+/// Empty if no conversion is needed.
 struct Rescaling {
     std::vector<double> factor, shift;
     bool none() const { return factor.empty(); }
@@ -49,20 +50,21 @@ struct ValueScale {
     std::string unit;
 };
 
-/// Returns the factors and offsets that turn the scene's values into the model's. Empty in three cases: they
-/// agree to a millionth; the scene states no scale; the model states no scale and the scene has one factor
-/// for all bands. If the model states no scale, bands with different factors are converted to scale 1. Throws
-/// Error naming the model's `file` and both scales when no positive factor leads from one to the other.
+/// Returns the factors and offsets that convert the scene's values to the model's. The result is empty in
+/// three cases: both scales agree to a millionth; the scene states no scale; the model states no scale and
+/// the scene has one factor for all bands. If the model states no scale, bands with different factors are
+/// converted to scale 1. Throws Error that names the model's `file` and both scales if no positive factor
+/// converts them.
 Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene);
 
-/// Whether values of the scene have the same meaning as the model's, to a millionth. A missing scale is 1 and
-/// a missing offset 0; units must be equal if both are stated.
+/// Returns whether values of the scene have the same meaning as the model's, to a millionth. A missing scale
+/// is 1 and a missing offset 0; units must be equal if both are stated.
 bool same_scale(const ModelBands& model, const ValueScale& scene);
 
 /// Converts the model's range and scale to the scene's values.
 void rescale(ModelBands& model, const Rescaling& by, const ValueScale& scene);
 
-/// "scale 0.0001", "scale 0.02, offset -10 W/m2", "scales from 0.01 to 0.03".
+/// Returns "scale 0.0001", "scale 0.02, offset -10 W/m2" or "scales from 0.01 to 0.03".
 std::string scale_text(const ValueScale& values);
 
 } // namespace hsi::model

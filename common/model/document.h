@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Classifiers as readable JSON documents: numbers are restored to the last bit, classes have one line each,
-// and errors about damaged files name the place.
+// Classifiers as readable JSON documents. Numbers are restored to the last bit, each class has one text line,
+// and errors about damaged files name the position.
 #pragma once
 
 #include "core/json.h"
@@ -15,11 +15,11 @@ namespace hsi::model {
 
 // ---- Writing --------------------------------------------------------------------------------------------
 
-/// The shortest text that gives the same number back; "null" for infinite values and NaN, which JSON does not
-/// have.
+/// Returns the shortest text that restores the number. Infinite values and NaN give "null", because JSON does
+/// not have them.
 std::string number_text(double v);
 std::string number_text(float v);
-/// A list of numbers on one line.
+/// Returns a list of numbers on one text line.
 template <class T>
 std::string row(const T* v, size_t count) {
     std::string text = "[";
@@ -30,35 +30,36 @@ std::string row(const T* v, size_t count) {
     return text + "]";
 }
 inline std::string row(const std::vector<double>& v) { return row(v.data(), v.size()); }
-/// One line of JSON; invalid UTF-8 is mended.
+/// Returns one text line of JSON. Replaces invalid UTF-8.
 std::string dump(const Json& j);
-/// The beginning of every model: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
-/// (a tool and its version) and "history" (the command line), each on a line that ends with a comma.
+/// Returns the beginning of every model: the members "format" ("gdal_hsi_svm"), "version" of the format,
+/// "created_by" (a tool and its version) and "history" (the command line). Each is on a text line that ends
+/// with a comma.
 std::string head_text(const char* format, int version, const Origin& origin);
-/// `text`, an object, with a last member "checksum". It covers all other members but "labels", which Python's
-/// estimators add; blanks and the order of members do not change it.
+/// Adds a last member "checksum" to `text`, an object. The checksum covers all other members except "labels",
+/// which Python's estimators add. Blanks and the order of members do not change the checksum.
 std::string with_checksum(std::string text);
-/// The member "classes", with "weight" or without.
+/// Returns the member "classes", with or without "weight".
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
-/// The known ones among the members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and
-/// "mean", one per line, indented by two; no comma after the last.
+/// Returns those of the members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean"
+/// that are known, one per text line, indented by two, without a comma after the last.
 std::string bands_text(const ModelBands& bands);
-/// The member "values" alone: scale and offset (one number where all bands agree) and unit; empty when
-/// nothing is known.
+/// Returns only the member "values": scale, offset (one number if all bands agree) and unit. Empty if all are
+/// unknown.
 std::string values_text(const ModelBands& bands);
 
 // ---- Reading --------------------------------------------------------------------------------------------
 
-/// Reads with complaints that name the file and the place.
+/// Reads documents. Its errors name the file and the position.
 class Reader {
   public:
-    /// name: of the file; kind: "SVM"; maker: the tool that makes such files.
+    /// name: name of the file; kind: "SVM"; maker: the tool that writes such files.
     Reader(std::string name, std::string kind, std::string maker);
 
     [[noreturn]] void fail(const std::string& what) const;
-    /// Parses a document and checks that it is marked as `format`, or as `former`, of this version.
+    /// Parses a document and checks that it states `format` (or `former`) and this version.
     Json parse(const std::string& text, const char* format, int version, const char* former = nullptr) const;
-    /// The members "created_by" and "history"; empty where they are absent.
+    /// Returns the members "created_by" and "history"; empty texts if they are absent.
     Origin origin(const Json& root) const;
 
     const Json& member(const Json& object, const char* key) const;
@@ -69,18 +70,18 @@ class Reader {
     std::string text(const Json& object, const char* key) const;      ///< empty when absent
     void expect(const Json& v, const char* what, size_t count) const; ///< a list of `count` entries
     std::vector<double> numbers(const Json& v, const char* what, size_t count) const;
-    /// A list of `count` numbers within the range of float, appended to `to`.
+    /// Appends a list of `count` numbers within the range of float to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
 
-    /// The members that bands_text() writes, from an object that has "bands": 1 to a million of them, each
-    /// once. `empty_wavelengths`: an empty list means unknown wavelengths, as PCA and MNF write it.
+    /// Reads the members that bands_text() writes from an object with "bands" (1 to a million, each once).
+    /// With `empty_wavelengths`, an empty list means unknown wavelengths, as PCA and MNF write it.
     ModelBands bands(const Json& features, bool empty_wavelengths = false) const;
-    /// The member "classes" of the root: two at least, in order of their values.
+    /// Reads the member "classes" of the root: at least two classes, in the order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
 
-    /// The last check of a document, once all members have been read: members that do not fit are named
-    /// first. A checksum must be right. Models of older versions have no checksum, nor do models from which
-    /// it was removed for editing.
+    /// Checks the checksum. Call this function after all members have been read, so that errors of
+    /// members are reported first. Models of older versions have no checksum, and users may remove it for
+    /// editing.
     void check_sum(const Json& root) const;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ranks of a job for code that computes: their count, and the merging of their results. Their start,
-// failures and end are in parallel/ranks.h, which only code that runs a job includes.
+// The ranks of a job for code that computes: their number, and the merging of their results. parallel/ranks.h
+// handles their start, failures and end; only code that runs a job includes it.
 #pragma once
 
 #include "core/cancel.h"
@@ -12,9 +12,9 @@
 
 namespace hsi::parallel {
 
-/// All ranks of a run; a single process is a group of one, for which all functions below return at once. All
-/// ranks make the calls with `what` together, in the same order, on the thread that runs the tool. These
-/// calls throw Cancelled when the run is to end, and Error, which names `what`, when ranks have lost step.
+/// All ranks of a run. A single process is a group of one, and all functions below then return at once. All
+/// ranks must make the calls with `what` in the same order, on the thread that runs the tool. These calls
+/// throw Cancelled if the run must end, and Error that names `what` if the ranks made different calls.
 class Group {
   public:
     virtual ~Group() = default;
@@ -24,23 +24,24 @@ class Group {
     bool several() const { return size() > 1; }
     bool root() const { return rank() == 0; }
     virtual const std::string& host(int rank) const = 0;
-    /// True when ranks run on more than one host: they then see each other's data only through the file
+    /// Returns true if ranks run on more than one host. They then share data only through the file
     /// system.
     virtual bool several_hosts() const = 0;
-    /// Threads for work of one rank that the others wait for; each rank has `threads`: the threads of all
-    /// ranks of its host, as far as it may use so many processors.
+    /// Returns the number of threads for work of one rank that the others wait for. Each rank has `threads`;
+    /// the result is the sum over the ranks of the host, limited by the processors that this rank may use.
     virtual int threads_of_host(int threads) const = 0;
-    /// Is set when the run is to end; null for one process.
+    /// Returns the flag that is set when the run must end; null for one process.
     virtual const CancelFlag* cancel() const = 0;
 
-    /// The root's bytes for all.
+    /// Sends the root's bytes to all ranks.
     virtual std::string broadcast(const std::string& what, std::string bytes) = 0;
-    /// Merges the values of all ranks into one. merge(a, b) merges two; neither order nor grouping may
-    /// matter. All get the result.
+    /// Merges the values of all ranks, and returns the result on all ranks. merge(a, b) merges two values;
+    /// order and grouping must not matter.
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     virtual std::string reduce(const std::string& what, std::string mine, const Merge& merge) = 0;
-    /// reduce() for large values that are merged in place. add(): adds another rank's value to the value
-    /// here; packed(): the whole value here; set(): replaces it by the result, which the root has already.
+    /// Works as reduce() for large values that are merged in place. add() adds another rank's value to the
+    /// value here; packed() returns the whole value here; set() replaces it by the result (not on the root,
+    /// which has it).
     virtual void unite(const std::string& what, const std::function<std::string()>& packed,
                        const std::function<void(const std::string& bytes)>& add,
                        const std::function<void(const std::string& bytes)>& set) = 0;
@@ -49,34 +50,36 @@ class Group {
     virtual void add_up(const std::string& what, std::vector<int64_t>& counts) = 0;
     virtual uint64_t least(const std::string& what, uint64_t mine) = 0;
     virtual bool any(const std::string& what, bool mine) = 0;
-    /// Everybody's bytes, in the order of ranks.
+    /// Returns the bytes of all ranks in the order of ranks.
     virtual std::vector<std::string> all(const std::string& what, const std::string& mine) = 0;
-    /// all(), piece by piece, for values that are too large for one message: next() returns this rank's next
-    /// piece, empty at the end; take() gets every rank's, also its own, in the order of ranks.
+    /// Works as all(), piece by piece, for values that are too large for one message. next() returns this
+    /// rank's next piece, empty at the end. take() gets the piece of every rank, including this one, in the
+    /// order of ranks.
     virtual void all_in_pieces(const std::string& what, const std::function<std::string()>& next,
                                const std::function<void(int rank, const std::string& piece)>& take) = 0;
-    /// Sends from every rank to every other, directly. next(to) returns this rank's next piece for another,
-    /// no larger than a message (Transport::most_bytes), empty at the end; take() gets the others' pieces,
-    /// each rank's in their order. At any time at most eight pieces are under way, for any count of ranks.
+    /// Sends data directly from every rank to every other rank. next(to) returns the next piece for rank
+    /// `to`, at most as large as a message (Transport::most_bytes), empty at the end. take() gets the pieces
+    /// of the other ranks; pieces of one rank arrive in order. At most eight pieces are in transit, for any
+    /// number of ranks.
     virtual void exchange(const std::string& what, const std::function<std::string(int to)>& next,
                           const std::function<void(int from, const std::string& piece)>& take) = 0;
-    /// Exchanges texts with the neighbours in the order of ranks: `before` and `after` are for the rank
-    /// before and after this one, and are replaced by their texts for this rank; they stay unchanged where
+    /// Exchanges texts with the neighbours in the order of ranks. `before` and `after` are for the rank
+    /// before and after this one, and are replaced by the texts that these ranks send. They are unchanged if
     /// there is no neighbour.
     virtual void swap_borders(const std::string& what, std::string& before, std::string& after) = 0;
-    /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` is the
-    /// meaning of a difference: "sees another src". If texts have several lines, the message has the first
-    /// line that differs.
+    /// Throws Error that names a rank, on all ranks, if the bytes of a rank differ from the root's. `fault`
+    /// states the meaning of a difference: "sees another src". If texts have several lines, the message
+    /// includes the first line that differs.
     virtual void agree(const std::string& what, const std::string& mine, const std::string& fault,
                        const std::string& advice) = 0;
-    /// for_each() (parallel/threads.h) with the units shared among the ranks: a free rank takes the next
-    /// unit, `members` at a time on each. Returns when all ranks have ended theirs. Results of work() stay on
-    /// the rank that made them.
+    /// Works as for_each() (parallel/threads.h) with units shared among the ranks. A free rank takes the next
+    /// unit; each rank computes `members` units at a time. Returns when all ranks are done. Results of work()
+    /// remain on the rank that computed them.
     virtual void for_each(const std::string& what, int64_t units, int members, const CancelFlag* cancel,
                           const std::function<void(int64_t unit, int member)>& work) = 0;
 };
 
-/// The ranks of this process's job: of the last living Job (parallel/ranks.h), or this process alone.
+/// Returns the ranks of the current Job (parallel/ranks.h), or this process alone.
 Group& group();
 
 } // namespace hsi::parallel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory that ranks of one host share, and the rounds in which all their threads work on it: it makes one
-// team (parallel/team.h) of the threads of several processes.
+// Memory that ranks of one host share, and the rounds in which all their threads work on it. The threads of
+// several processes become one team (parallel/team.h).
 #pragma once
 
 #include "core/cancel.h"
@@ -15,11 +15,12 @@ namespace hsi::parallel {
 
 class JointMemory final : public HostAllocator {
   public:
-    /// All ranks call this together. Returns room for `bytes`, zero at first, on the root and the ranks that
-    /// see its memory. Null on the others (on another host, or in another container), and on all ranks when
-    /// the root has no such rank. The system holds the memory once for all of them and frees it with the last
-    /// of them, however that process ends. `ranks` must outlive it. at_once: the pages exist before the first
-    /// access, which is quicker for memory that every rank reads many times.
+    /// Returns room for `bytes`, zero at first, on the root and the ranks that can share its memory. Returns
+    /// null on other ranks (on another host or in another container), and on all ranks if no rank can share
+    /// the root's memory. All ranks must call this function together. The system stores the memory once and
+    /// frees it after the last process ends, however it ends. `ranks` must outlive the result. at_once:
+    /// creates the pages before the first access, which is faster for memory that every rank reads many
+    /// times.
     static std::shared_ptr<JointMemory> make(Group& ranks, const std::string& what, uint64_t bytes,
                                              bool at_once = true);
     JointMemory(const JointMemory&) = delete;
@@ -28,19 +29,19 @@ class JointMemory final : public HostAllocator {
 
     /// Returns the same memory in each process that allocates the same sizes in the same order.
     void* allocate(size_t bytes) override;
-    void release(void*, size_t) noexcept override {} ///< with the whole
+    void release(void*, size_t) noexcept override {} ///< freed as a whole
     int processes() const { return m_processes; }
 
-    /// The next unit of the round, from 0.
+    /// Returns the next unit of the round, from 0.
     int64_t take();
-    /// Ends a round when one thread of each process has called it. \throws Cancelled when the run is to end,
-    /// because another rank has failed or by a signal.
+    /// Ends a round after one thread of each process has called this function. \throws Cancelled if the run
+    /// must end, because another rank has failed or a signal arrived.
     void meet();
 
   private:
     struct Head;
     JointMemory(void* memory, uint64_t size, const CancelFlag* cancel);
-    void make_all_pages(); ///< by all processes together
+    void make_all_pages(); ///< all processes call it together
 
     Head* const m_head;
     const uint64_t m_size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The processes of a job (mpirun -n 8, srun) that work on one run together. All of them run the same program
-// with the same arguments and take the same decisions; data of a whole scene are merged from the parts of all
-// ranks before they are used. Rank 0, the root, speaks to the user and owns the outputs.
+// The processes of a job (mpirun -n 8, srun) that work on one run together. All processes run the same
+// program with the same arguments and make the same decisions. Data of a whole scene are merged from the
+// parts of all ranks before they are used. Rank 0, the root, communicates with the user and owns the outputs.
 #pragma once
 
 #include "core/cancel.h"
@@ -22,30 +22,30 @@
 
 namespace hsi::parallel {
 
-/// How a rank's part of the run has ended.
+/// Describes how a rank's part of the run has ended.
 struct Ending {
-    int code = 0; ///< exit code; 0: all is well
+    int code = 0; ///< exit code; 0: success
     std::string what, advice;
-    bool echo = false;     ///< it ended because another rank had failed, or by a signal
-    bool together = false; ///< of a job: every rank has reported its end, and none got a signal
+    bool echo = false;     ///< true if it ended because another rank had failed, or by a signal
+    bool together = false; ///< of a job: every rank has reported its end, and no rank got a signal
 };
 
 class JointMemory;
 
-/// Most of its functions are Group's; its members belong to a job and, behind the mutex, to its end.
+/// Most functions implement Group. The members belong to a job, and those behind the mutex to its end.
 class Ranks final : public Group {
   public:
-    /// One process, which is its own root.
+    /// Makes a single process, which is its own root.
     Ranks();
-    /// One of several ranks. `cancel` is set when another rank fails, and ends every wait. It must outlive
-    /// this. The caller must call conclude() in any case from here on.
+    /// Makes one of several ranks. `cancel` is set if another rank fails, and ends every wait. `cancel` must
+    /// outlive this object. The caller must always call conclude() afterwards.
     Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel);
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
     ~Ranks() override;
 
-    /// All ranks call this together, before anything else: they learn each other's hosts. On a single host
-    /// they get shared memory, for data that are requested too often for messages.
+    /// Exchanges the hosts of all ranks. All ranks call this function together, before anything else. On a
+    /// single host they get shared memory for data that are requested too often for messages.
     void meet();
 
     int rank() const override { return m_alone ? 0 : m_rank; }
@@ -60,7 +60,7 @@ class Ranks final : public Group {
     int job_size() const { return m_size; } ///< size(), also while the root works alone
     const CancelFlag* cancel() const override { return m_cancel; }
 
-    /// From now on the root works as one process does, and the others only wait for its end.
+    /// Makes the root work like a single process, while the other ranks wait for its end.
     void work_alone() { m_alone = true; }
 
     std::string broadcast(const std::string& what, std::string bytes) override;
@@ -85,21 +85,23 @@ class Ranks final : public Group {
 
     // The end of a run.
 
-    /// On the root: waits until every other rank has ended well. Throws Cancelled when one has not.
+    /// Waits on the root until every other rank has ended successfully. Throws Cancelled if a rank has
+    /// failed.
     void await_others();
-    /// Reports how this rank's run has ended, and returns how the job has: the same code on all ranks, and on
-    /// the root the faults with their ranks. Never throws; waits no longer than it takes the others to
-    /// notice, and after a signal (CancelFlag::interrupted()) for half a second, since the starter will kill.
+    /// Reports how this rank's run has ended, and returns how the job has ended: the same code on all ranks,
+    /// and on the root the faults with their ranks. Never throws. Waits only until the other ranks notice,
+    /// and after a signal (CancelFlag::interrupted()) at most half a second, because the starter will kill
+    /// the process.
     Ending conclude(Ending mine) noexcept;
-    /// Call it after conclude(), when nothing is left to clean up or to print: leaves the job, together with
-    /// the others if conclude() has found all of them, else alone. A rank that leaves alone ends its process
-    /// here, with this exit code: it must not wait for one that is stuck.
+    /// Leaves the job. Call this function after conclude(), when nothing remains to clean up or to print. The
+    /// rank leaves together with the others if conclude() has found all of them. Otherwise it leaves alone
+    /// and ends its process here with this exit code, because it must not wait for a rank that hangs.
     void finish(int code);
 
   private:
     friend class SharedTiles;
     void check_cancelled() const;
-    /// Sends, and waits until the bytes may go.
+    /// Sends, and waits until the bytes may be freed.
     void send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait);
     std::string up_and_down(const std::string& what, const std::function<std::string()>& packed,
                             const std::function<void(std::string)>& add);
@@ -121,17 +123,17 @@ class Ranks final : public Group {
     std::atomic<bool> m_alone{false};
     std::vector<std::string> m_hosts;
     int64_t m_round = 0, m_pass = 0;      ///< collective calls and shared passes so far
-    std::shared_ptr<JointMemory> m_joint; ///< of all ranks; null where they have none
-    struct Board;                         ///< there, of the shared passes
+    std::shared_ptr<JointMemory> m_joint; ///< of all ranks; null if they have no shared memory
+    struct Board;                         ///< the part of m_joint for shared passes
     Board* m_board = nullptr;
     void make_board();
 
-    /// On the root: requests (rank and bytes) for the pass after the one whose server received them. A rank
-    /// that has left a pass may be in the next one before the root is.
+    /// Requests (rank and bytes) on the root for the pass after the one whose server received them. A rank
+    /// that has left a pass may reach the next one before the root does.
     std::vector<std::pair<int, std::string>> m_early_questions;
 
     std::atomic<bool> m_stopped{false}; ///< another rank has failed
-    std::atomic<bool> m_quit{false};    ///< the watcher ends; set under the mutex
+    std::atomic<bool> m_quit{false};    ///< tells the watcher to end; set under the mutex
     std::thread m_watcher;
     std::condition_variable m_quits;
     bool m_together = false;    ///< the result of conclude()
@@ -139,14 +141,14 @@ class Ranks final : public Group {
     std::map<int, Ending> m_endings;
     std::vector<std::unique_ptr<Sending>> m_sent; ///< the messages that stop the others, once
 
-    std::string m_verdict; ///< of the root; lives as long as its messages
+    std::string m_verdict; ///< of the root; exists as long as its messages
     std::vector<std::unique_ptr<Sending>> m_verdicts;
 };
 
-/// group() with its beginning and its end.
+/// Returns group() with its functions for start and end.
 Ranks& ranks();
 
-/// Makes `ranks` the process's own as long as it lives.
+/// Makes `ranks` the ranks of the process as long as this object exists.
 class Job {
   public:
     explicit Job(Ranks& ranks);
@@ -158,36 +160,37 @@ class Job {
     Ranks* m_before;
 };
 
-/// The ranks, if there are certainly several: Error for a process that was started as one of them and cannot
-/// join; null for a single process. `cancel` as for Ranks.
+/// Returns the ranks if there are certainly several, and null for a single process. Throws Error if the
+/// process was started as one of several and cannot join. `cancel` is used as by Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
-/// Positions 0 .. count - 1 of a pass, shared among the ranks: a free rank takes the next one. The counter is
-/// in memory that all ranks of a single host share, else at the root, asked by messages. All ranks make it
-/// together, and do something together (Ranks::sum) before they make the next one.
+/// Shares the positions 0 .. count - 1 of a pass among the ranks: a free rank takes the next one. The counter
+/// is in memory that all ranks of a single host share, or else on the root, which answers messages. All ranks
+/// create the object together, and must make another common call (Ranks::sum) before they create the next
+/// one.
 class SharedTiles {
   public:
-    /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer;
-    /// except for the last quarter, which free lanes are to get. It is for many positions that take about
+    /// ahead: a lane requests its next position when it gets one, so that it need not wait for the answer.
+    /// The last quarter is excluded, so that free lanes get it. Use it for many positions that take about
     /// equal times.
     SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
-    /// Each position to its rank, as settled before.
+    /// Assigns each position to the rank that was decided before.
     SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
     SharedTiles& operator=(const SharedTiles&) = delete;
     ~SharedTiles();
 
-    /// The next position for this rank's `lane`; nullopt when all are given out. `give_up` may be called
-    /// while waiting, and ends it with Cancelled by returning true.
+    /// Returns the next position for this rank's `lane`; nullopt if all are assigned. `give_up` may be called
+    /// during the wait, and ends it with Cancelled by returning true.
     std::optional<int64_t> next(int lane, const std::function<bool()>& give_up);
-    /// On the root: the rank that has taken `position`; waits until one has. nullopt when given up.
+    /// Returns on the root the rank that has taken `position`, after a wait if needed; nullopt if given up.
     std::optional<int> owner(int64_t position, const std::function<bool()>& give_up);
     /// Sends the data of a position from its owner to the root.
     void send(int64_t position, const void* bytes, size_t size, const std::function<bool()>& give_up);
-    /// On the root: exactly `size` bytes.
+    /// Receives exactly `size` bytes on the root.
     void receive(int64_t position, int from, void* bytes, size_t size, const std::function<bool()>& give_up);
-    int64_t assigned() const; ///< on the root: positions that are given out
-    double waited() const;    ///< seconds that this rank's lanes have waited for positions, all together
+    int64_t assigned() const; ///< on the root: assigned positions
+    double waited() const;    ///< seconds that all lanes of this rank have waited for positions
 
   private:
     void serve();
@@ -195,16 +198,16 @@ class SharedTiles {
     int64_t take_from_board();
 
     Ranks& m_ranks;
-    const std::vector<int> m_settled; ///< the owner of each position; empty: the first to ask
+    const std::vector<int> m_settled; ///< the owner of each position; empty: the first rank to request it
     const int64_t m_pass, m_count;
     const bool m_ahead = false, m_on_board = false;
-    std::vector<char> m_asked; ///< of each lane: its next answer is under way
+    std::vector<char> m_asked; ///< per lane: whether its next answer is on its way
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};
     mutable std::mutex m_mutex; ///< guards what follows
     int64_t m_next = 0;
-    std::map<int64_t, int> m_owners; ///< of positions whose owner was not asked for yet
-    std::thread m_server;            ///< if the counter is asked by messages
+    std::map<int64_t, int> m_owners; ///< of positions whose owner has not been requested
+    std::thread m_server;            ///< if the counter is requested by messages
 };
 
 } // namespace hsi::parallel

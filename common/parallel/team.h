@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A few threads that share one piece of work after another: a tile, or an algorithm that cannot be cut into
-// tiles. The threads may belong to several processes of one host.
+// A few threads that share pieces of work one after another: a tile, or an algorithm that cannot be divided
+// into tiles. The threads may belong to several processes of one host.
 #pragma once
 
 #include "core/host_memory.h"
@@ -20,11 +20,11 @@ namespace hsi {
 
 class Team {
   public:
-    /// The caller is a member: members - 1 threads are made.
+    /// Starts members - 1 threads, because the caller is a member.
     explicit Team(int members) : Team(members, nullptr) {}
-    /// Joins teams of other processes that use the same memory: all of them call run() for the same units,
-    /// round after round, on memory from memory(). Each process repeats the work between rounds, and must
-    /// touch only its own memory there.
+    /// Joins the teams of other processes that use the same memory. All of them call run() for the same
+    /// units, round after round, on memory from memory(). Each process repeats the work between rounds, and
+    /// must write only to its own memory there.
     Team(int members, std::shared_ptr<parallel::JointMemory> joint) : m_joint(std::move(joint)) {
         for (int i = 1; i < members; ++i)
             m_threads.emplace_back([this, i] { serve(i); });
@@ -41,15 +41,15 @@ class Team {
             t.join();
     }
     int size() const { return static_cast<int>(m_threads.size()) + 1; } ///< members of this process
-    /// For buffers that more than one member touches.
+    /// Returns the allocator of buffers that more than one member uses.
     std::shared_ptr<HostAllocator> memory() const {
         if (m_joint) return m_joint;
         return paged_allocator();
     }
 
-    /// Calls work(unit, member) for every unit in [0, units), in no particular order; returns when all are
-    /// done. `work` must not throw; `member` counts within this process. \throws Cancelled when another
-    /// process of the team has ended.
+    /// Calls work(unit, member) for every unit in [0, units) in any order, and returns when all are done.
+    /// `work` must not throw; `member` counts within this process. \throws Cancelled if another process of
+    /// the team has ended.
     void run(int64_t units, const std::function<void(int64_t, int)>& work) {
         share(units, work);
         if (m_joint) m_joint->meet();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Ranks of one thread: for a program, such as a test, whose ranks are threads.
+// Ranks that are threads of one program, such as a test.
 #pragma once
 
 #include "parallel/ranks.h"
 
 namespace hsi::parallel {
 
-/// Makes `ranks` the calling thread's as long as it lives, instead of the process's own. Passes and searches
-/// use the ranks of the thread that runs the tool.
+/// Makes `ranks` the ranks of the calling thread, instead of those of the process, as long as this object
+/// exists. Passes and searches use the ranks of the thread that runs the tool.
 class ThreadJob {
   public:
     explicit ThreadJob(Ranks& ranks);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One thread that works ahead of another: the first computes its items in their order, into a few buffers
-// that wait until the second takes them.
+// One thread that works ahead of another. The first thread computes items in their order into a few buffers,
+// which the second thread takes.
 #pragma once
 
 #include "core/host_memory.h"
@@ -22,8 +22,9 @@ class WorkAhead {
   public:
     using Work = std::function<void(const Item&, char* buffer)>;
 
-    /// `work` fills a buffer of `bytes`; `buffers` of them at most are made, one of which the taker holds.
-    /// \throws std::system_error when the system has no more threads.
+    /// `work` fills a buffer of `bytes` bytes. At most `buffers` buffers are created; the taker holds one of
+    /// them.
+    /// \throws std::system_error if the system has no more threads.
     WorkAhead(size_t buffers, size_t bytes, Work work)
         : m_bytes(bytes), m_work(std::move(work)), m_free(buffers), m_thread([this] { serve(); }) {}
     WorkAhead(const WorkAhead&) = delete;
@@ -43,8 +44,8 @@ class WorkAhead {
         m_changed.notify_all();
     }
 
-    /// The result for the next item that was added; it stays until the next call of any function. Throws what
-    /// computing it threw.
+    /// Returns the result of the next item that was added. It is valid until the next call of any function.
+    /// Rethrows exceptions of the computation.
     const char* take() {
         std::unique_lock lock(m_mutex);
         give_back();
@@ -55,7 +56,7 @@ class WorkAhead {
         return m_taken.buffer.data();
     }
 
-    /// Forgets all items that were added and not taken.
+    /// Removes all items that were added and not taken.
     void clear() {
         std::unique_lock lock(m_mutex);
         m_waiting.clear();
@@ -92,7 +93,7 @@ class WorkAhead {
             m_busy = true;
             lock.unlock();
             try {
-                if (made.buffer.size() == 0) made.buffer = HostBuffer<char>(m_bytes); // when it is needed
+                if (made.buffer.size() == 0) made.buffer = HostBuffer<char>(m_bytes); // created on demand
                 m_work(item, made.buffer.data());
             } catch (...) {
                 made.error = std::current_exception();
@@ -109,11 +110,11 @@ class WorkAhead {
     std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
     std::deque<Item> m_waiting;
-    std::vector<HostBuffer<char>> m_free; ///< the last first: what was used stays in use
+    std::vector<HostBuffer<char>> m_free; ///< the last is taken first, so that used memory stays in use
     std::deque<Made> m_made;
     Made m_taken;
     bool m_busy = false, m_end = false;
-    std::thread m_thread; ///< after all that it touches
+    std::thread m_thread; ///< initialised after all members that it uses
 };
 
 } // namespace hsi::parallel

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tool's texts for people, made from its definition.
+// Texts for users, generated from the definition of a tool.
 #pragma once
 
 #include "tool/definition.h"
@@ -10,39 +10,40 @@
 
 namespace hsi::terminal {
 
-/// --help: usage, arguments, options by group, examples; lines of at most 100 letters.
+/// Returns the text of --help: usage, arguments, options by group, examples. Text lines have at most 100
+/// letters.
 std::string help_text(const tool::Declaration& declaration);
 
-/// "src labels dst": the arguments without a name, in order.
+/// Returns the positional arguments in order: "src labels dst".
 std::string usage_arguments(const tool::Declaration& declaration);
 
-/// "-t, -targets N": an option with all its spellings and the placeholder of its value.
+/// Returns an option with all its spellings and the placeholder of its value: "-t, -targets N".
 std::string option_text(const tool::Argument& argument);
 
-/// The summary with the choices' meanings, limits and other rules: "Window size (3 to 63 pixels)".
+/// Returns the summary with meanings of choices, limits and other rules: "Window size (3 to 63 pixels)".
 std::string option_meaning(const tool::Declaration& declaration, const tool::Argument& argument);
 
-/// The default of the option; empty without one.
+/// Returns the default of the option; empty without a default.
 std::string option_default(const tool::Argument& argument);
 
-/// Both: "Window size (3 to 63 pixels) [5]".
+/// Returns meaning and default: "Window size (3 to 63 pixels) [5]".
 std::string option_description(const tool::Declaration& declaration, const tool::Argument& argument);
 
-/// The tool's arguments and its own options as Markdown tables, then the names of the shared ones that it
-/// has.
+/// Returns the tool's arguments and own options as Markdown tables, then the names of its shared
+/// options.
 std::string option_table(const tool::Declaration& declaration);
 
-/// The options that tools share, with those that belong to no definition, as Markdown tables.
+/// Returns the options that tools share, and those without a definition, as Markdown tables.
 std::string shared_option_table();
 
-/// The text in pieces, those that name an option of the call ("-ws") marked.
+/// Splits the text into pieces. A piece is marked if it names an option of the call ("-ws").
 std::vector<std::pair<std::string, bool>> split_at_options(const tool::Declaration& declaration,
                                                            const std::string& text);
 
-/// The headings of options in the order of the help: the tool's own first, they are why one reads this.
+/// Returns the headings of options in the order of the help. The tool's own options come first.
 std::vector<std::string> option_groups(const tool::Declaration& declaration);
 
-/// Options of every tool that belong to no definition, with their summaries: --help, --version ...
+/// Returns the options of every tool that have no definition, with their summaries: --help, --version ...
 const std::vector<std::pair<std::string, std::string>>& general_options();
 
 } // namespace hsi::terminal

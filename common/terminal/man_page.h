@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Manual pages of section 1, in roff with the man macros, made from definitions.
+// Manual pages of section 1 in roff with the man macros, generated from definitions.
 #pragma once
 
 #include "tool/definition.h"
@@ -9,10 +9,10 @@
 
 namespace hsi::terminal {
 
-/// A tool's page.
+/// Returns the page of a tool.
 std::string man_page(const tool::Declaration& declaration);
 
-/// The page of gdal_hsi, which names all tools.
+/// Returns the page of gdal_hsi, which lists all tools.
 std::string suite_man_page(const std::vector<const tool::Definition*>& tools);
 
 } // namespace hsi::terminal

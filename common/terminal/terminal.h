@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The terminal as a front end: words to arguments, a progress bar, messages on stderr, signals, exit codes.
-// There is one for a single tool, and one for all tools behind one executable.
+// The terminal as a front end: conversion of words to arguments, a progress bar, messages on stderr, signals
+// and exit codes. One function runs a single tool, another runs all tools of one executable.
 #pragma once
 
 #include "tool/definition.h"
@@ -9,23 +9,23 @@
 
 namespace hsi::terminal {
 
-/// The whole main() of a tool. Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit
-/// codes: 0 done, 1 the work failed, 2 the command line was wrong. Errors go to stderr: "ERROR: " with the
-/// fault, then the advice. One at a time in a process: signals and GDAL's messages are the process's.
-/// `tools`: those that the user may call.
+/// Runs the whole main() of a tool. Options with one dash (-ws) and two dashes (--ws) mean the same. Exit
+/// codes: 0 success, 1 the work failed, 2 the command line was wrong. Errors are printed to stderr: "ERROR: "
+/// with the fault, then the advice. At most one per process, because signals and GDAL's messages belong to
+/// the process. `tools`: the tools that the user may call.
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
                     const std::vector<const tool::Definition*>& tools = {});
 
-/// Hands the words of a command line to a call's arguments. \throws UsageError.
+/// Passes the words of a command line to the arguments of a call. \throws UsageError.
 void give_words(tool::Call& call, const std::vector<std::string>& words);
 
-/// The main() of the suite. When the executable's name is a tool's (gdal_hsi_spp, a link), that tool in the
-/// terminal. Else the first word selects: a tool's name ("spp src dst"), or
+/// Runs the main() of the suite. If the executable has the name of a tool (a link gdal_hsi_spp), runs that
+/// tool in the terminal. Otherwise the first word selects a tool by name ("spp src dst"), or
 ///   --help, --version, --json-usage   about the suite
 ///   --man NAME                        a manual page: of a tool, or of gdal_hsi
 ///   --option-table NAME               a tool's arguments and own options as Markdown tables, for its page in
 ///                                     docs; "shared": the options that tools share
-///   --complete WORDS the possible next words, for a shell
+///   --complete WORDS                  the possible next words, for a shell
 int run_suite(const std::vector<const tool::Definition*>& tools, int argc, char** argv);
 
 } // namespace hsi::terminal

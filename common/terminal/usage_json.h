@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A tool's definition as JSON, for forms, wrappers and documentation. docs/json_usage.md describes the
-// schema.
+// Returns the definition of a tool as JSON, for forms, wrappers and documentation. docs/json_usage.md
+// describes the schema.
 #pragma once
 
 #include "tool/definition.h"
@@ -9,10 +9,10 @@
 
 namespace hsi::terminal {
 
-/// The number of the schema: raised when a program that reads the old one would go wrong.
+/// The version of the schema. It is raised if programs that read the old schema would fail.
 inline constexpr int usage_schema = 1;
 
-/// One object and a line end.
+/// Returns one object and a line end.
 std::string usage_json(const tool::Declaration& declaration);
 
 } // namespace hsi::terminal
