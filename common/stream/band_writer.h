@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes bands to a file while others are computed: for operations that make a whole band at once, and files
-// in which a band is one contiguous piece.
+// Writes bands to a file while further bands are computed: for operations that compute a whole band at once,
+// and files that store a band in one contiguous piece.
 #pragma once
 
 #include "core/cancel.h"
@@ -21,62 +21,63 @@
 
 namespace hsi::stream {
 
-/// A second interface of a CubeSink that takes band after band instead of tiles of all bands.
+/// A second interface of a CubeSink that accepts one band after another instead of tiles of all bands.
 class BandTaker {
   public:
     virtual ~BandTaker() = default;
-    /// True if the bands are stored apart, so that writing one is not slower than writing its part of tiles.
+    /// Returns true if the bands are stored separately, so that writing one band is as fast as writing its
+    /// part of tiles.
     virtual bool takes_bands() const = 0;
-    /// Writes `core` of one band; `src` has that band alone, and may be changed by the call. From several
-    /// threads at once, in any order. Throws Error (disk full ...).
+    /// Writes `core` of one band. `src` contains only that band and may be changed by the call. Several
+    /// threads may call it at once, in any order. Throws Error (disk full ...).
     virtual void write_band(int band, const Rect& core, const CubeView<float>& src) = 0;
 };
 
-/// Writes a large part of a band, or the whole, some lines at a time; the plane is changed. Where it is wrong
-/// the error names the band. \throws Error, Cancelled.
+/// Writes a large part of a band, or the whole band, some lines at a time. Changes the plane. Errors name the
+/// band. \throws Error, Cancelled.
 void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<float>& plane,
                  const CancelFlag* cancel = nullptr);
 
-/// A thread that writes finished planes, and a few planes that go round: taken empty, given back with a band.
-/// take(), give() and finish() are for one thread.
+/// A thread that writes finished planes, and a few planes that are reused: take() returns an empty plane,
+/// give() returns it with a band. Call take(), give() and finish() from one thread.
 class BandWriter {
   public:
-    /// shape: of the sink. planes: that may be taken at once, and as many more for writing meanwhile. cancel
-    /// may be null. progress: called with the share of written bands, by one thread at a time. If the system
-    /// has no more threads, the caller's writes.
+    /// shape: shape of the sink. planes: the number of planes that may be taken at once; as many more are
+    /// used for writing. cancel may be null. progress: called with the fraction of written bands, by one
+    /// thread at a time. If the system has no more threads, the caller's thread writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
-    /// The same for a part of each of `bands` bands. beside: a separate thread writes; else the caller writes
-    /// when the planes run out, and at the end.
+    /// Works as above for a part of each of `bands` bands. beside: a separate thread writes; otherwise the
+    /// caller writes when no plane is free, and at the end.
     BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
                const CancelFlag* cancel = nullptr, std::function<void(double)> progress = {});
     BandWriter(const BandWriter&) = delete;
     BandWriter& operator=(const BandWriter&) = delete;
-    /// Drops planes that were given and are not yet written.
+    /// Discards planes that were given and are not yet written.
     ~BandWriter();
 
-    /// Host bytes of the planes of a scene.
+    /// Returns the host bytes of the planes of a scene.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
-    /// A plane of the size of the part, for filling, once there is one; it stays the caller's until give().
-    /// Throws exceptions of writing, and Cancelled.
+    /// Waits for a free plane of the size of the part and returns it, to be filled. It belongs to the caller
+    /// until give(). Throws exceptions of writing, and Cancelled.
     CubeView<float> take();
-    /// Hands on a plane that was taken. \throws exceptions of writing.
+    /// Passes a filled plane to the writer. \throws exceptions of writing.
     void give(int band, const CubeView<float>& plane);
     /// Returns when all given planes are written. Throws exceptions of writing, and Cancelled.
     void finish();
 
     int written() const; ///< bands
-    /// Seconds of all writing, and those that its caller has waited or written itself.
+    /// Return the seconds of all writing, and the seconds that the caller has waited or written itself.
     double write_seconds() const;
     double held_seconds() const;
 
   private:
     void serve();
-    /// Writes the next plane that waits; `lock` is open meanwhile.
+    /// Writes the next waiting plane; `lock` is released meanwhile.
     void write_next(std::unique_lock<std::mutex>& lock);
-    /// Adds the time that computing has waited; throws errors that have occurred meanwhile. Call it with the
-    /// lock held.
+    /// Adds the time that the computation has waited, and throws errors that have occurred meanwhile. Call it
+    /// with the lock held.
     void end_wait(double seconds);
     void rethrow() const;
 
@@ -88,14 +89,14 @@ class BandWriter {
     std::vector<HostBuffer<float>> m_planes;
     mutable std::mutex m_mutex; ///< guards what follows
     std::condition_variable m_changed;
-    std::vector<float*> m_free;                   ///< the last first: planes used last are in caches
+    std::vector<float*> m_free;                   ///< the last is taken first: planes used last are in caches
     std::deque<std::pair<int, float*>> m_waiting; ///< bands to be written
     int m_busy = 0;                               ///< planes that are being written
     int m_written = 0;
     double m_write_seconds = 0, m_held_seconds = 0;
     std::exception_ptr m_error; ///< the first one
     bool m_end = false;
-    std::thread m_thread; ///< after all that it touches
+    std::thread m_thread; ///< initialised after all members that it uses
 };
 
 } // namespace hsi::stream

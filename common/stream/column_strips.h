@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Groups of neighbouring columns, such as the detectors of a pushbroom scanner, that are each processed as a
-// whole: a tile has all lines of the groups in it, and the pixels of a group are put next to each other.
+// Groups of neighbouring columns, such as the detectors of a pushbroom scanner. Each group is processed as a
+// whole: a tile has all lines of its groups, and the pixels of a group are packed next to each other.
 #pragma once
 
 #include "core/byte_pack.h"
@@ -16,9 +16,9 @@
 
 namespace hsi::stream {
 
-/// Sample s of a scene belongs to group (first + s) / width.
+/// Assigns sample s of a scene to group (first + s) / width.
 struct Columns {
-    int64_t first = 0; ///< sample of the file that the scene begins with
+    int64_t first = 0; ///< sample of the file with which the scene begins
     int64_t width = 1;
     int64_t group(int64_t sample) const { return (first + sample) / width; }
     int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
@@ -29,7 +29,7 @@ struct ColumnStrips {
     CubeShape scene;
     Columns columns;
 
-    /// A group has the samples [first, end) of the scene.
+    /// Returns `first` of the samples [first, end) of a group in the scene.
     int64_t first_sample(int64_t group) const {
         return std::max<int64_t>(0, group * columns.width - columns.first);
     }
@@ -37,21 +37,22 @@ struct ColumnStrips {
         return std::min(scene.samples, (group + 1) * columns.width - columns.first);
     }
     int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
-    /// Where the scene begins inside of a group, tiles do not begin where groups do: each reads the whole of
-    /// those that it has a part of.
+    /// Returns the halo of tiles. It is needed if the scene begins within a group, because tiles then do not
+    /// begin where groups begin, and each tile must read its groups completely.
     int64_t halo() const { return columns.first % columns.width == 0 ? 0 : columns.width - 1; }
-    /// Groups whose pixels are put next to each other at a time: those of a cache line.
+    /// Returns the number of groups that are packed at a time: the groups of a cache line.
     int64_t batch() const { return std::max<int64_t>(1, 16 / columns.width); }
-    /// Numbers of a group; not whole pages, so that the groups do not fall on the same lines of a cache.
+    /// Returns the number of values of a group. It is not a multiple of a page, so that the groups do not use
+    /// the same cache lines.
     size_t group_values() const {
         return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
     }
-    /// Puts the pixels of groups [group, end), at most a batch(), next to each other: in group_values()
-    /// numbers each, bands x (lines x samples). in: the tile's window, which has all of them.
+    /// Packs the pixels of the groups [group, end), at most batch() groups: group_values() numbers per group,
+    /// bands x (lines x samples). in: the tile's window, which contains all these pixels.
     void pack(const Tile& tile, const CubeView<float>& in, int64_t group, int64_t end, float* packed) const;
 };
 
-/// The results of a pass for each group of a scene, from the worker or rank that made them.
+/// The results of a pass for each group of a scene, from the worker or rank that computed them.
 template <class Record>
 class ColumnRecords {
   public:

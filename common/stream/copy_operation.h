@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Copies tiles from a source to a sink, but makes invalid pixels NaN in every band.
+// Copies tiles from a source to a sink, and sets invalid pixels to NaN in every band.
 #pragma once
 
 #include "core/valid_pixel.h"
@@ -14,7 +14,7 @@ namespace hsi::stream {
 
 class CopyOperation final : public Operation {
   public:
-    /// zero_is_invalid: a pixel that is zero in all bands is missing.
+    /// zero_is_invalid: treats a pixel that is zero in all bands as missing.
     CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
     std::vector<int> output_bands() const override { return {m_bands}; }
     std::unique_ptr<Worker> start(int, const TileLimits&) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation on pixels by themselves, which counts those with values and those without.
+// An operation on single pixels that counts valid and invalid pixels.
 #pragma once
 
 #include "parallel/group.h"
@@ -19,7 +19,7 @@ class CountingOperation : public Operation {
         m_valid = counts[0];
         m_invalid = counts[1];
     }
-    /// Complete after the pass.
+    /// Return the counts, which are complete after the pass.
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
 

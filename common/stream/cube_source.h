@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sources and sinks of cubes, as the tile pipeline sees them. They do not use GDAL: tests feed the
-// pipeline from memory.
+// The sources and sinks of cubes for the tile pipeline. They do not use GDAL: tests feed the pipeline from
+// memory.
 #pragma once
 
 #include "core/cube_view.h"
@@ -26,41 +26,41 @@ struct CubeShape {
     }
 };
 
-/// The storage units of a file, so that tiles follow them. block_samples = 0: whole lines.
+/// The storage units of a file, which tiles follow. block_samples = 0: whole lines.
 struct BlockLayout {
     int64_t block_samples = 0;
     int64_t block_lines = 1;
-    /// Not 0: decoded blocks stay for all readers, as long as the tiles that are worked on together cover no
-    /// more lines than these. Tiles need not follow the blocks then.
+    /// If not 0, decoded blocks are kept for all readers as long as the tiles in progress together cover at
+    /// most this number of lines. Tiles need not follow the blocks then.
     int64_t kept_lines = 0;
 };
 
-/// Reads tiles; one reader a thread (readers share nothing that is not thread-safe).
+/// Reads tiles. Use one reader per thread; readers share only thread-safe data.
 class CubeReader {
   public:
     virtual ~CubeReader() = default;
     /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
-    /// (dst.bands/lines/samples equal to the shape's bands and the window's size). A value that is nodata or
-    /// masked out arrives as NaN; NaN and infinities of the file stay unchanged. So validity needs no second
-    /// buffer: a pixel's values show it (core/valid_pixel.h). Throws Error when the file cannot be read.
+    /// (dst.bands/lines/samples equal to the shape's bands and the window's size). Nodata and masked values
+    /// become NaN; NaN and infinities of the file are unchanged. So the values of a pixel show whether it is
+    /// valid (core/valid_pixel.h), without a second buffer. Throws Error if the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
-    /// `window` as read() would give it, if it is already in memory. It is read-only and stays as long as the
-    /// source. nullopt if it has to be read.
+    /// Returns the values of read() for `window` if they are already in memory, else nullopt. The view is
+    /// read-only and exists as long as the source.
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
-    /// `window` as read() would give it, in the memory of this CUDA device, if it is already there or is
-    /// computed there. It is read-only and stays up to the next call. nullopt if it has to be read.
+    /// Returns the values of read() for `window` in the memory of this CUDA device if they are already there
+    /// or are computed there, else nullopt. The view is read-only and exists until the next call.
     virtual std::optional<CubeView<float>> view_on(int /*device*/, const Rect& /*window*/) {
         return std::nullopt;
     }
-    /// A hint that `window` will be read soon.
+    /// Announces that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
-    /// `window` will be read in this pass, by this reader or another one of its source, after those that were
-    /// named before. A reader that fetches from afar begins with it. \return false when it does not, or not
-    /// yet: name it again later.
+    /// Announces that `window` will be read in this pass, by this reader or another reader of its source,
+    /// after those that were announced before. A reader that fetches remote data begins with it. \return
+    /// false if the reader does not fetch it, or not yet: announce it again later.
     virtual bool expect(const Rect& /*window*/) { return false; }
-    /// Lets a reader that decodes do so for the window that prefetch() named last, while its caller computes,
-    /// with at most `threads` threads and `bytes` of memory. Returns how many bytes it may hold; 0 if it does
-    /// not decode ahead. Call it before the first read.
+    /// Lets a reader that decodes prepare the window of the last prefetch() while its caller computes, with
+    /// at most `threads` threads and `bytes` of memory. Returns the maximum number of bytes that it will use;
+    /// 0 if it does not decode ahead. Call this function before the first read.
     virtual uint64_t look_ahead(uint64_t /*bytes*/, int /*threads*/) { return 0; }
 };
 
@@ -69,51 +69,52 @@ class CubeSource {
     virtual ~CubeSource() = default;
     virtual CubeShape shape() const = 0;
     virtual BlockLayout layout() const = 0;
-    /// Thread-safe.
+    /// Opens a reader. Thread-safe.
     virtual std::unique_ptr<CubeReader> open_reader() const = 0;
-    /// The CUDA device whose memory has every window, for view_on(); -1: none.
+    /// Returns the CUDA device whose memory contains every window, for view_on(); -1 if there is none.
     virtual int device() const { return -1; }
-    /// The CUDA device on which readers compute every window, for view_on(); -1: none.
+    /// Returns the CUDA device on which readers compute every window, for view_on(); -1 if there is none.
     virtual int computes_on() const { return -1; }
-    /// Device bytes of such a reader, for windows of up to this size.
+    /// Returns the device bytes of such a reader, for windows of up to this size.
     virtual uint64_t device_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Host bytes that one reader holds in addition to the tiles that it fills: decoded blocks, scratch.
+    /// Returns the host bytes of one reader in addition to the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }
-    /// Further host bytes of a reader, for windows of up to this size: the input of a computed scene.
+    /// Returns further host bytes of a reader, for windows of up to this size: the input of a computed scene.
     virtual uint64_t window_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
-    /// Bytes in the file for one pixel of all bands: for the report's "bytes read".
+    /// Returns the bytes in the file for one pixel of all bands, for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };
 
-/// Takes tiles. NaN in `src` means "no value": the sink stores its nodata value there.
+/// Accepts tiles. NaN in `src` means missing: the sink stores its nodata value there.
 class CubeSink {
   public:
     virtual ~CubeSink() = default;
     virtual CubeShape shape() const = 0;
-    /// True: write() may be called from several threads at once, in any order. False: the pipeline calls it
-    /// from one thread at a time, tiles in order.
+    /// Returns true if several threads may call write() at once, in any order. If false, the pipeline calls
+    /// it from one thread at a time, with tiles in order.
     virtual bool concurrent() const = 0;
-    /// Where this tile is to be put in the memory of this CUDA device, and is then not written. None: write()
-    /// takes it. All tiles are treated alike.
+    /// Returns where to put this tile in the memory of this CUDA device; write() is then not called. Returns
+    /// nullopt if write() takes the tile. The answer is the same for all tiles.
     virtual std::optional<CubeView<float>> place_on(int /*device*/, const Rect& /*core*/) {
         return std::nullopt;
     }
-    /// Preferred blocks of tiles if memory allows: the blocks of a file that cannot read parts of a block
-    /// cheaply. block_samples = 0: no preference.
+    /// Returns the preferred blocks of tiles if memory allows: the blocks of a file in which reading part of
+    /// a block is expensive. block_samples = 0: no preference.
     virtual BlockLayout layout() const { return {}; }
-    /// Writes the tile; `src` may be changed by the call (conversion in place). Throws Error (disk full ...).
+    /// Writes the tile. The call may change `src` (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };
 
-/// A sink with one file that the ranks of a job write together. If concurrent(), each writes its own tiles;
-/// else the root writes the others' tiles.
+/// A sink with one file that the ranks of a job write together. If concurrent(), each rank writes its own
+/// tiles; otherwise the root writes the tiles of all ranks.
 class SharedSink : public CubeSink {};
 
-/// A sink that each rank has a copy of; in the end each is to hold all tiles.
+/// A sink of which each rank has a copy. At the end, each copy contains all tiles.
 class GatheringSink : public CubeSink {
   public:
-    /// All ranks call it together, after the last tile: each gives the others the tiles written into its own.
+    /// Exchanges the tiles: each rank sends the tiles in its copy to the others. All ranks call this function
+    /// together, after the last tile.
     virtual void gather(parallel::Group& ranks) = 0;
 };
 

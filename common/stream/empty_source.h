@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A cube without bands: it gives the pipeline its tiles, for operations with their pixels elsewhere (in
-// device memory).
+// A cube without bands. It gives tiles to operations whose pixels are elsewhere (in device
+// memory).
 #pragma once
 
 #include "stream/cube_source.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lines of a cube that readers compute, kept for later readers: in memory, or in an unnamed temporary file,
-// which disappears with the process in any case.
+// Keeps lines of a cube that readers compute for later readers, in memory or in an unnamed temporary file.
+// The file disappears with the process, however the process ends.
 #pragma once
 
 #include "core/host_memory.h"
@@ -14,16 +14,16 @@
 
 namespace hsi::stream {
 
-/// An allocator of ordinary pages. Huge pages suit memory that is used for long. For memory that is filled
-/// once and read a few times, clearing them costs more if a virtual machine gives free memory back to its
-/// host (0.6 s for 280 MB, 0.1 s with ordinary pages).
+/// Returns an allocator of ordinary pages. Huge pages suit memory that is used for long. If memory is filled
+/// once and read a few times, clearing huge pages costs more when a virtual machine returns free memory to
+/// its host (0.6 s for 280 MB, 0.1 s with ordinary pages).
 std::shared_ptr<HostAllocator> small_page_allocator();
 
 class KeptLines {
   public:
-    /// In memory. Costs shape.float_bytes().
+    /// Keeps the lines in memory, which takes shape.float_bytes() bytes.
     explicit KeptLines(const CubeShape& shape);
-    /// Keeps them in a file in `folder`. Throws Error if it cannot be made.
+    /// Keeps the lines in a file in `folder`. Throws Error if the file cannot be created.
     KeptLines(const CubeShape& shape, const std::string& folder);
     ~KeptLines();
     KeptLines(const KeptLines&) = delete;
@@ -31,16 +31,16 @@ class KeptLines {
 
     const CubeShape& shape() const { return m_shape; }
     bool in_memory() const { return m_file < 0; }
-    /// All lines are there.
+    /// Returns true if all lines are kept.
     bool complete() const { return m_there.load(std::memory_order_acquire) == m_shape.lines; }
 
     // Thread-safe:
 
-    /// Lines of the scene from `first` on, whole ones, with all bands. Lines that are already kept stay. If
-    /// the disk is full, no further lines are kept; this is not an error.
+    /// Keeps whole lines of the scene from `first` on, with all bands. Lines that are already kept do not
+    /// change. If the disk is full, no further lines are kept; this is not an error.
     void keep(int64_t first, const CubeView<const float>& values);
-    /// Fills `dst` where all lines of the window are there. \return false, dst undefined, where they are not,
-    /// or the file cannot be read.
+    /// Fills `dst` if all lines of the window are kept. \return false, with `dst` undefined, if lines are
+    /// missing or the file cannot be read.
     bool read(const Rect& window, const CubeView<float>& dst) const;
 
   private:

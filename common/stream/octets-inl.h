@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Moments of pixels and of the differences of neighbours by products that they have in common, eight pixels
-// of a line at a time; compiled once for each instruction set (Highway's pattern for headers).
+// Computes moments of pixels and of the differences of neighbours from products that they have in common,
+// eight pixels of a line at a time. Compiled once per instruction set (Highway's pattern for headers).
 #if defined(HSI_STREAM_OCTETS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef HSI_STREAM_OCTETS_INL_H
 #undef HSI_STREAM_OCTETS_INL_H
@@ -21,10 +21,11 @@
 #define HSI_STREAM_OCTETS_CONSTANTS
 namespace hsi::stream {
 namespace {
-/// Pixels of a run, whose products are added in registers before they join the block's sums.
+/// The pixels of a run. Their products are added in registers before they are added to the block's sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// An octet is eight neighbouring pixels of a line. It gives eight cosines; a run has four kinds at a time.
+/// An octet is eight neighbouring pixels of a line and has eight cosines. A run processes four of the eight
+/// at a time.
 constexpr int64_t octet = 8, kinds = 4;
 constexpr int64_t run_octets = run_pixels / kinds;
 
@@ -32,11 +33,12 @@ constexpr int64_t run_octets = run_pixels / kinds;
 // discrete cosines over eight pixels, X = DCT-II of x_0 .. x_7,
 //   sum of x x' = sum of X_k X_k',
 //   sum of d d' = sum of l_k X_k X_k',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/8),
-// so that only the pair between one octet and the next has a separate product: nine for eight pixels. X_1 to
-// X_7 are made from differences: no digit of theirs is lost on a high level. X_0 and X_4 are left smaller by
-// the root of 2, so that their factors are exact: their products count twice.
+// so that only the pair between two octets has a separate product: nine products for eight pixels. X_1 to X_7
+// are computed from differences, so a high level of the values loses none of their digits. X_0 and X_4 are
+// divided by the square root of 2, so that their factors are exact; their products count twice.
 constexpr double cosine_1 = 0.49039264020161522456, cosine_3 = 0.41573480615127261853,
-                 cosine_5 = 0.27778511650980111237, cosine_7 = 0.09754516100806413392; ///< of i pi/16, by 2
+                 cosine_5 = 0.27778511650980111237,
+                 cosine_7 = 0.09754516100806413392; ///< of i pi/16, divided by 2
 constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< as above
 constexpr double share_1 = 0.15224093497742648774, share_2 = 0.58578643762690495119,
                  share_3 = 1.23463313526982045654, share_5 = 2.76536686473017954346,
@@ -51,7 +53,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The pixels of Lanes(d) octets from x on: pixel[j] has the one of each that is number j.
+/// Loads the pixels of Lanes(d) octets from x on: pixel[j] contains pixel j of each octet.
 template <class D, class V>
 HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet]) {
     const hn::Rebind<float, D> df;
@@ -59,7 +61,7 @@ HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet])
     hn::LoadInterleaved4(df, x, a0, a1, a2, a3);
     hn::LoadInterleaved4(df, x + 4 * hn::Lanes(d), b0, b1, b2, b3);
     const auto take = [&](int j, auto a, auto b) HWY_ATTR {
-#if HWY_TARGET != HWY_SCALAR // which has no halves: a and b are the register itself
+#if HWY_TARGET != HWY_SCALAR // it has no halves: a and b are the register itself
         if constexpr (hn::MaxLanes(D()) > 1) {
             pixel[j] = hn::PromoteTo(d, hn::ConcatEven(df, b, a));
             pixel[4 + j] = hn::PromoteTo(d, hn::ConcatOdd(df, b, a));
@@ -75,7 +77,7 @@ HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet])
     take(3, a3, b3);
 }
 
-/// X_1, X_3, X_5 and X_7 of octets.
+/// Computes X_1, X_3, X_5 and X_7 of octets.
 template <class D, class V>
 HWY_INLINE void odd_cosines(D d, const V (&x)[octet], V (&out)[kinds]) {
     const V d0 = hn::Sub(x[0], x[7]), d1 = hn::Sub(x[1], x[6]), d2 = hn::Sub(x[2], x[5]),
@@ -88,7 +90,8 @@ HWY_INLINE void odd_cosines(D d, const V (&x)[octet], V (&out)[kinds]) {
     out[3] = hn::MulAdd(c7, d0, hn::NegMulAdd(c5, d1, hn::MulSub(c3, d2, hn::Mul(c1, d3))));
 }
 
-/// X_0 and X_4 by the root of 2, X_2 and X_6 of octets; level: eight times the band's centre.
+/// Computes X_0 and X_4 divided by the square root of 2, and X_2 and X_6 of octets. level: eight times the
+/// band's centre.
 template <class D, class V>
 HWY_INLINE void even_cosines(D d, const V (&x)[octet], V level, V (&out)[kinds]) {
     const V s0 = hn::Add(x[0], x[7]), s1 = hn::Add(x[1], x[6]), s2 = hn::Add(x[2], x[5]),
@@ -101,14 +104,14 @@ HWY_INLINE void even_cosines(D d, const V (&x)[octet], V level, V (&out)[kinds])
     out[3] = hn::MulSub(c6, o, hn::Mul(c2, i));
 }
 
-/// Fetches `count` values of the next band: it is too far away for the processor's prefetcher.
+/// Prefetches `count` values of the next band, which is too far away for the CPU's prefetcher.
 HWY_INLINE void fetch(const float* next, int64_t count) {
     for (int64_t i = 0; i < count; i += 16)
         hwy::Prefetch(next + i);
 }
 
-/// The odd or the even cosines of a run's octets, a quarter of `out` each; 0 where keep[i] is not positive.
-/// next: the distance to the next band.
+/// Computes the odd or the even cosines of a run's octets, a quarter of `out` per cosine; 0 if keep[i] is not
+/// positive. next: the distance to the next band.
 template <bool odd>
 void octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre,
                 const double* HWY_RESTRICT keep, double* HWY_RESTRICT out) {
@@ -146,8 +149,8 @@ void odd_octet_band(const float* band, ptrdiff_t next, const PixelRun& run, cons
     octet_band<true>(band, next, run, 0.0f, keep, out);
 }
 
-/// out[i] = x_1 - x_0 for each eight values with keep[i] > 0, 0 for the others. Behind the last x_1 nothing
-/// is looked at.
+/// Computes out[i] = x_1 - x_0 for every eighth value with keep[i] > 0, else 0. Does not read beyond the last
+/// x_1.
 void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, const double* HWY_RESTRICT keep,
                      double* HWY_RESTRICT out) {
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
@@ -160,8 +163,8 @@ void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, con
     });
 }
 
-/// For the quarters of a run, with four kinds of cosines: pixels += their products, pairs += their shares of
-/// them.
+/// Adds the products of the quarters of a run, with four of the cosines, to `pixels`, and the products times
+/// l_k to `pairs`.
 template <bool odd>
 HWY_INLINE void add_octets(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
                            double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {

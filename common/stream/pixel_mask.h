@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Some of the pixels of a scene, one bit each; and a source in which all other pixels are missing, so that
-// statistics cover these pixels alone.
+// A set of pixels of a scene, one bit per pixel, and a source in which all other pixels are missing, so that
+// statistics cover only the set.
 #pragma once
 
 #include "stream/cube_source.h"
@@ -14,7 +14,7 @@ namespace hsi::stream {
 
 class PixelMask {
   public:
-    /// No pixel is in it yet.
+    /// Makes an empty mask.
     PixelMask(int64_t samples, int64_t lines)
         : m_samples(samples), m_pixels(static_cast<size_t>(samples * lines)), m_bits((m_pixels + 63) / 64) {}
 
@@ -30,22 +30,22 @@ class PixelMask {
         const size_t i = place(line, sample);
         return m_bits[i / 64] >> (i % 64) & 1;
     }
-    /// The same by the number of the pixel, line * samples + sample.
+    /// Returns whether the pixel with the number line * samples + sample is in the mask.
     bool at(int64_t pixel) const {
         const auto i = static_cast<size_t>(pixel);
         return m_bits[i / 64] >> (i % 64) & 1;
     }
-    /// The first of the samples [from, to) of a line that is in the mask (`inside`), or that is not; `to` if
-    /// there is no such sample.
+    /// Returns the first of the samples [from, to) of a line that is in the mask (`inside`) or outside of it;
+    /// `to` if there is no such sample.
     int64_t find(int64_t line, int64_t from, int64_t to, bool inside) const;
-    /// Keeps the pixels in both; `other` has the same size.
+    /// Removes the pixels that are not in `other`, which has the same size.
     void keep_only(const PixelMask& other);
-    /// The mask of all other pixels.
+    /// Replaces the mask by all other pixels.
     void invert();
-    int64_t count() const; ///< pixels in it
+    int64_t count() const; ///< pixels in the mask
     int64_t pixels() const { return static_cast<int64_t>(m_pixels); }
     uint64_t bytes() const { return m_bits.size() * sizeof(uint64_t); }
-    /// The bytes of a mask of this size.
+    /// Returns the bytes of a mask of this size.
     static uint64_t bytes(int64_t samples, int64_t lines) {
         return (static_cast<uint64_t>(samples) * static_cast<uint64_t>(lines) + 63) / 64 * sizeof(uint64_t);
     }
@@ -60,18 +60,18 @@ class PixelMask {
     std::vector<uint64_t> m_bits; ///< those beyond the last pixel are 0
 };
 
-/// A reader that returns the values of `behind`, and NaN in all bands of the pixels that are not in the mask.
+/// Returns a reader of the values of `behind`, with NaN in all bands of the pixels outside of the mask.
 std::unique_ptr<CubeReader> masked_reader(std::unique_ptr<CubeReader> behind,
                                           std::shared_ptr<const PixelMask> mask);
-/// Host bytes that such a reader adds, for windows of so many samples.
+/// Returns the host bytes that such a reader adds, for windows of this number of samples.
 uint64_t masked_reader_bytes(int64_t samples);
 
-/// A source whose pixels outside of the mask are missing. It keeps nothing that it reads: behind it may be a
-/// ResidentSource, which then has the scene without the mask.
+/// A source whose pixels outside of the mask are missing. It keeps no values: behind it may be a
+/// ResidentSource, which then contains the scene without the mask.
 class MaskedSource final : public CubeSource {
   public:
     MaskedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<const PixelMask> mask);
-    /// `behind` must outlive this.
+    /// `behind` must outlive this object.
     MaskedSource(const CubeSource& behind, std::shared_ptr<const PixelMask> mask);
 
     CubeShape shape() const override { return m_behind->shape(); }

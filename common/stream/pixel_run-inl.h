@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A run of pixels of a block, the unit of the statistics kernels: its sums, magnitudes and centred values,
-// compiled once for each instruction set (Highway's pattern for headers).
+// A run of pixels of a block, the unit of the statistics kernels: its sums, magnitudes and centred values.
+// Compiled once per instruction set (Highway's pattern for headers).
 #ifndef HSI_STREAM_PIXEL_RUN
 #define HSI_STREAM_PIXEL_RUN
 #include <algorithm>
@@ -9,17 +9,17 @@
 
 namespace hsi::stream {
 namespace {
-/// Pixels of a block, or octets of them, counted line by line: the beginning of a band's values, and their
-/// layout.
+/// The position of a run in a band's values: pixels of a block, or octets of them, counted line by
+/// line.
 struct PixelRun {
     ptrdiff_t line_stride; ///< of the band's values
     int64_t samples;       ///< of a line of the block
     int64_t first, count;
-    int64_t step = 1; ///< values from one to the next
+    int64_t step = 1; ///< values from one pixel to the next
 
-    /// With padding to fill the last register, of 16 at most.
+    /// Returns the pixels with padding to fill the last register, of at most 16 values.
     int64_t whole() const { return (count + 15) / 16 * 16; }
-    /// f(values of a stretch within one line, its pixels, pixel of the run).
+    /// Calls f(values of a stretch within one line, its pixels, index of its first pixel in the run).
     template <class F>
     void for_stretches(const float* band, F f) const {
         int64_t line = first / samples, sample = first % samples;
@@ -52,9 +52,9 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Sums that the pixels of a stretch are spread over, pixel i adding to sum i % 16: as many as the widest
-/// register has floats, and as many where registers are narrower. So the order of additions, and every bit of
-/// a total, is the same in each instruction set.
+/// The number of sums for the pixels of a stretch: pixel i adds to sum i % 16. There are as many sums as the
+/// widest register has floats, also for narrower registers. So the order of additions, and every bit of a
+/// total, is the same in each instruction set.
 constexpr int64_t stretch_sums = 16;
 
 using StretchTag = hn::CappedTag<float, static_cast<size_t>(stretch_sums)>;
@@ -62,9 +62,9 @@ using StretchSumTag = hn::CappedTag<double, static_cast<size_t>(stretch_sums) / 
 using StretchSum = hn::Vec<StretchSumTag>;
 constexpr int64_t stretch_registers = stretch_sums / static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
 
-/// A stretch of one band: adds x to the sums (stretch_registers of them), and the values after the last whole
-/// sixteen to `rest`; |x| to magnitude, where NaN and infinities stay visible, and so does a pixel that is
-/// zero in all bands. next[0..count) is fetched meanwhile.
+/// Adds x of a stretch of one band to the sums (stretch_registers of them), and the values after the last
+/// whole sixteen to `rest`. Adds |x| to `magnitude`, which shows NaN, infinities and pixels that are zero in
+/// all bands. Prefetches next[0..count).
 HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int64_t count,
                             StretchSum* HWY_RESTRICT sums, double& rest, float* HWY_RESTRICT magnitude) {
     const StretchTag df;
@@ -96,7 +96,7 @@ HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int6
     }
 }
 
-/// The sum of all sums and the rest, in a fixed order.
+/// Returns the total of all sums and the rest, in a fixed order.
 HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     const StretchSumTag dd;
     HWY_ALIGN double s[stretch_sums];
@@ -108,8 +108,8 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     return s[0] + rest;
 }
 
-/// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of the next band,
-/// `next` values away, is fetched meanwhile: it is too far away for the processor's prefetcher.
+/// Returns the sum of one band of a run and adds its magnitudes (see add_stretch()). Prefetches the same run
+/// of the next band, `next` values away, which is too far away for the CPU's prefetcher.
 [[maybe_unused]] double sum_band(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     StretchSum sums[stretch_registers];
     for (auto& s : sums)
@@ -120,7 +120,7 @@ HWY_INLINE double total_of(const StretchSum* HWY_RESTRICT sums, double rest) {
     return total_of(sums, rest);
 }
 
-/// The magnitudes alone.
+/// Adds only the magnitudes.
 void add_magnitudes(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     const StretchTag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -136,7 +136,7 @@ void add_magnitudes(const float* band, ptrdiff_t next, const PixelRun& run, floa
     });
 }
 
-/// `p`, float or double, in a register of D.
+/// Loads `p`, float or double, into a register of D.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_as(D d, const T* p) {
     if constexpr (sizeof(T) == sizeof(hn::TFromD<D>))
@@ -145,7 +145,7 @@ HWY_INLINE hn::Vec<D> load_as(D d, const T* p) {
         return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), p));
 }
 
-/// out[i] = x_i - centre for the pixels of a run; those with keep[i] = 0 alone: 0.
+/// Computes out[i] = x_i - centre for the pixels of a run; 0 for pixels with keep[i] = 0.
 template <bool all, class T>
 HWY_INLINE void centre_values(const float* band, const PixelRun& run, float centre, const T* keep,
                               T* HWY_RESTRICT out) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Planes between two passes (components, class probabilities): in memory if they fit, else in an unnamed
-// temporary file.
+// Stores planes between two passes (components, class probabilities), in memory if they fit, else in an
+// unnamed temporary file.
 #pragma once
 
 #include "core/host_memory.h"
@@ -19,12 +19,14 @@ namespace hsi::stream {
 
 class PlaneStore {
   public:
-    /// In memory from `allocator`.
+    /// Stores the planes in memory from `allocator`.
     explicit PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator = paged_allocator());
-    /// In a file in `folder` that is removed as soon as it is open, so that it does not stay after the
-    /// process. \throws Error when it cannot be made.
+    /// Stores the planes in a file in `folder`. The file is removed after it is opened, so it never outlives
+    /// the process.
+    /// \throws Error if the file cannot be created.
     PlaneStore(const CubeShape& shape, const std::string& folder);
-    /// In memory, by all ranks together: one store for all of them if they can share memory, else one each.
+    /// Stores the planes in memory: one store for all ranks if they can share memory, else one per rank. All
+    /// ranks call this function together.
     static std::unique_ptr<PlaneStore> in_memory_of(parallel::Group& ranks, const CubeShape& shape);
     ~PlaneStore();
     PlaneStore(const PlaneStore&) = delete;
@@ -32,10 +34,10 @@ class PlaneStore {
 
     bool in_memory() const { return m_file < 0; }
     const CubeShape& shape() const { return m_shape; }
-    /// All planes, packed; null when they are in a file.
+    /// Returns all planes, packed; null if they are in a file.
     const float* data() const { return m_memory.data(); }
-    /// Some of the planes, in this order. Both live no longer than the store. At the end of a shared pass
-    /// each rank has all of it in its sinks.
+    /// Return a source and sinks for some of the planes, in this order. They must not outlive the store. At
+    /// the end of a shared pass, the sinks of each rank contain all tiles.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
     /// A window of some of the planes.
@@ -43,13 +45,15 @@ class PlaneStore {
         std::vector<int> planes;
         Rect window;
     };
-    /// All ranks call it together: `mine` is the part of the store that this rank alone has written.
-    /// Afterwards each has the parts of all or, if rows > 0, at least its own lines.
+    /// Exchanges the parts of all ranks. `mine` is the part of the store that only this rank has written.
+    /// Afterwards each rank has all parts or, if rows > 0, at least its own lines. All ranks call this
+    /// function together.
     void share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows = 0);
-    /// The rank that owns a line, when runs of `rows` lines (a row of tiles) go to the ranks in turn.
+    /// Returns the rank that owns a line. Runs of `rows` lines (a row of tiles) are assigned to the ranks in
+    /// turn.
     static int owner(int64_t line, int64_t rows, int ranks) { return static_cast<int>(line / rows % ranks); }
-    /// Reads all planes of a window into `to`, packed. The window may leave the scene on every side: lines
-    /// and samples there come from a scene that wraps round. \throws Error when the file cannot be read.
+    /// Reads all planes of a window into `to`, packed. The window may extend beyond the scene on every side:
+    /// the scene is repeated periodically there. \throws Error if the file cannot be read.
     void read(const Rect& window, float* to) const;
 
   private:
@@ -63,12 +67,12 @@ class PlaneStore {
 
     const CubeShape m_shape;
     HostBuffer<float> m_memory;
-    bool m_common = false; ///< to all ranks
+    bool m_common = false; ///< shared by all ranks
     int m_file = -1;
 };
 
-/// The folder for a file next to an output: the output's own, or the folder of temporary files if the output
-/// is not an ordinary file (/vsimem/x.tif).
+/// Returns the folder for a file next to an output: the output's own folder, or the folder of temporary files
+/// if the output is not an ordinary file (/vsimem/x.tif).
 std::string folder_beside(const std::string& output);
 
 } // namespace hsi::stream

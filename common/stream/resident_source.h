@@ -11,21 +11,21 @@
 
 namespace hsi::stream {
 
-/// While filling, tiles are read from the source behind it and kept; after seal() they come from memory
-/// alone. Costs shape().float_bytes() of memory.
+/// While filling, reads tiles from the source behind it and keeps them. After seal() all tiles come from
+/// memory. Takes shape().float_bytes() of memory.
 class ResidentSource final : public CubeSource {
   public:
     explicit ResidentSource(std::shared_ptr<const CubeSource> behind);
 
-    /// Ends the filling. Every pixel must have been read exactly once (one pass without halo); throws Error
-    /// otherwise.
+    /// Ends the filling. Throws Error unless every pixel has been read exactly once (one pass without
+    /// halo).
     void seal();
     bool sealed() const { return m_sealed.load(std::memory_order_acquire); }
-    /// The whole cube; complete after seal().
+    /// Returns the whole cube, which is complete after seal().
     CubeView<const float> view() const;
 
     CubeShape shape() const override { return m_behind->shape(); }
-    /// Follows the file while filling; whole lines afterwards.
+    /// Returns the layout of the file while filling, and whole lines afterwards.
     BlockLayout layout() const override { return sealed() ? BlockLayout{} : m_behind->layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
     uint64_t reader_bytes() const override { return sealed() ? 0 : m_behind->reader_bytes(); }
@@ -35,7 +35,7 @@ class ResidentSource final : public CubeSource {
     uint64_t device_bytes(int64_t samples, int64_t lines) const override {
         return sealed() ? 0 : m_behind->device_bytes(samples, lines);
     }
-    /// Nothing is read from the file any more after seal().
+    /// Returns 0 after seal(), because the file is not read any more.
     uint64_t stored_bytes_per_pixel() const override {
         return sealed() ? 0 : m_behind->stored_bytes_per_pixel();
     }

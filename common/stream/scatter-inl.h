@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums of products of rows, compiled once for each instruction set (Highway's pattern for headers): the terms
-// of covariances, in single precision or in double.
+// Sums of products of rows, the terms of covariances, in single or double precision. Compiled once per
+// instruction set (Highway's pattern for headers).
 #ifndef HSI_STREAM_SCATTER_CONSTANTS
 #define HSI_STREAM_SCATTER_CONSTANTS
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace hsi::stream {
 namespace {
-/// Pixels whose products are added in T before they join the block's sums: with 224 bands they fill most of a
-/// second-level cache of 512 kB.
+/// The number of pixels whose products are added in T before they are added to the block's sums. With 224
+/// bands they fill most of a second-level cache of 512 kB.
 template <class T>
 constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
-/// Bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and
-/// of a panel of columns that stays in the first-level cache.
+/// The bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of
+/// AVX2), and of a panel of columns that stays in the first-level cache.
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
-/// Sums that the pixels of a chunk are spread over: 64 bytes of them, the widest register.
+/// The number of sums for the pixels of a chunk: 64 bytes, the widest register.
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 
@@ -49,9 +49,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
 
-/// Takes the sums of one turn of add_scatter() for four columns, sums `part` on of each; after the last turn
-/// out[k] = the sum of the sixteen sums of column k. The order is always the same: halves first, then ((0 +
-/// 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight do for four columns at once.
+/// Stores the sums of one turn of add_scatter() for four columns, from sum `part` on. After the last turn,
+/// out[k] is the total of the sixteen sums of column k. The order is always the same: halves first, then ((0
+/// + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight compute for four columns at once.
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
                           float* HWY_RESTRICT out) {
@@ -59,7 +59,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const bool last = part + lanes == scatter_sums<float>;
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // excluded: no halves, or unknown width of a register
     if constexpr (hn::MaxLanes(D()) >= 8) {
         if (last) {
             const hn::CappedTag<hn::TFromD<D>, 8> d8;
@@ -72,7 +72,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
             };
             const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
                        e8 = half(e, sums[3]);
-            // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
+            // Each block contains a0+a2 b0+b2 a1+a3 b1+b3.
             const auto ab =
                 hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
             const auto ce =
@@ -98,7 +98,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     }
 }
 
-/// The same for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
+/// Works as above for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[scatter_sums<double>],
                           double* HWY_RESTRICT out) {
@@ -118,7 +118,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
             };
             const auto a4 = half(a, sums[0]), b4 = half(b, sums[1]), c4 = half(c, sums[2]),
                        e4 = half(e, sums[3]);
-            // In every block: a0+a1 b0+b1.
+            // Each block contains a0+a1 b0+b1.
             const auto ab = hn::Add(hn::InterleaveLower(d4, a4, b4), hn::InterleaveUpper(d4, a4, b4));
             const auto ce = hn::Add(hn::InterleaveLower(d4, c4, e4), hn::InterleaveUpper(d4, c4, e4));
             hn::StoreU(hn::Add(hn::ConcatLowerLower(d4, ce, ab), hn::ConcatUpperUpper(d4, ce, ab)), d4, out);
@@ -139,8 +139,8 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
     }
 }
 
-/// `p` in a register. Where one value meets three products, GCC would rather load it three times, as an
-/// operand of each: fifteen loads for twelve products then, which take longer than these.
+/// Loads `p` into a register. Otherwise GCC loads a value of three products three times, as an operand of
+/// each. The fifteen loads for twelve products then take longer than the products.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
     auto v = hn::LoadU(d, p);
@@ -150,8 +150,8 @@ HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
     return v;
 }
 
-/// Sums of products of three rows and four columns over `count` pixels, a multiple of scatter_sums<T>; rows,
-/// and columns, are chunk_of<T> apart.
+/// Computes the sums of products of three rows and four columns over `count` pixels, a multiple of
+/// scatter_sums<T>. Rows and columns are chunk_of<T> apart.
 template <class T>
 HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0, int64_t count,
                               T (&sums)[tile_rows][tile_columns]) {
@@ -163,9 +163,9 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
     const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
     const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
     const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
-    // Registers of fewer than 64 bytes process the pixels in turns: first the first ones of every 64 bytes,
-    // then the next. So there are never more accumulators than these, and each adds the same terms as in the
-    // widest register.
+    // Registers of fewer than 64 bytes process the pixels in turns: the first ones of every 64 bytes, then
+    // the next ones. So the number of accumulators is the same, and each adds the same terms as in the widest
+    // register.
     HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
     for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
         auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
@@ -197,7 +197,7 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
 }
 
 /// Calls f(a, b) for tiles of rows a .. a + 2 and columns b .. b + 3 that cover b <= a (and some b > a).
-/// rows: a multiple of panel_columns; `used` of them are in use.
+/// rows: a multiple of panel_columns, of which `used` rows are in use.
 template <class F>
 HWY_INLINE void each_tile(int used, int rows, const F& f) {
     for (int panel = 0; panel < rows; panel += panel_columns)
@@ -208,8 +208,8 @@ HWY_INLINE void each_tile(int used, int rows, const F& f) {
             }
 }
 
-/// Sums of x_a x_b over `count` pixels, a multiple of scatter_sums<T>. x: `rows` rows, chunk_of<T> apart.
-/// take(sums, a, b) gets the sums of a tile.
+/// Computes sums of x_a x_b over `count` pixels, a multiple of scatter_sums<T>. x: `rows` rows, chunk_of<T>
+/// apart. take(sums, a, b) gets the sums of a tile.
 template <class T, class Take>
 HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
     each_tile(used, rows, [&](int a, int b) HWY_ATTR {
@@ -219,7 +219,8 @@ HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_
     });
 }
 
-/// The same of each of the parts that the rows are cut into: take(sums of the parts, a, b).
+/// Works as add_products() for each of the parts into which the rows are divided: take(sums of the parts, a,
+/// b).
 template <int parts, class T, class Take>
 HWY_INLINE void add_products_of_parts(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
     each_tile(used, rows, [&](int a, int b) HWY_ATTR {
@@ -232,8 +233,8 @@ HWY_INLINE void add_products_of_parts(const T* HWY_RESTRICT x, int used, int row
     });
 }
 
-/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x as
-/// add_products() has it.
+/// Computes scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x: as
+/// in add_products().
 void add_scatter(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
                  double* HWY_RESTRICT scatter) {
     add_products(
@@ -260,8 +261,8 @@ HWY_INLINE void add_four(const T* HWY_RESTRICT in, double offset, const double* 
     }
 }
 
-/// scatter[a * rows + b] += sum of (x_a - g_a)(x_b - g_b) for b <= a (and some b > a), over `count` pixels. x
-/// as add_products() has it: the values less the chunk's centres.
+/// Computes scatter[a * rows + b] += sum of (x_a - g_a)(x_b - g_b) for b <= a (and some b > a), over `count`
+/// pixels. x: as in add_products(), the values minus the chunk's centres.
 template <class T>
 HWY_INLINE void add_shifted(const T* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
                             double* HWY_RESTRICT scatter) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several cubes of one size as one cube, band after band: how an operation reads two scenes in one pass.
+// Presents several cubes of the same size as one cube, band after band, so that an operation reads two scenes
+// in one pass.
 #pragma once
 
 #include "core/error.h"
@@ -14,7 +15,7 @@ namespace hsi::stream {
 
 class StackedSource final : public CubeSource {
   public:
-    /// Throws Error when the sources differ in size; there must be at least one.
+    /// Throws Error if the sources differ in size. At least one source is required.
     explicit StackedSource(std::vector<std::shared_ptr<const CubeSource>> sources)
         : m_sources(std::move(sources)) {
         m_shape = m_sources.at(0)->shape();
@@ -29,8 +30,8 @@ class StackedSource final : public CubeSource {
         }
     }
     CubeShape shape() const override { return m_shape; }
-    /// The largest blocks of all sources: reading part of a block decodes it whole, time and again. Sources
-    /// of few bands do not decide: their blocks cost less than tiles of a shape that the others do not have.
+    /// Returns the largest blocks of all sources, because each read of part of a block decodes the whole
+    /// block. Sources with few bands are ignored: their blocks cost less than tiles of an unsuitable shape.
     BlockLayout layout() const override {
         int most = 0;
         for (const auto& s : m_sources)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The statistics of a scene's valid pixels, in one scan: the mean of every band and, if requested, the
+// The statistics of a scene's valid pixels in one scan: the mean of every band and, if requested, the
 // covariance of the bands and the covariance of the differences of neighbours.
 //
-// Sums are taken over fixed blocks of pixels anchored at the scene's origin, and the blocks are added without
-// rounding (stream/statistics_sums.h): the result is the same to the last bit for every tiling and number of
-// threads and ranks. The common level of values and products is added, and cancels, without rounding, so a
+// Sums are computed over fixed blocks of pixels from the scene's origin, and the blocks are added without
+// rounding (stream/statistics_sums.h). So the result is the same to the last bit for every tiling and number
+// of threads and ranks. The common level of values and products is added, and cancels, without rounding, so a
 // high level loses no digits.
 #pragma once
 
@@ -16,20 +16,21 @@
 
 namespace hsi::stream {
 
-/// The sums of a scan. The three ways to a covariance differ in speed and in its last digits.
+/// Selects the sums of a scan. The three ways to compute a covariance differ in speed and in the last digits.
 enum class Statistics {
-    /// The mean of every band, which the other kinds include.
+    /// The mean of every band, which all other choices include.
     means,
-    /// The covariance. A few hundred pixels at a time are centred on their own means and multiplied in single
-    /// precision, then added up in double. Errs by about 1e-9 of the whole variance with ten thousand pixels
-    /// and less with more.
+    /// The covariance. A few hundred pixels at a time are centred on their own means, multiplied in single
+    /// precision, and then added in double precision. The error is about 1e-9 of the whole variance for ten
+    /// thousand pixels, and less for more.
     covariance,
-    /// The same with products in double precision, where the least eigenvalues count (an inverse, a rank).
+    /// The covariance with products in double precision, if the smallest eigenvalues matter (an inverse, a
+    /// rank).
     double_covariance,
-    /// The covariance in double precision of the differences between pixels and one pixel of their block: for
-    /// whole numbers, hardly anything is rounded. Its error is about 1e-15 of the bands' variances.
+    /// The covariance in double precision of the differences between pixels and one pixel of their block. For
+    /// whole numbers, almost nothing is rounded. The error is about 1e-15 of the bands' variances.
     moments,
-    /// Moments, also of the differences of neighbours along a line.
+    /// Moments, and the moments of the differences of neighbours along a line.
     differences
 };
 
@@ -38,35 +39,38 @@ struct SceneStatistics {
     int bands = 0;
     int64_t valid_pixels = 0;
     int64_t invalid_pixels = 0;
-    std::vector<double> mean;    ///< by band, over the valid pixels; NaN without any
+    std::vector<double> mean;    ///< by band, over the valid pixels; NaN if there are none
     std::vector<int64_t> finite; ///< by band: pixels with a finite value
 
     // Set unless only means were requested.
-    std::vector<double> covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN without any
-    std::vector<int> constant;      ///< bands (0-based) with one value in all valid pixels
+    std::vector<double> covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN if there are
+                                    ///< none
+    std::vector<int> constant;      ///< bands (0-based) with the same value in all valid pixels
 
     // Set if differences were requested.
     int64_t pairs = 0; ///< pixels (line, sample) and (line, sample + 1) that are both valid
     std::vector<double>
-        differences; ///< bands x bands: the mean of d d', d their difference; NaN without a pair
+        differences; ///< bands x bands: the mean of d d', d their difference; NaN if there is no pair
 
-    /// The matrix of mean products x x', bands x bands (the "correlation matrix" of virtual dimensionality).
+    /// Returns the matrix of mean products x x', bands x bands (the "correlation matrix" of virtual
+    /// dimensionality).
     std::vector<double> mean_products() const;
-    /// Bands (0-based) without a single finite value: the scan must be repeated without them, since they
-    /// leave no pixel valid.
+    /// Returns the bands (0-based) without any finite value. The scan must be repeated without them, because
+    /// no pixel is valid with them.
     std::vector<int> empty_bands() const;
-    /// The band (0-based, counted without bands that are known to be constant) has one value. Its covariances
-    /// become 0: the rounding errors there grow with the level, and at 1e25 hide the variance of other bands.
+    /// Declares that a band (0-based, counted without bands known to be constant) has one value. Sets its
+    /// covariances to 0, because their rounding errors grow with the level, and at 1e25 exceed the variance
+    /// of other bands.
     void set_constant(int band, float level);
-    /// A placeholder for the result of a scan that was not made (a plan needs its size): all pixels are
-    /// valid, means are 0, variances 1, covariances 0, the same for differences.
+    /// Returns a placeholder for the result of a scan that was not made (a plan needs its size): all pixels
+    /// are valid, means are 0, variances 1 and covariances 0, likewise for differences.
     static SceneStatistics assumed(const CubeShape& scene);
 };
 
 class BorderPairs;
 struct StatisticsSums;
 
-/// The scan. result() is complete after run_pass().
+/// Performs the scan. result() is complete after run_pass().
 class StatisticsScan : public Operation {
   public:
     StatisticsScan(const CubeShape& scene, Statistics what);
@@ -79,8 +83,8 @@ class StatisticsScan : public Operation {
     void stop(Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// threads: no bit depends on them. \throws Error when the scene varies, but so little that products in
-    /// single precision vanish.
+    /// Returns the statistics. threads: does not change any bit. \throws Error if the scene varies so little
+    /// that products in single precision vanish.
     SceneStatistics result(int threads = 1) const;
     SceneStatistics assumed() const { return SceneStatistics::assumed(m_scene); }
 
@@ -89,7 +93,7 @@ class StatisticsScan : public Operation {
     int bands() const { return m_scene.bands; }
     Statistics what() const { return m_what; }
     BorderPairs& borders() { return *m_borders; }
-    /// The most bytes that each worker gathers.
+    /// Returns the maximum number of bytes that each worker collects.
     uint64_t gathered_bytes(const TileLimits& limits) const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Results that the workers of a statistics scan gather, on the CPU and on devices: exact sums over fixed
+// The results that the workers of a statistics scan collect, on the CPU and on devices: exact sums over fixed
 // blocks of pixels, and the pairs of neighbours between two blocks.
 #pragma once
 
@@ -22,13 +22,14 @@ struct BlockShape {
     int64_t samples, lines;
 };
 
-/// For products wide and low, so that whole lines of a scene make tiles that stay in a cache.
+/// Returns the shape of blocks. Blocks for products are wide and low, so that whole lines of a scene form
+/// tiles that stay in a cache.
 constexpr BlockShape block_shape(Statistics what) {
     return what == Statistics::means ? BlockShape{128, 16} : BlockShape{1024, 8};
 }
 
-/// f(block, x, y) for all blocks of a tile that was read to `in`, of the shape or less at the scene's end;
-/// (x, y) is the block's corner in the scene.
+/// Calls f(block, x, y) for all blocks of a tile that was read to `in`. Blocks are smaller at the end of the
+/// scene; (x, y) is the block's corner in the scene.
 template <class F>
 void for_each_block(BlockShape shape, const Tile& tile, const CubeView<float>& in, const F& f) {
     for (int64_t y = 0; y < tile.window.h; y += shape.lines)
@@ -38,25 +39,26 @@ void for_each_block(BlockShape shape, const Tile& tile, const CubeView<float>& i
               tile.window.x + x, tile.window.y + y);
 }
 
-/// Where a symmetric matrix that is stored by its rows on and below the diagonal has entry (a, b), b <= a; of
-/// n bands there are at_lower(n, 0).
+/// Returns the index of entry (a, b), b <= a, of a symmetric matrix whose rows are stored on and below the
+/// diagonal. at_lower(n, 0) is the number of entries for n bands.
 inline size_t at_lower(int a, int b) {
     return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
 }
 
-/// The rows of a matrix on and below its diagonal: row a, of at least a + 1 entries, is at a * pitch, or,
-/// packed (pitch 0), right after row a - 1.
+/// The rows of a matrix on and below its diagonal. Row a has at least a + 1 entries, and is at a * pitch or,
+/// packed (pitch 0), directly after row a - 1.
 struct LowerRows {
     const double* data;
     ptrdiff_t pitch;
     const double* row(int a) const { return pitch > 0 ? data + a * pitch : data + at_lower(a, 0); }
 };
 
-/// Sums over pixels and pairs of neighbours, added without rounding: their order leaves no trace.
+/// Sums over pixels and pairs of neighbours, added without rounding, so the order does not matter.
 struct PixelSums {
     PixelSums(int bands, Statistics what);
     void add(const PixelSums& other); ///< \throws Error for another number of bands
-    /// All ranks call it together: merges the sums of all. \throws Error when another has other bands.
+    /// Merges the sums of all ranks. All ranks call it together. \throws Error if another rank has other
+    /// bands.
     void unite(parallel::Group& ranks);
 
     int bands;
@@ -68,29 +70,30 @@ struct PixelSums {
     math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair; empty unless requested
 };
 
-/// Sums over blocks, of 2^13 pixels at most, which were rounded inside of each.
+/// Sums over blocks of at most 2^13 pixels, which were rounded within each block.
 struct StatisticsSums : PixelSums {
     StatisticsSums(int bands, Statistics what);
 
-    /// sum[b] = sum of x_b over the valid pixels of a block.
+    /// Adds the sums of a block: sum[b] = sum of x_b over its valid pixels.
     void add_sums(const double* sum);
-    /// A block of `count` valid pixels, one at least, by sums that were rounded: sum[b] of x_b; scatter: of
-    /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
-    /// The centre of a band with one value is that value.
+    /// Adds a block of `count` valid pixels (at least one) by sums that were rounded: sum[b] of x_b; scatter:
+    /// of (x_a - centre_a)(x_b - centre_b), for any centre. If the centre is near the block's mean, single
+    /// precision suffices. For a band with one value, this value must be the centre.
     void add_block(int64_t count, const float* centre, const double* sum, const LowerRows& scatter);
-    /// The same by the differences from the centre: rest[b] = sum of x_b - centre_b.
+    /// Adds a block by the differences from the centre: rest[b] = sum of x_b - centre_b.
     void add_centred_block(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
-    /// `count` pairs of neighbours: scatter: sums of d_a d_b, d their difference.
+    /// Adds `count` pairs of neighbours. scatter: sums of d_a d_b, d their difference.
     void add_pairs(int64_t count, const LowerRows& scatter);
 
-    /// Adds the counts of blocks that were summed elsewhere (their sums go into the members below): `valid`
-    /// pixels and `pairs`; for each band, finite values, a centre, and whether another block has another
-    /// centre or values vary within one. level: empty if no block had a valid pixel.
+    /// Adds the counts of blocks that were summed elsewhere (their sums are added to the members below):
+    /// `valid_pixels` and `valid_pairs`. For each band, also adds the finite values, a centre, and whether
+    /// values vary within a block or another block has another centre. level: empty if no block had a valid
+    /// pixel.
     void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
                     const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
-    void unite(parallel::Group& ranks);                ///< as PixelSums's
-    SceneStatistics result(int threads = 1) const;     ///< as StatisticsScan's
+    void unite(parallel::Group& ranks);                ///< as PixelSums::unite()
+    SceneStatistics result(int threads = 1) const;     ///< as StatisticsScan::result()
     static uint64_t bytes(int bands, Statistics what); ///< at most
 
     Statistics what;
@@ -101,35 +104,35 @@ struct StatisticsSums : PixelSums {
     std::vector<double> means() const;
     std::vector<double> covariance(int threads) const;
 
-    std::vector<float> m_level; ///< a band's value in the first block; empty before it
-    std::vector<char> m_varies; ///< whether a band has another one somewhere
+    std::vector<float> m_level; ///< a band's value in the first block; empty before the first block
+    std::vector<char> m_varies; ///< whether a band has another value elsewhere
 };
 
-/// By all ranks together: the sums of all of them, on each.
+/// Replaces the sums by the sums over all ranks, on each rank. All ranks call it together.
 void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums);
 
-/// A lane of a scan, on any device.
+/// A lane of a scan on any device.
 class StatisticsWorker : public Worker {
   public:
     StatisticsWorker(int bands, Statistics what) : sums(bands, what) {}
     StatisticsSums sums; ///< StatisticsScan::stop() takes them
 };
 
-/// Pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first one
-/// of its right neighbour, or the other way round: the second to come adds up the pairs, so tiles need no
-/// extra column. All workers of a scan share it.
+/// Adds pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first
+/// column of its right neighbour, or vice versa. The block that arrives second adds the pairs, so tiles need
+/// no extra column. All workers of a scan share this object.
 class BorderPairs {
   public:
     explicit BorderPairs(const CubeShape& scene) : m_samples(scene.samples) {}
-    /// A block of the scene whose corner is (x, y) there meets its left and right neighbours. Thread-safe.
+    /// Joins a block with the corner (x, y) in the scene to its left and right neighbours. Thread-safe.
     void add(const CubeView<float>& block, int64_t x, int64_t y, StatisticsSums& sums);
-    /// By all ranks together: those left whose blocks were different ranks'.
+    /// Adds the remaining pairs, between blocks of different ranks. All ranks call it together.
     void exchange(parallel::Group& ranks, StatisticsSums& sums);
-    /// The most bytes that wait for a tile of such a scene.
+    /// Returns the maximum number of bytes that wait for a tile of such a scene.
     static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
 
   private:
-    /// The first sample right of it, the first line.
+    /// The first sample to the right of the border, and the first line.
     using Border = std::pair<int64_t, int64_t>;
     /// A column of a block, bands x lines.
     struct Column {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The range of a scene's values, observed during a pass that reads it: on a grid of pixels, so that it costs
-// next to nothing.
+// Observes the range of a scene's values during a pass that reads it, on a grid of pixels, so that the cost
+// is negligible.
 #pragma once
 
 #include "stream/cube_source.h"
@@ -19,28 +19,29 @@ class Group;
 
 namespace hsi::stream {
 
-/// The range of the values that something was made from, by band. All empty, or `mean` alone: unknown.
+/// The range, by band, of the values that a model was made from. Unknown if all are empty, or all except
+/// `mean`.
 struct ValueRange {
     std::vector<double> minimum, maximum, mean;
 };
 
-/// A source that examines the pixels of a grid, each once, while lanes read their tiles. The grid depends on
-/// the scene's size alone: every n-th pixel of every n-th line, the largest n for which it has 4096 pixels or
-/// more. So the result is the same for every tiling and count of threads.
+/// A source that examines each pixel of a grid once, while lanes read their tiles. The grid depends only on
+/// the scene's size: every n-th pixel of every n-th line, with the largest n that gives at least 4096 pixels.
+/// So the result is the same for every tiling and number of threads.
 ///
 /// A valid pixel (core/valid_pixel.h) is far outside of a known range in two cases. Either more than half of
-/// the bands that vary are outside of the range after it was widened by its own width on both sides; or, in
-/// scenes whose values are amounts (a widened range holds 0 then), every value is nearer to 0 than a
-/// twentieth of the band's mean.
+/// the bands that vary are outside of the range, after it was widened by its own width on both sides. Or, in
+/// scenes whose values are amounts (the widened range then includes 0), the magnitude of every value is less
+/// than a twentieth of the band's mean.
 class RangeWatch final : public CubeSource {
   public:
-    /// `from` must outlive this. `known`: the range to compare with, in the order of `from`'s bands; may be
-    /// empty.
+    /// `from` must outlive this object. `known`: the range to compare with, in the order of `from`'s bands;
+    /// may be empty.
     explicit RangeWatch(const CubeSource& from, ValueRange known = {});
-    /// Finds the least and the greatest value, by band, of the valid pixels among every step-th pixel, from
-    /// `first` on, of every step-th line of a scene in a device's memory. Returns the count of these pixels,
-    /// or -1 if it cannot. With it, the grid of a scene that is processed in one piece is examined there, if
-    /// there is no range to compare with. Set it before the pass.
+    /// Finds the minimum and the maximum, by band, of the valid pixels on a grid of a scene in a device's
+    /// memory: every step-th pixel, from `first` on, of every step-th line. Returns the number of these
+    /// pixels, or -1 if it cannot. With this function, the grid of a scene that is processed in one piece is
+    /// examined on the device, if there is no range to compare with. Set it before the pass.
     using FindExtremes = std::function<int64_t(const CubeView<float>& scene, int64_t first, int64_t step,
                                                float* low, float* high)>;
     void find_with(FindExtremes find) { m_find = std::move(find); }
@@ -60,16 +61,17 @@ class RangeWatch final : public CubeSource {
     }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
-    /// Examines the pixels of the grid without a pass, line by line: for a scene that is read in another way.
+    /// Examines the pixels of the grid line by line without a pass, for a scene that is read in another way.
     void look() const;
 
-    /// All ranks call it together, after the pass, even if they have not shared it: merges their findings.
+    /// Merges the findings of all ranks. All ranks call it together after the pass, even if they have not
+    /// shared it.
     void exchange(parallel::Group& ranks) const;
 
-    // Complete when all readers have ended.
+    // Complete after all readers have ended.
     int64_t valid() const { return m_valid; }             ///< valid pixels of the grid
     int64_t far_outside() const { return m_far_outside; } ///< of these
-    /// Extremes of the valid pixels of the grid, by band; empty without valid pixels.
+    /// Return the minimum and maximum of the valid pixels of the grid, by band; empty without valid pixels.
     const std::vector<float>& minimum() const { return m_minimum; }
     const std::vector<float>& maximum() const { return m_maximum; }
 
@@ -80,7 +82,7 @@ class RangeWatch final : public CubeSource {
     std::unique_ptr<const Limits> m_limits;
     FindExtremes m_find; ///< may be null
     int64_t m_step = 1, m_first = 0, m_across = 0;
-    /// A Seen of each pixel of the grid: windows of tiles overlap.
+    /// One Seen value per pixel of the grid, because windows of tiles overlap.
     mutable std::vector<std::atomic<uint8_t>> m_seen;
     mutable std::mutex m_mutex; ///< guards what follows
     mutable int64_t m_valid = 0, m_far_outside = 0;

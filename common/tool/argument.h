@@ -20,7 +20,7 @@ enum class Role {
     output,      ///< a further file that is written
 };
 
-/// The kind of a file's content.
+/// The content of a file.
 enum class Content {
     none,    ///< no file
     raster,  ///< a raster that GDAL opens
@@ -31,7 +31,7 @@ enum class Content {
     text,    ///< JSON, CSV or plain text for other programs
 };
 
-/// Names that only GDAL knows all of; a front end completes and corrects them.
+/// Names that only GDAL lists completely. A front end completes and corrects them.
 enum class Vocabulary { none, raster_drivers, vector_drivers, pixel_types };
 
 const char* name_of(Type type);       ///< "flag", "integer", "number", "text"
@@ -49,9 +49,9 @@ struct Limits {
     bool infinite = false;      ///< numbers may be inf
 };
 
-/// The behaviour without a value.
+/// The behaviour if the option is not given.
 struct Default {
-    std::string value; ///< as one would write it; empty: none
+    std::string value; ///< as a user would write it; empty: none
     std::string note;  ///< "all good ones"
 };
 
@@ -65,54 +65,55 @@ struct Argument {
     Role role = Role::option;
     Content content = Content::none;
     Vocabulary vocabulary = Vocabulary::none;
-    bool shared = false; ///< of all tools of its kind (-of, -memory), not of this one alone
+    bool shared = false; ///< shared by many tools (-of, -memory), not specific to this tool
     bool positional = false;
-    std::string option_name; ///< of a positional one that may also be given as an option: "-apply FILE"
+    std::string option_name; ///< the option that may replace a positional argument: "-apply FILE"
     bool required = false;
     bool repeatable = false;     ///< may be given several times; its values add up
-    int values = 1;              ///< words that follow it; 0: a flag
-    bool lists = false;          ///< one word @FILE may replace them: a file that lists values, line by line
+    int values = 1;              ///< words after the option; 0: a flag
+    bool lists = false;          ///< one word @FILE may replace them: a file with one value per text line
     std::string value_name;      ///< placeholder for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
     std::string unit;            ///< "pixels", "degrees"
-    Limits limits;               ///< of every number of it
+    Limits limits;               ///< of every number of the argument
     std::vector<Choice> choices; ///< all values that are allowed; empty: any
     Default preset;
 
-    // --- Declaring: each returns the argument itself.
+    // --- Declaration: each function returns the argument itself.
     Argument& from(double least);                  ///< numbers from `least` on
     Argument& above(double least);                 ///< numbers above `least`
     Argument& between(double least, double most);  ///< numbers from `least` to `most`
     Argument& or_infinite();                       ///< inf is allowed
     Argument& in_unit(std::string name_of_unit);   ///< unit
     Argument& shown_as(std::string name_of_value); ///< value_name
-    Argument& defaults_to(std::string note);       ///< the note, in the place of the default value
+    Argument& defaults_to(std::string note);       ///< shows the note instead of the default value
     Argument& under(std::string heading);          ///< group
     Argument& also(std::string alias);             ///< a further spelling
     Argument& speaks(Vocabulary of);               ///< vocabulary
     Argument& or_option(std::string option);       ///< option_name
-    Argument& or_list(); ///< lists; the word is then passed with empty ones in the others' place
+    Argument& or_list(); ///< lists; the word is then passed together with empty words for the other values
 
-    /// Positional, and the last: it takes all words from the first that is not an option, even those that
-    /// look like options.
+    /// Returns true for a last positional argument that takes all words from the first one that is not an
+    /// option, even words that look like options.
     bool takes_rest() const { return positional && repeatable && role == Role::option; }
-    /// "-ws", or "src" for a positional one.
+    /// Returns "-ws", or "src" for a positional argument.
     std::string spelling() const;
-    /// The summary; and how else it may be given.
+    /// Returns the summary, and the other ways to give the argument.
     std::string meaning() const;
-    /// The allowed values: "a whole number from 3 to 63", "one of fed, exact".
+    /// Returns the allowed values: "a whole number from 3 to 63", "one of fed, exact".
     std::string allowed() const;
-    /// "3 to 63", "from 0 on", "above 0"; empty without limits.
+    /// Returns "3 to 63", "from 0 on" or "above 0"; empty without limits.
     std::string limits_text() const;
 };
 
-/// \throws UsageError when the text is not a number, or not one that the argument allows.
+/// Converts the text to a number. \throws UsageError if it is not a number, or not allowed for the argument.
 double number_in(const Argument& argument, const std::string& text);
-/// `least` and `most` are the limits of the variable's type.
+/// Converts the text to an integer. `least` and `most` are the limits of the variable's type.
 long long integer_in(const Argument& argument, const std::string& text, long long least, long long most);
-/// The index of the choice that the text names, in any case. \throws UsageError with the nearest one.
+/// Returns the index of the choice that the text names; case is ignored. \throws UsageError that suggests the
+/// most similar choice.
 size_t choice_in(const Argument& argument, const std::string& text);
 
-/// A number as one would write it: "0.0001", "5".
+/// Returns a number as a user would write it: "0.0001", "5".
 std::string number_text(double value);
 
 } // namespace hsi::tool

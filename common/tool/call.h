@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One use of a tool: the values of its arguments.
+// One call of a tool: the values of its arguments.
 #pragma once
 
 #include "tool/declaration.h"
@@ -15,10 +15,11 @@ namespace hsi::tool {
 /// The values of an argument.
 struct Given {
     std::vector<std::string> words; ///< all of them, in order
-    int count = 0;                  ///< how many times
+    int count = 0;                  ///< number of occurrences
 };
 
-/// Made by a front end, used once. Calls are independent of each other: several may run in one process.
+/// The values of one call. A front end makes it, and it is used once. Calls are independent: several may run
+/// in one process.
 class Call {
   public:
     explicit Call(const Definition& definition) : m_declaration(definition) {}
@@ -30,22 +31,25 @@ class Call {
     const std::deque<Argument>& arguments() const { return m_declaration.arguments(); }
     const Argument* find(const std::string& name) const { return m_declaration.find(name); }
 
-    /// A further occurrence of an argument, with its words (none for a flag). \throws UsageError when the
-    /// argument is unknown or the count of words is wrong.
+    /// Adds an occurrence of an argument with its words (no words for a flag). \throws UsageError if the
+    /// argument is unknown or the number of words is wrong.
     void give(const std::string& name, const std::vector<std::string>& words);
     bool given(const std::string& name) const;    ///< the argument was given
-    bool excluded(const std::string& name) const; ///< by another one that was given
-    /// The values so far of one of arguments().
+    bool excluded(const std::string& name) const; ///< excluded by another argument that was given
+    /// Returns the values so far of one of arguments().
     const Given& given_to(const Argument& argument) const;
 
-    /// All arguments are given: converts and checks them, fills options(). \throws UsageError.
+    /// Converts and checks the arguments, and fills options(). Call it after all arguments are given. \throws
+    /// UsageError.
     void finish();
-    /// The shared options; complete after finish(). The front end adds history, cancellation and register.
+    /// Return the shared options, which are complete after finish(). The front end adds history, cancellation
+    /// and register.
     CommonOptions& options() { return *m_declaration.m_options; }
     const CommonOptions& options() const { return *m_declaration.m_options; }
     void run_checks() const;
-    void work(Run& run) const { m_declaration.m_body(run); } ///< the tool's body
-    /// dst, else the first output that is given, else the one from Builder::tells_output(); may be empty.
+    void work(Run& run) const { m_declaration.m_body(run); } ///< runs the tool's body
+    /// Returns dst, else the first output that is given, else the output of Builder::tells_output(). May be
+    /// empty.
     std::string first_output() const;
 
   private:

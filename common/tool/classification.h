@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared code of tools that classify with a model: the scene's bands for the model, and the rasters of a
-// class map with its probabilities; and the options of tools that read labels.
+// Shared code of tools that classify with a model or read labels: selection of the model's bands in a scene,
+// the rasters of a class map with its probabilities, and the options for labels.
 #pragma once
 
 #include "model/classes.h"
@@ -15,35 +15,37 @@
 
 namespace hsi::tool {
 
-/// "3" or "3 corn": a class in a message.
+/// Returns a class as messages show it: "3" or "3 corn".
 std::string class_text(int value, const std::string& name);
 
-/// -layer, -all-touched, -inside-only, -min-cover (its summary) and -pixel-coordinates: which pixels of
-/// vector labels count.
+/// Adds -layer, -all-touched, -inside-only, -min-cover (with its summary) and -pixel-coordinates, which
+/// select the pixels of vector labels.
 void add_label_pixels(Builder& args, raster::LabelOptions& labels, const char* min_cover);
-/// Throws UsageError when one of these was given: "-layer " and `why`.
+/// Throws UsageError if one of these options was given: "-layer " and `why`.
 void refuse_label_pixels(const Call& call, const std::string& why, const std::string& advice);
 
-/// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: the reading of
-/// vector labels; -zero: the meaning of 0 in any labels; -leave-out: the classes whose pixels have no label.
+/// Adds the options that read labels. Vector labels: -field, -name-field, -layer, -all-touched, -inside-only,
+/// -min-cover, -pixel-coordinates. Any labels: -zero, the meaning of 0, and -leave-out, the classes whose
+/// pixels become unlabelled.
 void add_label_options(Builder& args, raster::LabelOptions& labels);
-/// Throws UsageError when a call has one of these options without labels (`advice`: how to give them).
+/// Throws UsageError if a call has one of these options without labels (`advice`: how to give labels).
 void refuse_label_options(const Call& call, const std::string& advice);
 
-/// The source, with the model's bands alone and in the model's order, as match_source() finds them. Throws
-/// Error, naming the model's `file`, when they do not fit.
+/// Returns the source with only the model's bands, in the model's order, as match_source() finds them. Throws
+/// Error that names the model's `file` if they do not match.
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
 
-/// The classes of a file of class probabilities, one per band, from its band names ("P(corn)" or "corn") and
-/// the numbers that plan_classification() writes next to them; 1, 2 .. for bands without a number. A single
-/// band has two classes: its own and "other". Throws Error when there are more bands than class numbers.
+/// Returns the classes of a file of class probabilities, one per band. Names come from its band names
+/// ("P(corn)" or "corn"), and class numbers from the metadata of plan_classification(); bands without a
+/// number get 1, 2 ... A single band has two classes: its own and "other". Throws Error if there are more
+/// bands than class numbers.
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
-/// The rasters of a classification, in this order: the class map (dst), with names and colours; then, if
-/// paths are given, one band of probabilities per class, and the confidence. `metadata` goes to all of them.
-/// All checks that can fail are made here: throws Error or UsageError, also for a class number that -ot does
-/// not hold.
+/// Returns the rasters of a classification in this order: the class map (dst) with names and colours, then,
+/// if paths are given, the probabilities with one band per class, and the confidence. All of them get
+/// `metadata`. Makes all checks that can fail: throws Error or UsageError, also if -ot cannot represent a
+/// class number.
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
                                       const std::vector<raster::LabelClass>& classes,
                                       const std::string& probabilities, const std::string& confidence,

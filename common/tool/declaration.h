@@ -33,16 +33,16 @@ struct Named {
     const char* summary = "";
 };
 
-/// The arguments, checks and body of a tool, bound to a set of settings. Nothing changes it once it is made.
+/// The arguments, checks and body of a tool, bound to a set of settings. It is constant once it is built.
 class Declaration {
   public:
     explicit Declaration(const Definition& definition);
 
     const Definition& definition() const { return m_definition; }
     const std::deque<Argument>& arguments() const { return m_arguments; }
-    /// The argument of this name or alias; null if there is no such argument.
+    /// Returns the argument with this name or alias; null if there is none.
     const Argument* find(const std::string& name) const;
-    /// Pairs of options that exclude one another.
+    /// Returns the pairs of options that exclude each other.
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
     bool has_source() const { return m_has_source; }
     bool has_destination() const { return m_has_destination; }
@@ -56,24 +56,25 @@ class Declaration {
 
     const Definition& m_definition;
     std::deque<Argument> m_arguments; ///< references to them stay valid
-    std::vector<Assign> m_assign;     ///< for each argument: gives words to its variable. \throws UsageError
+    std::vector<Assign> m_assign;     ///< for each argument: converts words and sets its variable. \throws
+                                      ///< UsageError
     std::vector<std::pair<std::string, std::string>> m_exclusions;
     std::vector<std::function<void(const Call&)>> m_checks;
     std::function<void(Run&)> m_body;
     std::function<std::string()> m_first_output;
-    std::shared_ptr<void> m_settings;         ///< the tool's own
-    std::shared_ptr<CommonOptions> m_options; ///< the shared ones
-    std::shared_ptr<SharedTexts> m_texts;     ///< those that Call::finish() reads
+    std::shared_ptr<void> m_settings;         ///< the tool's own settings
+    std::shared_ptr<CommonOptions> m_options; ///< the shared options
+    std::shared_ptr<SharedTexts> m_texts;     ///< the texts that Call::finish() reads
     bool m_has_source = false, m_has_destination = false, m_has_compute = false, m_computes = false,
          m_looks_around = false;
 };
 
-/// Makes a Declaration; a definition's declare() gets it.
+/// Builds a Declaration. A tool's declare() gets it.
 class Builder {
   public:
     explicit Builder(Declaration& made) : m_made(made) {}
 
-    /// The tool's own settings, made here and kept as long as the call. Once a call.
+    /// Returns the tool's own settings, which are created here and kept as long as the call. Call it once.
     template <class Settings>
     Settings& settings() {
         auto made = std::make_shared<Settings>();
@@ -81,68 +82,69 @@ class Builder {
         return *made;
     }
     Argument& flag(const std::string& name, bool& variable, const std::string& summary);
-    /// An option with a value: a number, a text, a fixed count of them (std::array) or any count
-    /// (std::vector; given several times, and numbers also as a list with commas; for std::array, that many
-    /// each time). The variable's value is the default.
+    /// Adds an option with a value: a number, a text, a fixed number of them (std::array) or any number
+    /// (std::vector). A vector option may be given several times, and takes numbers also as a list with
+    /// commas; vectors of std::array take a whole array each time. The variable's value is the default.
     template <class T>
     Argument& option(const std::string& name, T& variable, const std::string& summary);
-    /// An option whose value is one of a few names, in any case.
+    /// Adds an option whose value is one of a few names; case is ignored.
     template <class T>
     Argument& choice(const std::string& name, T& variable, const std::string& summary,
                      std::initializer_list<Named<T>> choices);
-    /// An option that names a file that is read ("-original FILE"), or written ("-alpha FILE"): part of the
-    /// run's register of files.
+    /// Add an option that names a file that is read ("-original FILE") or written ("-alpha FILE"). The file
+    /// is included in the run's register of files.
     Argument& input(const std::string& name, std::string& path, Content content, const std::string& summary);
     Argument& output(const std::string& name, std::string& path, Content content, const std::string& summary);
-    /// The same as an argument without a name, required, in the order of the declarations.
+    /// Add the same as a required argument without a name, in the order of the declarations.
     Argument& input_argument(const std::string& name, std::string& path, Content content,
                              const std::string& summary);
     Argument& output_argument(const std::string& name, std::string& path, Content content,
                               const std::string& summary);
 
-    /// A last argument without a name that takes all words from its first one on: steps of a pipeline.
+    /// Adds a last argument without a name that takes all words from its first one on: the steps of a
+    /// pipeline.
     Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
 
-    Argument& add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata; returns src
-    /// The same for a tool of many scenes, `paths` as given: "scene ...", which may be empty. The body opens
-    /// and registers them.
+    Argument& add_source(); ///< adds src, -oo, -if, -b, -bbl, -srcwin, -srcnodata; returns src
+    /// Adds the same for a tool with many scenes: "scene ...", which may be empty. `paths` gets the paths as
+    /// given. The body opens and registers them.
     void add_sources(std::vector<std::string>& paths, const std::string& summary);
-    /// -mask, -mask-exclude and -mask-flags: the pixels that count in `what` ("statistics", "the search");
-    /// with `outputs`, for a tool that writes rasters of all pixels, also -mask-output.
+    /// Adds -mask, -mask-exclude and -mask-flags: the pixels that count in `what` ("statistics", "the
+    /// search"). With `outputs`, for a tool that writes rasters of all pixels, also adds -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
-    /// -follow: src is still being written. Call it after add_source() or add_sources(), for a body that
-    /// works with follow() (tool/follow.h).
+    /// Adds -follow, for a src that is still being written. Call it after add_source() or add_sources(), for
+    /// a body that uses follow() (tool/follow.h).
     void add_follow();
-    /// dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
+    /// adds dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
-    /// dst may be an .hsi: the tool's result is computed tile by tile.
+    /// Allows dst to be an .hsi, because the tool's result can be computed tile by tile.
     void computes_dst() { m_made.m_computes = true; }
-    /// The tool's result at a pixel depends on the pixels around it.
+    /// Declares that the tool's result at a pixel depends on the pixels around it.
     void looks_around() { m_made.m_looks_around = true; }
-    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
-    /// computes only on the CPU has neither -device nor -device-memory.
+    /// Adds -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: the
+    /// tool computes only on the CPU and has neither -device nor -device-memory.
     void add_compute(bool device = true);
-    void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
-    /// -overwrite and -if-needed of a tool without add_destination().
+    void add_report(); ///< adds only -report, -dry-run, -q: for a tool that does not process a scene
+    /// Adds -overwrite and -if-needed for a tool without add_destination().
     Argument& overwrite(bool& variable, const std::string& summary);
 
-    /// The output next to which -if-needed keeps its record, if no argument names it; `first` returns an
+    /// Sets the output next to which -if-needed keeps its record, if no argument names it. `first` returns an
     /// empty text without such an output.
     void tells_output(std::function<std::string()> first) { m_made.m_first_output = std::move(first); }
 
-    /// Two options that are not given together.
+    /// Declares that two options exclude each other.
     void exclusive(const std::string& one, const std::string& other);
-    /// Called when all arguments are known and before any file is opened: throw UsageError when they
-    /// contradict one another. Checks run in the order in which they were added.
+    /// Adds a check that is called when all arguments are known and before any file is opened. It throws
+    /// UsageError if arguments contradict each other. Checks run in the order in which they were added.
     void check(std::function<void(const CommonOptions&)> checker);
-    /// The same for one that asks which arguments were given.
+    /// Adds a check that also examines which arguments were given.
     void check(std::function<void(const Call&)> checker);
     void body(std::function<void(Run&)> work);
 
   private:
     using Assign = Declaration::Assign;
     Argument& add(const std::string& name, const std::string& summary, Type type, int values);
-    /// Binds the argument that was added last.
+    /// Sets the assignment of the argument that was added last.
     void assigned_by(Assign assign) { m_made.m_assign.back() = std::move(assign); }
     Argument& file(const std::string& name, std::string& path, Role role, Content content,
                    const std::string& summary, bool positional);
@@ -151,10 +153,10 @@ class Builder {
                      size_t preset, std::function<void(size_t)> take);
 
     Declaration& m_made;
-    bool m_shared = false; ///< present declarations are shared arguments
+    bool m_shared = false; ///< arguments that are declared now are shared
 };
 
-/// The shared options as they are on the command line.
+/// The shared options as text from the command line.
 struct SharedTexts {
     std::vector<std::string> bands, excluded;
     std::array<std::string, 4> window;
@@ -216,7 +218,7 @@ T value_in(const Argument& argument, const std::string& text) {
         return text;
 }
 
-/// "1,2", "3" -> "1", "2", "3"
+/// Splits lists: "1,2", "3" -> "1", "2", "3"
 std::vector<std::string> split_lists(const std::vector<std::string>& words);
 
 template <class T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A tool as a value. Everything that a user sees of it (options, help, man page, completion, forms, commands
-// of GDAL) comes from its Definition. declare() builds a Declaration; a front end fills a Call of it and
-// hands that to execute().
+// A tool as a value. All that a user sees (options, help, man page, completion, forms, commands of GDAL) is
+// generated from its Definition. declare() builds a Declaration; a front end fills a Call of the declaration
+// and passes the call to execute().
 //
 //   void declare(tool::Builder& args) {
 //       auto& s = args.settings<Settings>();
@@ -31,17 +31,18 @@ struct Example {
     const char *command, *purpose;
 };
 
-/// A constant: a tool costs the others nothing until it is called.
+/// The definition of a tool, a constant: a tool costs nothing until it is called.
 struct Definition {
     const char* name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
     const char* title;       ///< a few words: "Spatial preprocessing (SPP)"
     const char* description; ///< its purpose, in whole sentences
     std::initializer_list<Example> examples;
-    const char* notes; ///< further lines of the help; may be empty
+    const char* notes; ///< further paragraphs of the help; may be empty
     void (*declare)(Builder& args);
-    bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
-    bool on_arrays = true;    ///< false: it is about files, and libhsi does not have it (plugins/arrays)
-    bool steps = false;       ///< its words are steps of other tools, which help and completion are of
+    bool one_process = false; ///< several ranks are no faster: rank 0 works, and the others wait
+    bool on_arrays = true;    ///< false: a tool for files only, which libhsi does not offer (plugins/arrays)
+    bool steps = false;       ///< its words are steps of other tools, whose options help and completion
+                              ///< include
 
     std::string executable() const { return std::string("gdal_hsi_") + name; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One call of a tool from its arguments to its outputs, without exceptions.
+// Runs one call of a tool from its arguments to its outputs, without exceptions.
 #pragma once
 
 #include "core/cancel.h"
@@ -15,53 +15,56 @@
 
 namespace hsi::tool {
 
-/// How a call has ended: 0 done, 1 the work failed, 2 the arguments were wrong.
+/// The outcome of a call: 0 success, 1 the work failed, 2 the arguments were wrong.
 struct Outcome {
     int code = 0;
     std::string what;   ///< the fault, one line
     std::string advice; ///< the advice; may be empty
-    Json report = {};   ///< the tool's own entries, also of a run that failed
+    Json report = {};   ///< the tool's own entries, also if the run failed
 };
 
-/// The present exception as an outcome. `cancelled`: the front end's flag is set, so that any error is its
-/// echo.
+/// Converts the current exception to an outcome. `cancelled`: the front end's flag is set, so any error is a
+/// consequence.
 Outcome current_failure(bool cancelled);
 
-/// Checks the arguments (given to `call` already), runs the tool's checks and its body, gives all outputs and
-/// the report their names together. `command` is the command line for the record, `read` are further files
-/// that contained parts of it. Never throws.
+/// Checks the arguments that `call` contains, runs the tool's checks and its body, and gives all outputs and
+/// the report their final names together. `command` is the command line for the record; `read` are further
+/// files that contained parts of the command line. Never throws.
 Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read = {});
 
-/// For the body of a tool that runs others: hands the words of a step to its call, as the front end of the
-/// run understands them. \throws UsageError.
+/// Passes the words of a step to its call, as the front end of the run reads them, for a tool that runs other
+/// tools.
+/// \throws UsageError.
 void give_step_words(const Run& run, Call& call, const std::vector<std::string>& words);
-/// Runs a finished call as a step of a run: with its front end, cancellation and register, so that outputs
-/// appear with those of the run (a destination that is `at_once` or a document when it is complete), and with
-/// the run's -device, -memory, -threads and -tile if the call has none. Its record goes into the run's report
-/// under "steps"; progress covers the next `share` of the bar. Notes and warnings begin with `title`. \return
-/// false with -dry-run: the step's output was planned, not made. \throws the tool's exceptions.
+/// Runs a finished call as a step of a run, with the run's front end, cancellation and register, so that its
+/// outputs appear with those of the run. (A destination that is `at_once` or a document appears when it is
+/// complete.) Uses the run's -device, -memory, -threads and -tile if the call does not have them. Adds the
+/// step's record to "steps" in the run's report; progress covers the next `share` of the bar. Notes and
+/// warnings begin with `title`. \return false with -dry-run: the output was planned, not made. \throws the
+/// tool's exceptions.
 bool run_step(Run& run, Call& call, const std::string& title, const std::string& command, double share);
 
-/// The project's version, "0.2.0".
+/// Returns the project's version, "0.2.0".
 const char* project_version();
 
-/// A tool as one of several processes of a job: joined, compared with the others, ended with them.
+/// A tool as one of several processes of a job. It joins the job, compares itself with the other processes,
+/// and ends together with them.
 class JoinedJob {
   public:
     JoinedJob() = default;
-    /// If this process was started as one of several: joins them, divides the node's memory and processors,
-    /// and throws Error when the processes are not alike (parallel::join_ranks()). Else does nothing.
-    /// `cancel` must outlive this.
+    /// Joins the other processes if this process was started as one of several, and divides the node's memory
+    /// and processors among them. Throws Error if the processes differ (parallel::join_ranks()). Does nothing
+    /// for a single process. `cancel` must outlive this object.
     void join(CancelFlag& cancel, const std::string& command);
-    /// Whether this process speaks to the user.
+    /// Returns whether this process prints messages for the user.
     bool speaks() const { return !m_ranks || m_ranks->root(); }
-    /// False for one of several processes, which use their own connections.
+    /// Returns false for one of several processes, which use their own connections.
     bool alone() const { return !m_ranks; }
-    /// The outcome of the job and the rank that it belongs to; call finish() next.
+    /// Returns the outcome of the job with the rank that caused it. Call finish() next.
     Outcome conclude(const Outcome& mine);
-    /// Leaves the job when everything is cleaned up and printed; without the others it ends the process, with
-    /// this code (parallel::Ranks::finish()).
+    /// Leaves the job when everything is cleaned up and printed. Ends the process with this code if the other
+    /// processes do not leave (parallel::Ranks::finish()).
     void finish(int code);
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// -follow: a pass over a scene that is still being written, as its lines come.
+// -follow: a pass over a scene that is still being written, as its lines arrive.
 #pragma once
 
 #include "raster/output_set.h"
@@ -14,14 +14,14 @@ namespace hsi::tool {
 
 /// Runs `operation`, without halo, over the lines of the growing `source` until its end; `outputs` (may be
 /// null) grow with it. Available lines are processed in passes of some megabytes, so that the first lines of
-/// a piece do not wait for the last; they are one piece in the report. `options` are the run's for one pass.
-/// \return the scene with all of its lines. \throws as Growth::wait() and run_pass().
+/// a piece do not wait for the last ones. The passes are one piece in the report. `options` are the run's
+/// options for one pass. \return the scene with all of its lines. \throws as Growth::wait() and run_pass().
 std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSource& source,
                                              stream::Operation& operation, raster::OutputSet* outputs,
                                              const stream::PassOptions& options);
 
-/// When the outputs are committed: \throws Error, and keeps them, where `source` grew and ended within a
-/// line.
+/// Checks the end of `source` when the outputs are committed. \throws Error, and keeps the outputs, if
+/// `source` grew and ended within a line.
 void check_last_line(Run& run, const raster::RasterSource& source);
 
 } // namespace hsi::tool

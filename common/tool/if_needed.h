@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// -if-needed: a run does nothing when its outputs are those that the same command has made of the same files.
+// -if-needed: skips a run if the same command has already made its outputs from the same files.
 #pragma once
 
 #include "core/json.h"
@@ -10,24 +10,24 @@
 
 namespace hsi::tool {
 
-/// The record that a run with -if-needed leaves next to its first output: its options, and the state of the
-/// files that it read and wrote. Results depend on nothing else: not on threads, tiles, memory or ranks.
+/// The record that a run with -if-needed writes next to its first output: its options, and the states of the
+/// files that it read and wrote. Results do not depend on threads, tiles, memory or ranks.
 class MadeRecord {
   public:
-    /// \throws UsageError when no output is a file, Error when another file has the record's name.
+    /// \throws UsageError if no output is a file, and Error if another file has the name of the record.
     explicit MadeRecord(const Call& call);
 
     /// Returns true if the outputs exist and a run with the same options has made them from the same files.
     bool holds() const;
-    /// Before the outputs get their names: how the files that were read are. One that changes until then ends
-    /// the run.
+    /// Stores the states of the files that were read, before the outputs get their names. If a file has
+    /// changed during the run, the run fails.
     void look_at_inputs(const raster::RunFiles& files);
-    /// Once they have them. \throws Error.
+    /// Writes the record after the outputs have their names. \throws Error.
     void write(const raster::RunFiles& files) const;
 
   private:
-    /// An incomplete record after a power failure counts as missing; any other file belongs to somebody and
-    /// is an error.
+    /// Reads the record. An incomplete record after a power failure counts as missing; any other file with
+    /// its name is an error.
     void read();
 
     std::string m_path, m_report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The division of a run's -memory: GDAL's block cache, tile buffers, kept scenes and data held during a pass.
+// Divides a run's -memory: GDAL's block cache, tile buffers, kept scenes and data that is held during a pass.
 #pragma once
 
 #include "stream/pipeline.h"
@@ -14,40 +14,41 @@ namespace hsi::tool {
 inline constexpr const char* default_memory = "25%";
 inline constexpr const char* default_device_memory = "80 % of what is free";
 
-/// -memory in bytes: a percentage is one of the memory that this process may use, divided by `sharing`.
-/// \throws UsageError
+/// Returns -memory in bytes. A percentage refers to the memory that this process may use, divided by
+/// `sharing`. \throws UsageError
 uint64_t memory_bytes(const std::string& text, int sharing);
-/// -device-memory in bytes; 0: not given. \throws UsageError
+/// Returns -device-memory in bytes; 0: not given. \throws UsageError
 uint64_t device_memory_bytes(const std::string& text);
-/// The default share of a device's free bytes: 80 %.
+/// Returns the default share of a device's free bytes: 80 %.
 inline uint64_t device_share(uint64_t free) { return free / 5 * 4; }
 
-/// The most that each of these may take of -memory: GDAL's block cache, a mask of src, a sink's unfinished
-/// blocks.
+/// Returns the maximum that each of these may take of -memory: GDAL's block cache, a mask of src, a sink's
+/// unfinished blocks.
 inline uint64_t quarter(uint64_t memory) { return memory / 4; }
-/// The most that each of these may take of -memory: a reader's decoded blocks, and data held during a pass.
-/// With the other half one lane can always work.
+/// Returns the maximum that each of these may take of -memory: a reader's decoded blocks, and data that is
+/// held during a pass. The other half always suffices for one lane.
 inline uint64_t half(uint64_t memory) { return memory / 2; }
-/// Takes memory for held data (planes, spectra) from a pass. Half of its memory stays.
+/// Reduces the memory of a pass by the memory of held data (planes, spectra), at most by half.
 void leave_room(stream::PassOptions& pass, uint64_t held);
 
-/// How a run's -memory is divided.
+/// The division of a run's -memory.
 class MemoryPlan {
   public:
     MemoryPlan() = default;
     MemoryPlan(uint64_t memory, int threads) : m_memory(memory), m_threads(threads) {}
-    /// GDAL's block cache gets so much more, as far as it may.
+    /// Requests `bytes` more for GDAL's block cache, within its limit.
     void reserve_cache(uint64_t bytes) { m_cache_wanted += bytes; }
-    /// A source has bands that share a block of this size.
+    /// Announces a source with bands that share a block of this size.
     void expect_shared_block(uint64_t bytes) { m_shared_block = std::max(m_shared_block, bytes); }
-    /// Reserves memory to the end of the run: decoded chunks that readers share.
+    /// Reserves memory until the end of the run: decoded chunks that readers share.
     void hold(uint64_t bytes) { m_held += bytes; }
     uint64_t cache() const; ///< bytes of GDAL's block cache
-    /// The memory for tile buffers: the rest after the cache, the reserved memory beyond it, and `held`.
-    /// \throws Error when that is too little for any pass
+    /// Returns the memory for tile buffers: the rest after the cache, the reserved memory that exceeds it,
+    /// and `held`.
+    /// \throws Error if that is too little for any pass
     uint64_t buffers(uint64_t held) const;
-    /// Whether a scene of `bytes` may stay in memory, together with its reader and the memory of a pass
-    /// (`beside`): up to half of the memory that is left for buffers.
+    /// Returns whether a scene of `bytes` may stay in memory, together with its reader and the memory of a
+    /// pass (`beside`): up to half of the memory that is left for buffers.
     static bool may_keep(uint64_t bytes, uint64_t left, uint64_t reader, uint64_t beside);
 
   private:

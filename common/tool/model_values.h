@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of tools that make or apply models: a scene's description of its bands, and whether its values
+// Shared code of tools that make or apply models: describes a scene's bands, and checks whether its values
 // have the model's scale.
 #pragma once
 
@@ -14,62 +14,64 @@
 
 namespace hsi::tool {
 
-/// The properties by which models, libraries and other scenes identify the bands of a scene.
+/// Returns the properties by which models, libraries and other scenes identify the bands of a scene.
 model::SceneBands scene_bands(const raster::RasterSource& scene);
 
-/// Band numbers, names, wavelengths, scale, offset and unit of the scene into a model that is made from it.
+/// Copies band numbers, names, wavelengths, scale, offset and unit of the scene to a model that is made from
+/// it.
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model);
 
-/// The tool with its version, and the command line.
+/// Returns the tool with its version, and the command line.
 model::Origin origin_of(const Run& run);
 
-/// -any-wavelengths
+/// Adds -any-wavelengths
 void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with = "");
 
-/// A scene with only the bands that a model wants, and the place of each of the model's bands in it.
+/// A scene with only the bands that a model needs, and the index in it of each of the model's bands.
 struct MatchedSource {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<int> matched; ///< 0-based
 };
-/// By model::match_bands(). Bands that the model does not know are left out: they must not make pixels
-/// invalid.
+/// Selects bands by model::match_bands(). Leaves out bands that the model does not use, so that they cannot
+/// make pixels invalid.
 MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths,
                            model::BandsOf whose = model::BandsOf::model);
 
-/// A scene with the bands of another, `first`, or of statistics of scenes: matched as a model's, without
-/// others and in their order. \throws Error, also naming it as `name` when its values have another scale.
+/// Returns a scene with only the bands of another scene `first`, or of statistics of scenes, in their order;
+/// matched as for a model. \throws Error, also if its values have another scale; the error names the scene
+/// `name`.
 std::shared_ptr<raster::RasterSource> match_scene(Run& run,
                                                   const std::shared_ptr<raster::RasterSource>& source,
                                                   const std::string& name, const std::string& first,
                                                   const model::ModelBands& bands);
 
-/// -any-scale
+/// Adds -any-scale
 void add_any_scale(Builder& args, bool& any_scale, const char* with = "");
 
-/// Scale, offset and unit of the scene, for each band of a model: `matched` holds the scene's band (0-based)
-/// behind each; empty: band by band.
+/// Returns scale, offset and unit of the scene for each band of a model. `matched`: the scene's band
+/// (0-based) of each; empty: band by band.
 model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched = {});
 
-/// The conversion of the scene's values to the scale of the model in `file`; a note and the report state it.
-/// Not compared when any_scale, which the report states. Different units of equal scales are a warning.
-/// Throws Error when the two contradict and cannot be converted.
+/// Returns the conversion of the scene's values to the scale of the model in `file`, and states it in a note
+/// and the report. With any_scale, the scales are not compared, which the report states. Warns if units
+/// differ and scales agree. Throws Error if the scales contradict and cannot be converted.
 model::Rescaling compare_scales(Run& run, const std::string& file, const model::ModelBands& model,
                                 const model::ValueScale& scene, bool any_scale);
 
-/// Checks, during the one pass that applies a model, whether the scene's values are like those that the model
+/// Checks during the pass that applies a model whether the scene's values are similar to those that the model
 /// was made from.
 class RangeCheck {
   public:
-    /// `model` speaks of the scene's numbers already (rescaled). `cube` must outlive this.
+    /// `model` must already refer to the scene's values (rescaled). `cube` must outlive this object.
     RangeCheck(const stream::CubeSource& cube, const model::ModelBands& model,
                const std::vector<int>& matched = {});
-    /// The source for the pass to read.
+    /// Returns the source that the pass must read.
     const stream::CubeSource& source() const { return m_watch; }
-    /// Reads some lines; for use if the pass reads another source.
+    /// Reads some lines, for use if the pass reads another source.
     void look() const { m_watch.look(); }
-    /// Call it after the pass: puts the share of pixels far outside of the model's range into the report;
-    /// warns from 1 % on. `range`: the range's name.
+    /// Adds the fraction of pixels far outside of the model's range to the report, and warns from 1 % on.
+    /// Call it after the pass. `range`: the range's name.
     void tell(Run& run, const std::string& range = "the model was made from") const;
 
   private:

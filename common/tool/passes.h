@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The passes of a tool and their outputs. A tool states each of them once; the frame runs it, or with
-// -dry-run prints its plan (tool/plan.h).
+// The passes of a tool and their outputs. A tool states each pass once. The pass is run, or with -dry-run its
+// plan is printed (tool/plan.h).
 #pragma once
 
 #include "raster/output_set.h"
@@ -15,26 +15,26 @@
 
 namespace hsi::tool {
 
-/// Runs a pass on the way to dst and adds it to the report. \return false with -dry-run: the plan is printed,
-/// pixels are not read, and results are assumed from here on (Run::assume()).
+/// Runs a pass that prepares dst and adds it to the report. \return false with -dry-run: the plan is printed,
+/// pixels are not read, and later results are assumed (Run::assume()).
 bool run_pass(Run& run, const stream::CubeSource& source, stream::Operation& operation,
               const std::vector<stream::CubeSink*>& sinks, const stream::PassOptions& pass);
 
-/// Makes the outputs before the pass that fills them. `pass` makes its options once the outputs have taken
-/// their share of the cache. With -dry-run the plan of the pass is printed and the run ends.
+/// Creates the outputs before the pass that fills them. `pass` returns the pass options after the outputs
+/// have taken their share of the cache. With -dry-run, prints the plan of the pass and ends the run.
 /// \return the options, with the layout of the outputs.
 stream::PassOptions begin_writing(Run& run, const stream::CubeSource& source,
                                   const stream::Operation& operation, raster::OutputSet& outputs,
                                   const raster::RasterSource* like,
                                   const std::function<stream::PassOptions()>& pass);
 
-/// begin_writing(), and the pass. The tool looks at the results, and commits the outputs.
+/// Calls begin_writing() and runs the pass. The tool then examines the results and commits the outputs.
 void write(Run& run, const stream::CubeSource& source, stream::Operation& operation,
            raster::OutputSet& outputs, const raster::RasterSource* like,
            const std::function<stream::PassOptions()>& pass);
 
-/// An output without pixels, computed when it is read: an .hsi from `link`, a VRT from the bands that `bands`
-/// makes. All checks that can fail come first; with -dry-run the run ends.
+/// Writes an output without pixels that is computed when it is read: an .hsi from `link`, or a VRT from the
+/// bands of `bands`. Makes all checks that can fail first; with -dry-run the run ends after them.
 template <class Link, class Bands>
 void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
                    const raster::RasterSource& like, const Link& link, const Bands& bands) {

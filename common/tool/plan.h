@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plan that -dry-run prints. A dry run goes down the tool's body like any other and ends at the pass that
-// fills dst, or where the tool ends it (end_of_plan()). Between passes it has assumed results in place of
-// real ones: they have the right sizes and go into no report and no message.
+// The plan that -dry-run prints. A dry run executes the tool's body like any run. It ends at the pass that
+// fills dst, or where the tool ends it (end_of_plan()). After the first pass it uses assumed results instead
+// of real ones. They have the right sizes and appear in no report and no message.
 #pragma once
 
 #include "raster/raster_sink.h"
@@ -14,26 +14,26 @@
 
 namespace hsi::tool {
 
-/// The plan ends here: with -dry-run calls `print`, which prints the rest of it, and ends the run.
+/// Ends the plan: with -dry-run calls `print`, which prints the rest of it, and ends the run.
 void end_of_plan(Run& run, const std::function<void()>& print = {});
 
-/// The plan of one pass, printed and reported: for `print` of end_of_plan().
+/// Prints and reports the plan of one pass, for `print` of end_of_plan().
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass);
 
-/// A line of the plan. \return false, and does nothing, without -dry-run.
+/// Prints a text line of the plan. \return false without -dry-run, and then does nothing.
 bool add_to_plan(Run& run, const std::string& text);
-/// One more fact of the plan of pass `pass`, for the user and the report; nothing without -dry-run.
+/// Adds a fact to the plan of pass `pass`, for the user and the report. Does nothing without -dry-run.
 void add_to_plan(Run& run, const std::string& pass, const char* key, uint64_t value, const std::string& text);
 
-/// With -dry-run prints that `options` is computed when it is read, and ends the run.
+/// With -dry-run, prints that the output of `options` is computed when it is read, and ends the run.
 void begin_virtual(Run& run, const raster::OutputOptions& options);
 
-/// How a dry run ends; caught by complete().
+/// Ends a dry run; caught by complete().
 struct PlanIsComplete {};
 
-/// Does `work`, which makes an output. \return false with -dry-run, when the plan of that output is complete:
-/// it was not made, and the run may go on.
+/// Calls `work`, which makes an output. \return false with -dry-run, when the plan of that output is
+/// complete: the output was not made, and the run may continue.
 template <class Work>
 bool complete(const Work& work) {
     try {

@@ -22,43 +22,44 @@ namespace hsi::tool {
 
 struct Definition;
 
-/// The pixels that count when a tool learns from a scene: -mask, -mask-exclude, -mask-flags, -mask-output.
+/// The options that select the pixels from which a tool learns: -mask, -mask-exclude, -mask-flags,
+/// -mask-output.
 struct MaskOptions {
     std::string only, without;      ///< files; empty: not given
     std::vector<std::string> flags; ///< lists of items, for raster::flag_items()
     std::string flags_from;         ///< file; empty: the quality layers of the scene's product
-    bool outputs = false;           ///< results have values there alone, too
+    bool outputs = false;           ///< results also have values only there
     bool given() const { return !only.empty() || !without.empty() || !flags.empty(); }
-    /// The first of the options that was given, for messages.
+    /// Returns the first of the options that was given, for messages.
     const char* first() const {
         return !only.empty() ? "-mask" : !without.empty() ? "-mask-exclude" : "-mask-flags";
     }
 };
-/// Throws UsageError when a mask is given and would change nothing: nothing is learned of the scene `with`
-/// ("-apply"), and the mask is not for the outputs.
+/// Throws UsageError if a mask is given but would change nothing: the tool learns nothing from the scene
+/// because of the option `with` ("-apply"), and the mask does not apply to the outputs.
 void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with);
 
-/// The shared options, parsed and checked; no file was opened yet.
+/// The shared options, parsed and checked. No file has been opened yet.
 struct CommonOptions {
     raster::OpenOptions source;
     raster::OutputOptions destination;
     MaskOptions mask;
     DeviceChoice device;
-    uint64_t memory = 0;        ///< -memory in bytes: ceiling for buffers, GDAL's block cache counted in
+    uint64_t memory = 0;        ///< -memory in bytes: the limit of buffers and GDAL's block cache together
     uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
-    int threads = 1;            ///< of each of the ranks
-    int ranks = 0;              ///< -ranks, with -dry-run; 0: those that there are
+    int threads = 1;            ///< per rank
+    int ranks = 0;              ///< -ranks, with -dry-run; 0: the actual number
     int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
     std::string report;                       ///< -report FILE.json
     bool report_append = false;               ///< the record is added after the existing ones
     bool dry_run = false;
-    bool if_needed = false; ///< -if-needed: nothing is done when the outputs are up to date
+    bool if_needed = false; ///< -if-needed: skips the run if the outputs are up to date
     bool quiet = false;
 };
 
 /// The precision in which a tool computes with the values of a scene.
 enum class Precision {
-    single, ///< a warning names bands whose values single precision hardly distinguishes
+    single, ///< a warning names bands whose values single precision can hardly distinguish
     full,   ///< every value unchanged
 };
 
@@ -68,62 +69,65 @@ class Run {
     ~Run();
     const CommonOptions& options() const;
     const std::string& tool() const; ///< "gdal_hsi_spp"
-    /// FrontEnd::tools()
+    /// Returns FrontEnd::tools().
     const std::vector<const Definition*>& tools() const;
 
-    /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
-    /// With -mask-output the source's pixels outside of it are missing (SceneFacts::masked).
+    /// Opens src and gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
+    /// With -mask-output, the source's pixels outside of the mask are missing (SceneFacts::masked).
     std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
-    /// The pixels of src that count; null without a mask. buffer_memory() does not include their bytes.
+    /// Returns the mask of src; null without a mask. buffer_memory() does not include its bytes.
     const std::shared_ptr<const stream::PixelMask>& mask() const;
-    /// The source for statistics: `source` without the values outside of the mask, or `source` itself without
-    /// a mask, or if the mask was applied when src was opened.
+    /// Returns the source for statistics: `source` with missing values outside of the mask. Returns `source`
+    /// itself without a mask, or if the mask was applied when src was opened.
     std::shared_ptr<const stream::CubeSource>
     masked(const std::shared_ptr<const stream::CubeSource>& source) const;
-    /// True when masked() is another source, so that results are made from other values than statistics.
+    /// Returns true if masked() is another source, so that results are computed from other values than
+    /// statistics.
     bool masks_statistics() const;
-    /// Warns once per file of wrong metadata and of bands whose values are too close together for single
-    /// precision, and at the end of the run of values that are too large for it. open_source() does it for
-    /// the source.
+    /// Warns once per file about wrong metadata and about bands whose values are too close together for
+    /// single precision, and at the end of the run about values that are too large for it. open_source()
+    /// calls it for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
     /// Gives GDAL's block cache `bytes` more, up to a quarter of -memory: a sink's cache_bytes(). Call it
-    /// before pass(), which takes the rest. open_source() does it for the source.
+    /// before pass(), which takes the rest. open_source() calls it for the source.
     void reserve_cache(uint64_t bytes);
-    /// The source itself, or one that keeps the values of its first pass. They are kept if reading them again
-    /// would cost (compressed, tiled, remote) and they fit in half of the memory that is left, together with
-    /// the reader and the memory of a pass (`beside`). Call seal() after the pass.
+    /// Returns the source itself, or a source that keeps the values of its first pass. Values are kept if
+    /// reading them again is slow (compressed, tiled, remote) and if they fit in half of the memory that is
+    /// left, together with the reader and the memory of a pass (`beside`). Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
-    /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
-    /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
+    /// Returns the options of one pass: lanes, memory that is left for buffers, forced tile, cancellation,
+    /// and progress that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Memory for tile buffers: -memory less the reserved memory, at least half of it, and less the mask.
+    /// Returns the memory for tile buffers: -memory minus the reserved memory (at least half of -memory) and
+    /// minus the mask.
     uint64_t buffer_memory() const;
-    /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
-    /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
-    /// extension states the format; the type is the output's own.
+    /// Returns the OutputOptions of a further output (`role`: "-alpha", "-map" ...). It has the destination's
+    /// -overwrite and -dstnodata. It has its -of and -co if the file's extension is the destination's or
+    /// missing; otherwise the extension states the format. The type is the output's own.
     raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
-    /// An output that is text ("-csv"), for raster/text_output.h: one of this run's files.
+    /// Returns a text output ("-csv") for raster/text_output.h, as one of this run's files.
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
-    /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
+    /// Returns the register of the run's files. Its outputs appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;
-    /// Declares the present outputs good: they get their names and the report of the failure, even if the
+    /// Declares the current outputs complete: they get their names and the report of the failure, even if the
     /// body throws later (exceeded limits, not failed work).
     void keep_outputs();
 
-    /// note() and print() are the only ways to stdout. They throw Error if a file that the run reads has
-    /// changed since: the result would fit neither state, and printed output cannot be taken back.
+    /// Only note() and print() write to stdout. They throw Error if a file that the run reads has changed
+    /// since: the result would match neither state, and printed output cannot be undone.
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
     void print(const std::string& text); ///< a requested result: stdout, also with -q
-    /// From now on only print() goes to stdout, as with -q: for results that another program reads.
+    /// Lets only print() write to stdout from now on, as with -q: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
     Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
-    /// The ranks that share the run, including this process: for sums over all of them, and for work of the
-    /// root on behalf of all. Every rank calls warn(), note() and print(); the user sees the root's.
+    /// Returns the ranks that share the run, including this process: for sums over all of them, and for work
+    /// of the root on behalf of all. Every rank calls warn(), note() and print(); the user sees only the
+    /// root's text.
     parallel::Group& ranks() const;
 
   private:
@@ -136,7 +140,7 @@ class Run {
 /// Ends the filling of a source from Run::keep_if_slow(); does nothing for a source that is not kept.
 void seal(stream::CubeSource& source);
 
-/// The Error when no pixel of the scene can be used, or with `masked` no pixel in the mask.
+/// Returns the Error for a scene without usable pixels, or with `masked` for a mask without usable pixels.
 Error no_valid_pixel(const raster::RasterSource& source, bool masked);
 inline Error no_valid_pixel(const raster::RasterSource& source) {
     return no_valid_pixel(source, source.facts().masked);

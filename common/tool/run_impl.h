@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state of one run, shared by execute() (which makes it) and Run (which the tool's body sees).
+// The state of one run, shared by execute() (which creates it) and Run (the interface for the tool's body).
 #pragma once
 
 #include "core/codec_time.h"
@@ -46,46 +46,47 @@ struct Run::Impl {
     MemoryPlan memory;   ///< from start() on
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< one per file
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
-    std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
+    std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it exists
     bool outputs_are_good = false;              ///< keep_outputs()
-    bool overwrite = false;                     ///< -overwrite, the frame's or the tool's own
-    /// Files that are the same for all ranks; steps and the run around them have one list.
+    bool overwrite = false;                     ///< -overwrite, shared or the tool's own
+    /// Files that are the same for all ranks. Steps share the list with the run that contains them.
     std::shared_ptr<std::set<std::string>> agreed = std::make_shared<std::set<std::string>>();
 
-    std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
+    std::mutex mutex; ///< guards the following members: GDAL's warnings arrive from any thread
     std::vector<std::string> warnings;
     struct {
-        double share_done = 0; ///< all passes begun so far
+        double share_done = 0; ///< sum over all passes begun so far
         double position = 0;
     } bar;
 
-    void start(); ///< clock, cache
-    /// All ranks call it. Throws Error if one of the ranks sees other content in the files that the run
-    /// reads; each file is checked once.
+    void start(); ///< sets the clock and the cache
+    /// Throws Error if a rank sees other content in the files that the run reads. Each file is checked once.
+    /// All ranks call it.
     void agree_on_files();
-    /// `source` replaces the scene that was followed, for the report and for the messages of watch_source()
-    /// at the end.
+    /// Replaces the scene that was followed by `source`, for the report and for the messages of
+    /// watch_source() at the end.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
-    void set_cache();           ///< GDAL's block cache, by `memory`
+    void set_cache();           ///< sets GDAL's block cache by `memory`
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
-    /// Warns of bands whose values are too close together for single precision.
+    /// Warns about bands whose values are too close together for single precision.
     void warn_of_coarse_bands(const raster::RasterSource& scene);
-    /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
+    /// Warns about values of the sources that became infinite. Never throws. `together`: all ranks call it.
     void warn_of_overflow(bool together);
     void finish(); ///< after a successful body: completes the bar, checks the printed output
-    /// After a body that succeeded: all outputs and the report get their names, together.
+    /// Gives all outputs and the report their names together, after a body that succeeded.
     void commit();
-    Json record(const Outcome* failure);               ///< of the run, for a report
-    void write_failure_report(const Outcome& failure); ///< and the outputs that the body wants to keep
-    /// \throws Error or UsageError when the report could not be written later.
+    Json record(const Outcome* failure);               ///< record of the run, for a report
+    void write_failure_report(const Outcome& failure); ///< and commits the outputs that the body wants to
+                                                       ///< keep
+    /// \throws Error or UsageError if the report could not be written later.
     void check_report();
 
   private:
     raster::TextOutput report_output() const;
-    bool report_is_other_file() const; ///< another file, which no run of ours has written, is in its place
+    bool report_is_other_file() const; ///< another file, which no run of ours has written, has its name
     Error no_report() const;
-    /// All of `outputs` and the report get their names. cancel: null where it was requested before.
+    /// Gives all of `outputs` and the report their names. cancel: null if it was requested before.
     void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
                             const CancelFlag* cancel);
     std::string make_report(const Outcome* failure);
