@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bands as a user names them: by number, or by wavelength.
+// Selects bands as a user names them: by number or by wavelength.
 #pragma once
 
 #include <optional>
@@ -8,31 +8,32 @@
 
 namespace hsi::raster {
 
-/// One item of -b or -exclude-range.
+/// An item of -b or -exclude-range.
 struct BandChoice {
     int first = 0, last = 0; ///< numbers from 1 on; 0: by wavelength
     double from_nm = 0, to_nm = 0;
-    bool nearest = false;      ///< the one band nearest to from_nm
+    bool nearest = false;      ///< only the band nearest to from_nm
     std::string text;          ///< as the user wrote it
-    std::string option = "-b"; ///< where, for messages
+    std::string option = "-b"; ///< the option, for messages
 };
 
 /// The facts about a band that a choice needs.
 struct BandAt {
     int number = 0;           ///< 1-based
     double wavelength_nm = 0; ///< NaN: unknown
-    bool good = true;         ///< a choice by wavelength takes it
+    bool good = true;         ///< false: excluded from choices by wavelength
 };
 
-/// The indices of the bands that `choices` name, in their order; a range of wavelengths gives its bands in
-/// the order of `bands`, both ends included. Each band comes once. The nearest band is at most one step of
-/// the bands' spacing away, or 5 nm where they are closer. `scene`: its name in messages.
+/// Returns the indices of the bands that `choices` name, in their order. A range of wavelengths, which
+/// includes both ends, gives its bands in the order of `bands`. Each band is included once. The nearest band
+/// must be at most one step of the bands' spacing away, or 5 nm if they are closer. `scene`: its name in
+/// messages.
 /// \throws UsageError for a band number that the scene does not have; Error for a scene without wavelengths
 /// and for a wavelength or range without a band.
 std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
                           const std::string& scene);
 
-/// The item whose range of wavelengths holds this one; null if there is no such item.
+/// Returns the item whose range contains this wavelength; null if there is none.
 const BandChoice* range_around(const std::vector<BandChoice>& ranges, double wavelength_nm);
 
 } // namespace hsi::raster

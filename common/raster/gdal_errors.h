@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GDAL's error texts, collected on this thread instead of printed.
+// Collects GDAL's error texts on this thread instead of printing them.
 #pragma once
 
 #include "raster/drivers.h"
@@ -12,19 +12,19 @@
 
 namespace hsi::raster {
 
-/// From now on HDF5 is kept from printing while GdalErrors live, if `path` is a file or a name of HDF5 or
-/// netCDF: the library prints to stderr what GDAL reports anyway, with one switch per thread. The switch
-/// initialises the library, which takes a millisecond: so it is used for these files alone.
+/// Keeps HDF5 from printing while a GdalErrors exists, from now on, if `path` is a file or a name of HDF5 or
+/// netCDF. The library prints to stderr what GDAL reports anyway. Its switch, one per thread, initialises the
+/// library, which takes a millisecond: so only these files use it.
 void expect_hdf5(const std::string& path);
 
-/// GDAL reads remote files under names that begin like this (io/whole_file.h).
+/// The prefix of names under which GDAL reads remote files (io/whole_file.h).
 constexpr const char* whole_prefix = "/vsihsi_whole/";
 
-/// Returns a text of GDAL's with the names that users know: without whole_prefix.
+/// Returns a text of GDAL without whole_prefix, with the names that users know.
 std::string without_whole_names(std::string text);
 
-/// While one of these lives, failures that GDAL reports on this thread land here; warnings go to CPLDebug,
-/// and debug messages where they went before. Instances nest.
+/// Collects the failures that GDAL reports on this thread while the object exists. Warnings go to CPLDebug,
+/// and debug messages to their earlier destination. Objects may be nested.
 class GdalErrors {
   public:
     GdalErrors();
@@ -33,11 +33,12 @@ class GdalErrors {
     GdalErrors& operator=(const GdalErrors&) = delete;
 
     bool any() const { return !m_failures.empty(); }
-    /// A side file (.aux.xml) could not be written. GDAL gives a warning, and before 3.7 nothing else.
+    /// Returns whether a side file (.aux.xml) could not be written. GDAL gives only a warning, and no error
+    /// before 3.7.
     bool side_file_lost() const { return m_side_file_lost; }
-    /// The failures on one line; `fallback` without a failure.
+    /// Returns the failures on one text line; `fallback` if there are none.
     std::string text(const std::string& fallback = "no reason given") const;
-    /// The warnings, in the same form.
+    /// Returns the warnings, in the same form.
     std::string warnings() const;
     void clear();
 

@@ -7,7 +7,7 @@
 
 namespace hsi::raster {
 
-// The numbers are the same.
+// The values of both types are equal.
 inline SampleType sample_type(GDALDataType type) { return static_cast<SampleType>(type); }
 inline GDALDataType gdal_type(SampleType type) { return static_cast<GDALDataType>(type); }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Class labels from any raster or vector file, line by line on the grid of a scene. One reader for every
-// tool.
+// Class labels from any raster or vector file, line by line on the grid of a scene. All tools use this
+// reader.
 //
-// Rasters: one band of whole numbers; negative numbers, nodata, NaN and masked pixels mean "no label", and 0
-// does where it is not plainly a class (ZeroMeans). On another grid or in another SRS they are resampled: a
-// scene pixel gets the label of the pixel that its centre falls into. Vectors: polygons, lines or points with
-// a class field; another SRS is reprojected with PROJ. A polygon burns the pixels whose centres it covers, or
-// the pixels that polygons of its class cover by the requested share; a point burns the pixel that it is in;
-// later features win. Tables of points (point_table.h) are vectors, too. Names and colours come from category
-// names, the colour table and the attribute table of a raster, or from a field of a vector file.
+// Rasters have one band of whole numbers. Negative numbers, nodata, NaN and masked pixels mean "no label"; 0
+// also does unless it is clearly a class (ZeroMeans). Rasters on another grid or in another SRS are
+// resampled: a scene pixel gets the label of the pixel that contains its centre. Vectors are polygons, lines
+// or points with a class field; another SRS is reprojected with PROJ. A polygon labels the pixels whose
+// centres it covers, or the pixels of which the polygons of its class cover at least the requested fraction.
+// A point labels its pixel. Later features replace earlier ones. Tables of points (point_table.h) are also
+// vectors. Names and colours are from category names, the colour table and the attribute table of a raster,
+// or from a field of a vector file.
 #pragma once
 
 #include "core/error.h"
@@ -33,27 +34,27 @@ inline constexpr int max_class = 65535;
 using hsi::Colour;
 using hsi::LabelClass; ///< pixels: counted by collect_labels() and count_labels()
 
-/// The position of pixels. Two grids are the same when sizes, SRS and geotransform are (to a thousandth of a
-/// pixel).
+/// The position of pixels. Two grids are the same if sizes, SRS and geotransform are the same (to a
+/// thousandth of a pixel).
 struct Grid {
     int64_t samples = 0, lines = 0;
     std::optional<std::array<double, 6>> geotransform;
     std::string srs_wkt;             ///< empty if unknown
-    std::string owner = "the scene"; ///< whose it is, for messages
-    /// It has a place on Earth without a geotransform: arrays of longitude and latitude, ground control
-    /// points, rational polynomials.
+    std::string owner = "the scene"; ///< the owner of the grid, for messages
+    /// The grid has a position on Earth without a geotransform: arrays of longitude and latitude, ground
+    /// control points, rational polynomials.
     bool placed_otherwise = false;
 };
 Grid grid_of(const RasterSource& source);
-/// Compares by that rule, but an unknown SRS is not a difference, and if one of the two has no geotransform
-/// only the sizes are compared.
+/// Compares two grids by that rule, but ignores an unknown SRS, and compares only the sizes if one grid has
+/// no geotransform.
 bool same_grid(const Grid& a, const Grid& b);
 
 /// The meaning of 0 in a file of labels.
 enum class ZeroMeans {
-    /// 0 is a class where the file says so plainly: a raster whose category 0 has a name that does not mean
-    /// "none" (as "Unclassified" does) while 0 is not its nodata value; a vector file with features of class
-    /// 0, which somebody has put there, unless their name means "none". Otherwise 0 means "no label".
+    /// 0 is a class if the file states it clearly, else "no label". In a raster, category 0 must have a name
+    /// that does not mean "none" (as "Unclassified" does), and 0 must not be its nodata value. In a vector
+    /// file, features of class 0 suffice unless their name means "none".
     what_is_plain,
     a_class,
     no_label
@@ -61,39 +62,39 @@ enum class ZeroMeans {
 
 struct LabelOptions {
     std::string path;
-    std::string field;        ///< class field of a vector file; empty: the only one that fits
+    std::string field;        ///< class field of a vector file; empty: the only suitable one
     std::string name_field;   ///< class names next to a numeric field; empty: found by its name
-    std::string layer;        ///< empty: the first one that has the field
-    bool all_touched = false; ///< burn every pixel that a polygon or line touches
-    bool inside_only = false; ///< burn only pixels that are entirely in a polygon
-    /// Burn the pixels that the polygons of one class together cover by at least this share, above 0 to 1; an
-    /// area that several polygons cover counts once. The class of the largest share wins; among equal shares,
-    /// the smallest class number. At most one of these three is set.
+    std::string layer;        ///< empty: the first layer that has the field
+    bool all_touched = false; ///< label every pixel that a polygon or line touches
+    bool inside_only = false; ///< label only pixels that are entirely in a polygon
+    /// Labels the pixels of which the polygons of one class together cover at least this fraction, above 0 to
+    /// 1. An area that several polygons cover counts once. The class of the largest fraction wins; among
+    /// equal fractions, the smallest class number. Set at most one of these three options.
     std::optional<double> min_cover;
-    bool shares = false; ///< LabelSource::shares() will be asked
-    /// Pixels of these classes have no label: numbers or names with commas between them, "5,Soil"
+    bool shares = false; ///< LabelSource::shares() will be called
+    /// Pixels of these classes have no label. Texts are numbers or names with commas between them, "5,Soil"
     /// (listed_words()). A name that several classes share selects all of them.
     std::vector<std::string> leave_out;
-    /// Options for features (fields, layer, which pixels they label) and left-out classes also apply to
-    /// another file. A raster then ignores the former, and a left-out class that the file does not have is
-    /// ignored; otherwise both are errors.
+    /// Options for features (fields, layer, selection of pixels) and left-out classes also apply to another
+    /// file. A raster then ignores the options for features, and a left-out class that the file does not have
+    /// is ignored; otherwise both are errors.
     bool said_of_another = false;
     /// Coordinates of features are samples and lines from the grid's upper left corner, in any SRS. This is
     /// also the default if neither features nor grid are georeferenced.
     bool pixel_coordinates = false;
     ZeroMeans zero = ZeroMeans::what_is_plain;
-    /// Read as numbers of any kind, for LabelSource::values(): `field` holds numbers, and 0 is a valid
+    /// Reads numbers of any meaning for LabelSource::values(): `field` contains numbers, and 0 is a valid
     /// number.
     bool values = false;
     std::string group_field; ///< with `values`, for features: the field of groups; empty: none
-    bool mask = false;       ///< read as a mask: 1 where the raster is not 0 or inside of a feature, no field
+    bool mask = false;       ///< read as a mask: 1 where the raster is not 0 or inside a feature; no field
     std::vector<std::string> open_options; ///< NAME=VALUE
 };
 
 class LabelSource;
-/// LabelSource::open() with all classes: of files, or of arrays.
+/// Returns the same as LabelSource::open() with all classes, from files or from arrays.
 std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const Grid* grid);
-/// A value that pixels of a scene have: of a feature, or of one pixel of a raster.
+/// A value of some pixels of a scene: from a feature, or from one pixel of a raster.
 struct ValueSample {
     double value = 0;
     std::string group;           ///< LabelOptions::group_field; empty: none
@@ -102,10 +103,10 @@ struct ValueSample {
 
 class LabelSource {
   public:
-    /// `grid`: read on this grid; null: on the raster's own grid (a vector file has none: Error). Throws
-    /// Error naming the file: does not open, several bands, complex numbers, no such field or layer, no
-    /// georeference while the sizes differ, features that cannot be placed on the grid. Throws UsageError for
-    /// a text of leave_out that is not a list.
+    /// Opens labels on `grid`; null: on the raster's own grid (a vector file has none: Error). Throws Error
+    /// that names the file if it does not open, has several bands, complex numbers, no such field or layer,
+    /// or no georeference while the sizes differ, or if its features cannot be placed on the grid. Throws
+    /// UsageError for a text of leave_out that is not a list.
     static std::unique_ptr<LabelSource> open(const LabelOptions& options, const Grid* grid = nullptr) {
         auto source = open_all_labels(options, grid);
         if (!options.leave_out.empty()) source->leave_out(options);
@@ -114,54 +115,58 @@ class LabelSource {
     virtual ~LabelSource() = default;
 
     const Grid& grid() const { return m_grid; }
-    /// The classes that the file lists, by value, without left-out ones. Pixels may hold others.
+    /// Returns the classes that the file lists, by value, without left-out classes. Pixels may have other
+    /// classes.
     const std::vector<LabelClass>& legend() const { return m_legend; }
-    /// Whole lines [line, line + count) into out (count x samples values); none(): no label. Throws Error
-    /// when a value is not a class (a fraction, above max_class) or the file cannot be read. Use it on one
-    /// thread at a time.
+    /// Reads whole lines [line, line + count) to out (count x samples values); none() means no label. Throws
+    /// Error if a value is not a class (a fraction, above max_class) or if the file cannot be read. Use it on
+    /// one thread at a time.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// Call it when all lines are read: throws UsageError, listing the existing classes, if a class that was
-    /// to be left out is neither among them nor in the file's legend.
+    /// Throws UsageError that lists the existing classes if a class to be left out is neither among them nor
+    /// in the file's legend. Call it when all lines are read.
     void check_left_out() const;
-    /// Those texts, without throwing: in other files there may be such a class.
+    /// Returns these texts without throwing, because other files may have such a class.
     std::vector<std::string> not_left_out() const;
-    /// Whether a pixel so far would have a label, were its class not left out.
+    /// Returns whether a pixel so far has no label only because its class is left out.
     bool left_any_out() const { return m_left_any_out; }
-    /// The value of read() for no label, or for pixels outside of a mask: 0. If 0 is a class of the file, it
-    /// is 65535, which is then not a class.
+    /// Returns the value of read() for no label, or for pixels outside of a mask. It is 0, or, if 0 is a
+    /// class of the file, 65535, which is then not a class.
     uint16_t none() const { return m_none; }
     bool zero_is_class() const { return m_none != 0; }
-    /// Whether the file does not state the meaning of 0, which then means "no label".
+    /// Returns whether the file does not state the meaning of 0, which then means "no label".
     bool zero_is_open() const { return m_zero_is_open; }
-    /// "raster", "raster, resampled", "vector, 120 features, reprojected": for reports.
+    /// Returns "raster", "raster, resampled" or "vector, 120 features, reprojected", for reports.
     const std::string& description() const { return m_description; }
-    /// Notes for the user: an SRS that was assumed, features without a class.
+    /// Returns notes for the user: an SRS that was assumed, features without a class.
     const std::vector<std::string>& notes() const { return m_notes; }
-    /// Facts found in reading so far: numbers that are not labels, pixels in features of several classes.
+    /// Returns facts found so far in reading: numbers that are not labels, pixels in features of several
+    /// classes.
     virtual std::vector<std::string> reading_notes() const { return {}; }
     const std::string& path() const { return m_path; }
-    /// For a raster: the value of a metadata item ("HSI_HISTORY"); empty if absent.
+    /// Returns the value of a raster's metadata item ("HSI_HISTORY"); empty if absent.
     virtual std::string item(const std::string&) const { return {}; }
-    /// For features with LabelOptions::shares: the classes of polygons, ascending, and the share of every
-    /// pixel that polygons of class `value` cover, 0 to 1 (count x samples values), independent of its label.
-    /// Left-out classes are not included.
+    /// Return, for features with LabelOptions::shares, the classes of polygons, ascending, and the fraction
+    /// of every pixel that polygons of class `value` cover, 0 to 1 (count x samples values). The fraction
+    /// does not depend on the pixel's label. Left-out classes are not included.
     std::vector<uint16_t> share_classes() const;
     virtual void shares(int64_t line, int64_t count, uint16_t value, float* out);
-    /// With LabelOptions::values: features as read, which may overlap, or pixels in raster order.
+    /// Returns, with LabelOptions::values, the values of features as read, which may overlap, or of pixels in
+    /// raster order.
     virtual std::vector<ValueSample> values() = 0;
     virtual bool of_features() const { return false; }
-    const std::string& value_name() const { return m_value_name; } ///< the field; of a raster empty
-    /// For features, each polygon separately (also the parts of multipolygons): its class and the pixels
-    /// (line * samples + sample, ascending) that it touches; some of them may have another label.
+    const std::string& value_name() const { return m_value_name; } ///< the field; empty for a raster
+    /// Receives each polygon of features separately, also the parts of multipolygons: its class and the
+    /// pixels (line * samples + sample, ascending) that it touches. Some of these pixels may have another
+    /// label.
     using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
     virtual void each_polygon(const EachPolygon&) const {}
-    /// Features on the grid that label nothing because they are too small or narrow; right when all lines
-    /// are read.
+    /// Returns the number of features on the grid that label nothing because they are too small or narrow. It
+    /// is correct when all lines are read.
     virtual int64_t too_small() const { return 0; }
-    /// Features outside of the grid that no note of notes() counts.
+    /// Returns the number of features outside of the grid that no note of notes() counts.
     virtual int64_t outside() const { return 0; }
-    /// For a raster: whether the grid has met any of its pixels so far, their least value, at most 0, the
-    /// count of zeros, and the class if all others have one class (else 0).
+    /// Return facts about the pixels of a raster that the grid has met so far: whether there are any, their
+    /// minimum (at most 0), the number of zeros, and the class if all others have one class (else 0).
     bool seen() const { return m_seen; }
     double least() const { return m_least; }
     int64_t zeros() const { return m_zeros; }
@@ -184,10 +189,10 @@ class LabelSource {
 
   private:
     void leave_out(const LabelOptions& options);
-    std::set<int> classes_there() const; ///< that were read, or are known of the file
+    std::set<int> classes_there() const; ///< those that were read, or are known to be in the file
 
-    std::vector<char> m_left_out, m_read; ///< by class, and whether it was read; empty: none is left out
-    std::vector<std::string> m_unproved;  ///< texts that reading has to find a class for
+    std::vector<char> m_left_out, m_read; ///< by class: left out, and read; empty: no class is left out
+    std::vector<std::string> m_unproved;  ///< texts whose class must still be found while reading
     std::map<int, std::string> m_names;   ///< of all classes of the file
     bool m_left_any_out = false;
 };
@@ -197,28 +202,29 @@ struct LabelledPixels {
     Grid grid;
     std::vector<int64_t> index;      ///< line * samples + sample
     std::vector<uint16_t> value;     ///< its class
-    std::vector<LabelClass> classes; ///< those that occur, by value, with counts
+    std::vector<LabelClass> classes; ///< the classes that occur, by value, with counts
     std::vector<std::string> notes;  ///< reading_notes(), and names that two classes share
 };
 
-/// The Error when `source`, read to its end, labels no pixel of its grid: the labels are outside of it, too
-/// small, or absent.
+/// Returns the Error for labels that label no pixel of the grid, after `source` is read to its end: the
+/// labels are outside of it, too small, or absent.
 Error no_labels(const LabelSource& source);
 
-/// Reads all lines. Throws Error when no pixel has a label (the labels are outside of the scene, say), and as
-/// check_left_out().
+/// Reads all lines. Throws Error if no pixel has a label (for example if the labels are outside of the
+/// scene), and as check_left_out().
 LabelledPixels collect_labels(LabelSource& source);
 
-/// A colour for a class without one in its file: distinct for neighbours in the list, the same every time.
+/// Returns a colour for a class without a colour in its file: distinct for neighbours in the list, and always
+/// the same.
 Colour default_colour(int value);
 
-/// "classes 1 and 3 are both called 'forest'", for the first such pair; empty without one.
+/// Returns "classes 1 and 3 are both called 'forest'" for the first such pair; empty without one.
 std::string shared_name(const std::vector<LabelClass>& classes);
 
 /// Makes `spec` a class map: pixel type, category names and colours for 0 ("Unclassified", transparent) and
-/// all classes, so that GIS programs show a legend. Sets 0 as nodata unless options.nodata is set. Where 0 is
-/// one of the classes, nodata is the greatest number of the type: 255, or 65535. Throws UsageError when a
-/// type that the options ask for does not hold the classes, or when no number is left for nodata.
+/// all classes, so that GIS programs show a legend. Sets 0 as nodata unless options.nodata is set. If 0 is a
+/// class, nodata is the greatest number of the type: 255 or 65535. Throws UsageError if the requested type
+/// cannot represent the classes, or if no number is left for nodata.
 void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& options, OutputSpec& spec);
 
 } // namespace hsi::raster

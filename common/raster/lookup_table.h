@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Geographic lookup tables (GLT): an orthorectified grid that names, for each of its pixels, the pixel of the
-// swath that belongs there. Agencies deliver them with scenes in sensor geometry: EMIT inside of the product
-// (NASA JPL, EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 for none), AVIRIS as a separate raster
-// of two bands (the same numbers, negative where a pixel fills a gap).
+// Geographic lookup tables (GLT): an orthorectified grid that states, for each of its pixels, which pixel of
+// the swath to show. Agencies deliver them with scenes in sensor geometry: EMIT inside the product (NASA JPL,
+// EMIT L2A user guide, D-107866: glt_x and glt_y, from 1, 0 for none), AVIRIS as a separate raster of two
+// bands (the same numbers, negative where a pixel fills a gap).
 #pragma once
 
 #include "core/rect.h"
@@ -18,51 +18,51 @@ class OGRSpatialReference;
 
 namespace hsi::raster {
 
-/// The pixel of the swath for a pixel of the grid; nullopt if the grid has none there.
+/// The pixel of the swath for a pixel of the grid; nullopt if the grid has no data there.
 struct SwathPixel {
     static constexpr int64_t none = -1;
     int64_t sample = none, line = none; ///< from 0
 };
 
-/// Reads parts of a table; one a thread.
+/// Reads parts of a table. Use one object per thread.
 class LookupReader {
   public:
     virtual ~LookupReader() = default;
-    /// `out` becomes window.area() long, line by line. Throws Error when the file cannot be read, and for a
-    /// pixel outside of the swath.
+    /// Resizes `out` to window.area() and fills it line by line. Throws Error if the file cannot be read, and
+    /// for a pixel outside of the swath.
     virtual void read(const Rect& window, std::vector<SwathPixel>& out) = 0;
 };
 
 class LookupTable {
   public:
-    /// Opens a product with a table, or a raster of two bands of integers: sample and line. Throws Error
-    /// naming a file that is neither, or whose grid has no position.
+    /// Opens a product with a table, or a raster of two bands of integers: sample and line. Throws Error that
+    /// names the file if it is neither, or if its grid has no position.
     static std::shared_ptr<const LookupTable> open(const std::string& path);
     ~LookupTable();
 
     const std::string& path() const; ///< as it was opened
     int64_t samples() const;         ///< of the grid
     int64_t lines() const;
-    /// The size of the swath; 0: the table does not state it.
+    /// Return the size of the swath; 0: the table does not state it.
     int64_t swath_samples() const;
     int64_t swath_lines() const;
     std::unique_ptr<LookupReader> open_reader() const;
 
-    /// In the order of GDAL's geotransforms.
+    /// Returns the geotransform in GDAL's order.
     const std::array<double, 6>& geotransform() const;
     const std::shared_ptr<const OGRSpatialReference>& srs() const; ///< null: unknown
 
-    struct Impl; ///< of this room
+    struct Impl; ///< used only in this folder
 
   private:
     explicit LookupTable(std::shared_ptr<const Impl> impl);
     std::shared_ptr<const Impl> m;
 };
 
-/// The scene on the table's grid: each pixel has the values of the pixel of `swath` that the table names; NaN
-/// if it names none, or one outside of `swath` (a part of the scene that -srcwin cut). Bands and their
-/// metadata are the swath's, SRS and geotransform the table's. Pixels are read from `pixels`: `swath` itself,
-/// or a copy of it in memory. Throws UsageError when `swath` does not have the size for the table.
+/// Returns the scene on the table's grid: each pixel has the values of the pixel of `swath` that the table
+/// names; NaN if it names no pixel, or a pixel outside of `swath` (if -srcwin has cut the scene). Bands and
+/// their metadata are the swath's, SRS and geotransform the table's. Pixels are read from `pixels`: `swath`
+/// itself, or a copy of it in memory. Throws UsageError if the size of `swath` does not match the table.
 std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>& swath,
                                              const std::shared_ptr<stream::CubeSource>& pixels,
                                              const std::shared_ptr<const LookupTable>& table);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The driver, type and options of an output, as far as they can be determined in advance: format_trial.h
-// verifies them. Also checks whether the output may be at its path.
+// The driver, type and options of an output, if they can be determined in advance; format_trial.h verifies
+// them. Also checks whether the output may have its path.
 #pragma once
 
 #include "raster/metadata/scene_metadata.h"
@@ -17,13 +17,13 @@ namespace hsi::raster {
 /// The path that means standard output.
 inline constexpr const char* standard_output = "/vsistdout/";
 
-/// True when the driver has this name.
+/// Returns true if the driver has this name.
 bool is(GDALDriver* driver, const char* name);
-/// Call it before a driver makes or closes a file: GDAL's Zarr builds its JSON with a library that ends the
-/// process when memory is short. Throws Error where little is left.
+/// Throws Error if little memory is left. Call it before a driver creates or closes a file: GDAL's Zarr
+/// builds its JSON with a library that ends the process if memory is short.
 void check_memory_left(GDALDriver* driver);
 
-/// True for a driver that takes pixels block by block; others copy a dataset that is complete.
+/// Returns true for a driver that takes pixels block by block; others copy a complete dataset.
 bool takes_blocks(GDALDriver* driver);
 
 /// The driver, type and options that make the file of an output.
@@ -31,27 +31,27 @@ struct Target {
     GDALDriver* driver = nullptr;
     GDALDataType type = GDT_Unknown;
     CPLStringList options; ///< creation options with defaults
-    /// The driver takes only whole rasters, or holds the output only when it gets it as one: a GTiff is made
+    /// The driver takes only whole rasters, or stores the output correctly only in this way: a GTiff is made
     /// first.
     bool copies = false;
-    int largest_class = 0; ///< of a class map, whose numbers must come back in any type; 0 for other outputs
+    int largest_class = 0; ///< of a class map, whose numbers every type must preserve; 0 for other outputs
 };
 
-/// The driver of -of, or of the extension: .dat, .raw, .bsq, .bil, .bip and .envi mean ENVI, even if other
-/// drivers claim them. Throws UsageError when no driver writes such files.
+/// Returns the driver of -of, or of the extension: .dat, .raw, .bsq, .bil, .bip and .envi mean ENVI, even if
+/// other drivers claim them. Throws UsageError if no driver writes such files.
 GDALDriver* choose_driver(const OutputOptions& options);
 
-/// Driver, type and creation options of an output, as far as they can be checked without making a file:
-/// throws UsageError for options that the driver declares unsupported. is_virtual: the caller writes a VRT
-/// whose pixels are in other rasters.
+/// Returns driver, type and creation options of an output, checked without creating a file. Throws UsageError
+/// for options that the driver declares unsupported. is_virtual: the caller writes a VRT whose pixels are in
+/// other rasters.
 Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool is_virtual);
 
-/// True when the driver declares that it supports the type.
+/// Returns true if the driver declares that it supports the type.
 bool lists_type(GDALDriver* driver, GDALDataType type);
-/// Raw files, and GeoTIFFs that only leave their layout to the user: nothing in them depends on a value.
-/// Others must be tried (format_trial.h).
+/// Returns true for raw files, and for GeoTIFFs whose options change only the layout: they store every value.
+/// Other outputs must be tried (format_trial.h).
 bool surely_holds(const Target& target, const OutputSpec& spec);
-/// For messages: "ENVI cannot hold 3 bands of Int64", and the types that the driver takes.
+/// Returns, for messages, "ENVI cannot hold 3 bands of Int64" and the types that the driver supports.
 std::string holds_text(GDALDriver* driver, const OutputSpec& spec, GDALDataType type);
 std::string types_advice(GDALDriver* driver);
 

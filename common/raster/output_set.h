@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rasters that one pass writes, in the order of its operation's outputs: planned, so that everything that
-// can be refused is refused before any work, and made when the work begins.
+// The rasters that one pass writes, in the order of its operation's outputs. They are planned first, so that
+// all errors that can be detected are reported before any work, and created when the work begins.
 #pragma once
 
 #include "core/error.h"
@@ -15,25 +15,26 @@ namespace hsi::raster {
 
 class OutputSet {
   public:
-    /// Adds an output after those that are planned; nothing is looked at yet.
+    /// Adds an output after the planned ones, without any checks.
     void plan(OutputOptions options, OutputSpec spec) {
         m_planned.emplace_back(std::move(options), std::move(spec));
     }
     bool empty() const { return m_planned.empty(); }
     size_t size() const { return m_planned.size(); }
-    /// check_output() for all planned outputs. Throws Error or UsageError for the first that is refused.
+    /// Calls check_output() for all planned outputs. Throws Error or UsageError for the first one that is
+    /// refused.
     void check() const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec);
     }
-    /// The same where the source is known that create() will get.
+    /// Makes the same checks if the source of create() is already known.
     void check(const RasterSource& like) const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec, like);
     }
 
-    /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
-    /// Throws Error or UsageError; files made before are then removed again. Call it once.
+    /// Creates the temporary file of every planned output; `like` (may be null) gives georeference and
+    /// metadata. Throws Error or UsageError; files created before are then removed. Call it once.
     void create(const RasterSource* like) {
         if (!m_made.empty()) throw Error("internal: these outputs are made");
         std::vector<std::unique_ptr<RasterSink>> made;
@@ -41,31 +42,31 @@ class OutputSet {
             made.push_back(create_sink(options, spec, like));
         m_made = std::move(made);
     }
-    /// GDAL block cache for writing tiles, for all outputs together; 0 before create().
+    /// Returns the GDAL block cache for writing tiles, for all outputs together; 0 before create().
     uint64_t cache_bytes() const {
         uint64_t bytes = 0;
         for (const auto& sink : m_made)
             bytes += sink->cache_bytes();
         return bytes;
     }
-    /// The blocks of the first output; a layout without blocks before create().
+    /// Returns the blocks of the first output; a layout without blocks before create().
     stream::BlockLayout layout() const {
         return m_made.empty() ? stream::BlockLayout() : m_made.front()->layout();
     }
-    /// For run_pass(); empty before create().
+    /// Returns the sinks for run_pass(); empty before create().
     std::vector<stream::CubeSink*> sinks() const {
         std::vector<stream::CubeSink*> list;
         for (const auto& sink : m_made)
             list.push_back(sink.get());
         return list;
     }
-    /// RasterSink::grow() of each.
+    /// Calls RasterSink::grow() for each output.
     void grow(int64_t lines) {
         for (const auto& sink : m_made)
             sink->grow(lines);
     }
-    /// commit() of each in turn. Throws Error: earlier outputs are then in place; the failed one and those
-    /// after it are as before.
+    /// Calls commit() for each output in turn. Throws Error: earlier outputs are then in place; the failed
+    /// one and later ones are as before.
     void commit() {
         for (const auto& sink : m_made)
             sink->commit();

@@ -149,8 +149,8 @@ void odd_octet_band(const float* band, ptrdiff_t next, const PixelRun& run, cons
     octet_band<true>(band, next, run, 0.0f, keep, out);
 }
 
-/// Computes out[i] = x_1 - x_0 for every eighth value with keep[i] > 0, else 0. Does not read beyond the last
-/// x_1.
+/// Computes out[i] = x[8 i + 1] - x[8 i] if keep[i] > 0, else 0: the difference between an octet and the next
+/// one. Does not read beyond the last of these values.
 void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, const double* HWY_RESTRICT keep,
                      double* HWY_RESTRICT out) {
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {

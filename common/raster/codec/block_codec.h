@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Codes the blocks of a compressed TIFF one by one, as the tags Compression and Predictor describe them.
+// Codes the blocks of a compressed TIFF one by one, as the tags Compression and Predictor specify.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,22 @@
 
 namespace hsi::raster {
 
-/// How the blocks of a file are compressed.
+/// The compression of the blocks of a file.
 struct BlockCoding {
     enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder, or after LERC
-    /// The tag Predictor: samples as they are; each less the one before, of the same band; or, for floats,
-    /// their bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3,
-    /// 2005).
+    /// The tag Predictor: unchanged samples; differences to the previous sample of the same band; or, for
+    /// floats, bytes sorted by significance and differences to the previous byte (Adobe Photoshop TIFF
+    /// Technical Note 3, 2005).
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
     Codec codec = Codec::deflate;
-    int level = 6; ///< of the codec's library; LZW has none
-    /// The level is the default: blocks for which a sample shows next to no gain, as most floats with noise,
-    /// may take less time.
+    int level = 6; ///< of the codec's library; ignored by LZW
+    /// The level is the default: blocks for which a sample shows almost no gain, such as most floats with
+    /// noise, may be compressed faster.
     bool by_default = true;
     Predictor predictor = Predictor::none;
     enum class Values : uint8_t { with_sign, without_sign, floats };
-    /// The samples are in LERC before the codec gets them (tag LercParameters of libtiff's): bands apart for
-    /// a coder, this machine's byte order and no predictor.
+    /// The samples are encoded with LERC before the codec gets them (libtiff's tag LercParameters): separate
+    /// bands for an encoder, this machine's byte order and no predictor.
     struct Lerc {
         Values values = Values::floats;
         double max_error = 0; ///< of a sample
@@ -35,31 +35,31 @@ struct BlockCoding {
 
 /// The samples of a block.
 struct BlockForm {
-    int64_t line_samples = 0; ///< those of all bands where a pixel's stand together
+    int64_t line_samples = 0; ///< samples of all bands, if the bands of a pixel are interleaved
     int64_t lines = 0;
-    int64_t step = 1;         ///< samples to the next of the same band
+    int64_t step = 1;         ///< samples to the next sample of the same band
     int64_t sample_bytes = 4; ///< 1, 2, 4 or 8
-    bool swapped = false;     ///< the file has the other order of bytes
+    bool swapped = false;     ///< the file has the other byte order
 
     int64_t bytes() const { return line_samples * lines * sample_bytes; }
 };
 
-/// Compresses one block at a time, into the same bytes for the same samples. One for each thread.
+/// Compresses one block at a time. The same samples always give the same bytes. Use one object per thread.
 class BlockCoder {
   public:
-    /// \throws Error when memory is short.
+    /// \throws Error if memory is short.
     BlockCoder(const BlockCoding& coding, const BlockForm& form);
     BlockCoder(BlockCoder&&) noexcept;
     ~BlockCoder();
 
-    /// Bytes of its buffers.
+    /// Returns the bytes of its buffers.
     static uint64_t held_bytes(const BlockCoding& coding, const BlockForm& form) {
         return (coding.lerc ? 4 : 2) * static_cast<uint64_t>(form.bytes());
     }
-    /// form.bytes() for a caller without room for the samples of the next encode().
+    /// Returns form.bytes() bytes of room for the samples of the next encode().
     char* room();
-    /// Encodes the first `lines` lines of the block with its samples at `samples`, line after line, in this
-    /// machine's byte order. \return the bytes for the file; they stay until the next call. \throws Error.
+    /// Encodes the first `lines` lines of the block, whose samples are at `samples` line by line in this
+    /// machine's byte order. \return the bytes for the file, valid until the next call. \throws Error.
     std::span<const char> encode(const char* samples, int64_t lines);
 
   private:
@@ -69,17 +69,17 @@ class BlockCoder {
     std::unique_ptr<Impl> m;
 };
 
-/// Decodes what BlockCoder encodes. Use one object per thread. LZW with the bit order of the oldest files is
+/// Decodes the output of BlockCoder. Use one object per thread. LZW with the bit order of the oldest files is
 /// not supported.
 class BlockDecoder {
   public:
-    /// \throws Error when memory is short.
+    /// \throws Error if memory is short.
     BlockDecoder(const BlockCoding& coding, const BlockForm& form);
     BlockDecoder(BlockDecoder&&) noexcept;
     ~BlockDecoder();
 
-    /// Decodes these bytes of a block into its lines: `lines` or all of the form, to `samples`, which has
-    /// room for all, in this machine's byte order. \return false if the bytes make neither.
+    /// Decodes the bytes of a block into `lines` lines or all lines of the form, in this machine's byte
+    /// order. `samples` has room for all lines. \return false if the bytes give neither number of lines.
     bool decode(std::span<const char> bytes, int64_t lines, char* samples);
 
   private:

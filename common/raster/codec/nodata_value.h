@@ -7,9 +7,9 @@
 
 namespace hsi::raster {
 
-/// A nodata value without loss: 64-bit integer types do not fit a double.
+/// A nodata value without loss, because a double cannot represent all 64-bit integers.
 struct NodataValue {
-    SampleType kind = SampleType::float64; ///< float64, int64 or uint64: which member counts
+    SampleType kind = SampleType::float64; ///< float64, int64 or uint64: the member in use
     double real = 0;
     int64_t whole = 0;
     uint64_t natural = 0;

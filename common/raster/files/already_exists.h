@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The message for an output whose name is taken.
+// The message for an output that already exists.
 #pragma once
 
 #include "core/error.h"

@@ -32,20 +32,20 @@ class FileRegister final : public RunFiles {
     void commit(const CancelFlag* cancel, const Addition* addition = nullptr) override;
     void check_unchanged() const override;
 
-    /// An output that is complete and verified, and waits for commit().
+    /// Adds an output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
-    /// An output that others may read while it grows: gets its name at once. commit() leaves it there;
-    /// without commit(), the earlier file comes back. Throws Error as commit(). \return the file, which lives
-    /// until commit().
+    /// Adds an output that others may read while it grows. It gets its name at once and keeps it at commit();
+    /// without commit(), the earlier file is restored. Throws Error as commit(). \return the file, which
+    /// exists until commit().
     AtomicFile& show(std::unique_ptr<AtomicFile> file);
-    /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
-    /// other output takes its place.
+    /// Adds text for a device, a pipe or a FIFO, which have no temporary name. commit() writes it before it
+    /// names any other output.
     void add_stream(const std::string& path, std::string text);
-    /// The present path of a pending output, until commit(); otherwise the path itself.
+    /// Returns the current path of a pending output until commit(), otherwise the path itself.
     std::string pending_path(const std::string& destination) const;
 
   private:
-    /// A file that is read, as it was when the run began: its contents must be one state of it.
+    /// A file that is read, with its state when the run began. All reads must get this state.
     struct Seen {
         std::string path;
         FileState state;
@@ -54,7 +54,7 @@ class FileRegister final : public RunFiles {
 
     struct Entry {
         std::string role, path;         ///< as the user wrote it
-        std::vector<std::string> files; ///< all its files, `path` among them
+        std::vector<std::string> files; ///< all its files, including `path`
         bool written = false;
     };
     using Pending = std::vector<std::unique_ptr<AtomicFile>>;
@@ -74,7 +74,7 @@ class FileRegister final : public RunFiles {
     std::vector<std::pair<std::string, std::string>> m_streams;
 };
 
-/// The register of a run that writes files, as make_run_files() has made it.
+/// Returns the register of a run that writes files, which make_run_files() has created.
 inline FileRegister& register_of(RunFiles& files) { return dynamic_cast<FileRegister&>(files); }
 
 } // namespace hsi::raster

@@ -7,7 +7,7 @@
 
 namespace hsi::raster {
 
-/// Closes a dataset that was opened in any way; a shared one is given back.
+/// Closes a dataset that was opened in any way, and releases a shared dataset.
 struct DatasetCloser {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };

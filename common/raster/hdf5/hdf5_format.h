@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bytes of an HDF5 file (The HDF Group, HDF5 File Format Specification, version 3.0): numbers, headers of
-// objects, heaps and trees, for code that reads one without its library. All functions throw Damaged if the
-// bytes contradict the specification.
+// objects, heaps and trees, for code that reads a file without the HDF5 library. All functions throw Damaged
+// if the bytes contradict the specification.
 #pragma once
 
 #include <cpl_vsi.h>
@@ -15,15 +15,15 @@
 
 namespace hsi::raster::hdf5 {
 
-/// The object that the bytes belong to is passed over.
+/// The object that contains the bytes is skipped.
 struct Damaged {};
 
 using Bytes = std::vector<uint8_t>;
 
-// More than any file has, unless it was made to harm.
+// More than any file has, unless it is malicious.
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
-/// Reads the numbers of one block, one after the other: little-endian, with as many bytes as the file states.
+/// Reads the numbers of one block in sequence: little-endian, with the number of bytes that the file states.
 class Cursor {
   public:
     Cursor(const uint8_t* data, size_t size) : m_at(data), m_end(data + size) {}
@@ -46,7 +46,7 @@ class Cursor {
     void expect(const char* signature) {
         if (std::memcmp(take(4), signature, 4) != 0) throw Damaged();
     }
-    /// Up to the zero byte.
+    /// Reads up to the zero byte.
     std::string text() {
         const auto* const zero = static_cast<const uint8_t*>(std::memchr(m_at, 0, left()));
         if (zero == nullptr) throw Damaged();
@@ -63,7 +63,7 @@ class Cursor {
     const uint8_t *m_at, *m_end;
 };
 
-size_t bytes_for(uint64_t most); ///< that a number up to `most` takes
+size_t bytes_for(uint64_t most); ///< bytes of a number up to `most`
 size_t log2_of(uint64_t power);  ///< rounded down; 0 for 0
 
 /// The file, with the sizes of its addresses.
@@ -74,16 +74,16 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool is_open() const { return m_file != nullptr; }
-    bool is_far() const { return m_far; } ///< each look at another place asks a server
+    bool is_far() const { return m_far; } ///< each read of another position is a request to a server
     uint64_t size() const { return m_size; }
 
-    /// Throws where the file ends before, and past some gigabyte in all: headers and heaps have some
-    /// kilobytes.
+    /// Reads bytes. Throws beyond the end of the file, and after about a gigabyte in total: headers and heaps
+    /// have some kilobytes.
     Bytes read(uint64_t address, uint64_t size);
     Bytes read_up_to(uint64_t address, uint64_t size);
-    /// The same of a block whose last four bytes are the checksum of those before.
+    /// Reads a block whose last four bytes are the checksum of the bytes before.
     Bytes read_checked(uint64_t address, uint64_t size);
-    /// These addresses will be read, one after another: a server gets one request for all.
+    /// Announces the addresses that will be read in sequence: a server gets one request for all.
     void expect(const std::vector<uint64_t>& addresses) const;
     bool undefined(uint64_t address) const {
         return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
@@ -99,10 +99,10 @@ class File {
     uint64_t m_size = 0, m_left;
 };
 
-/// The place where the file's own bytes begin, perhaps after a user block; in a remote file, a block no
-/// larger than MATLAB and other programs write.
+/// Returns the position at which the HDF5 data begin, after an optional user block. In a remote file, the
+/// user block must not be larger than MATLAB and other programs write.
 std::optional<uint64_t> find_begin(File& file);
-/// The address of the root group's header. Sets the sizes of addresses by the file.
+/// Returns the address of the root group's header. Sets the sizes of addresses as the file states them.
 uint64_t root_of(File& file, uint64_t begin);
 
 struct Message {
@@ -114,12 +114,12 @@ constexpr uint64_t space_message = 1, link_info = 2, type_message = 3, old_fill_
                    link_message = 6, storage_message = 7, layout_message = 8, filter_message = 11,
                    continuation = 16, symbol_table = 17;
 
-/// An object's header: its messages, except those that several objects share.
+/// The header of an object: its messages, except messages that several objects share.
 class Header {
   public:
     Header(File& file, uint64_t address);
     std::vector<Message> messages; ///< of the types above
-    uint64_t shared = 0;           ///< bit t: one of type t is kept elsewhere
+    uint64_t shared = 0;           ///< bit t: a message of type t is stored elsewhere
 
   private:
     struct Block {
@@ -134,7 +134,7 @@ class Header {
     uint64_t m_flags = 0;
 };
 
-/// A heap of names, of the older form of groups and of external storage.
+/// A heap of names, for the older form of groups and for external storage.
 class LocalHeap {
   public:
     LocalHeap(File& file, uint64_t address);
@@ -144,7 +144,7 @@ class LocalHeap {
     Bytes m_data;
 };
 
-/// The heap that holds the links of a group with many of them ("dense"): blocks of doubling sizes.
+/// The heap with the links of a group that has many links ("dense"): blocks of doubling sizes.
 class FractalHeap {
   public:
     FractalHeap(File& file, uint64_t address);
@@ -160,7 +160,7 @@ class FractalHeap {
     uint64_t m_width = 0, m_start = 0, m_root = 0;
 };
 
-/// The records of a B-tree, version 2, one after another in `records`, record_bytes() each.
+/// The records of a B-tree, version 2, in sequence in `records`, each with record_bytes() bytes.
 class RecordTree {
   public:
     RecordTree(File& file, uint64_t address, size_t most = most_objects);
@@ -175,10 +175,10 @@ class RecordTree {
     const size_t m_most;
     uint64_t m_node_bytes = 0;
     size_t m_record_bytes = 0, m_count_bytes = 0;
-    std::vector<size_t> m_total_bytes; ///< by level: how long the number of all records below a child is
+    std::vector<size_t> m_total_bytes; ///< by level: bytes of the total number of records below a child
 };
 
-/// The checksum of metadata: Bob Jenkins, lookup3.c (2006, public domain), hashlittle() from 0.
+/// Returns the checksum of metadata: Bob Jenkins, lookup3.c (2006, public domain), hashlittle() from 0.
 uint32_t checksum(const uint8_t* bytes, size_t count);
 
 } // namespace hsi::raster::hdf5

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format Specification,
-// version 3.0). The HDF5 library behind GDAL's drivers knows them, but GDAL does not pass them on. A second
-// copy of the library may have another version than GDAL's, and the library crashes on damaged files, which
-// this code must not.
+// Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format
+// Specification, version 3.0). GDAL does not provide this list. A second copy of the HDF5 library may
+// have another version than GDAL's, and the library crashes on damaged files; this code must not
+// crash.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ struct Hdf5Reference {
     enum class Kind {
         storage, ///< a dataset with its values in an external file
         mapping, ///< a virtual dataset, which shows parts of datasets of other files
-        link     ///< a name that leads into another file
+        link     ///< a name that leads to another file
     };
     Kind kind = Kind::storage;
-    std::string object; ///< the dataset or link, its full name: "/SITE/Reflectance/Reflectance_Data"
-    std::string file;   ///< as written there; in a mapping "." is the file itself, and "%b" a number
+    std::string object; ///< full name of the dataset or link: "/SITE/Reflectance/Reflectance_Data"
+    std::string file;   ///< as written; in a mapping "." is the file itself, and "%b" a number
     std::string inner;  ///< the dataset or object in that file; empty for storage
 };
 
 struct Hdf5Contents {
     std::vector<std::string> objects; ///< groups and datasets
-    std::vector<uint64_t> headers;    ///< of these, their addresses
-    std::vector<std::string> links;   ///< names that lead to another name, here or in another file
+    std::vector<uint64_t> headers;    ///< the addresses of these
+    std::vector<std::string> links;   ///< names that lead to another name in this file or another file
     std::vector<Hdf5Reference> references;
     bool complete = true; ///< false: a part of the file is damaged, too deep, or of a later version
 };
 
-/// Walks through groups and the headers of datasets; values are not read. Empty for a file that is not HDF5.
-/// Never throws for the content of a file.
+/// Walks through groups and the headers of datasets without reading values. Returns an empty result for a
+/// file that is not HDF5. Never throws because of the content of a file.
 Hdf5Contents walk_hdf5(const std::string& path);
 
 } // namespace hsi::raster

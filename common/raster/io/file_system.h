@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that GDAL reads under our own names.
+// Files that GDAL reads under names of our own.
 #pragma once
 
 #include <cpl_vsi.h>
@@ -10,7 +10,7 @@
 
 namespace hsi::raster {
 
-/// An open file, for reading.
+/// A file that is open for reading.
 class ReadFile {
   public:
     ReadFile() = default;
@@ -18,18 +18,18 @@ class ReadFile {
     ReadFile(const ReadFile&) = delete;
     ReadFile& operator=(const ReadFile&) = delete;
     virtual uint64_t size() = 0;
-    /// Up to `bytes` from byte `at` on. \return how many there are
+    /// Reads up to `bytes` bytes from byte `at` on. \return the number of bytes read
     virtual size_t read(uint64_t at, void* to, size_t bytes) = 0;
 };
 
-/// The functions of a file system for GDAL; names begin after its prefix.
+/// The functions of a file system for GDAL. The prefix is not part of the names.
 struct FileSystem {
     std::unique_ptr<ReadFile> (*open)(const char* name); ///< null: there is no such file
     int (*stat)(void* unused, const char* name, VSIStatBufL* status, int flags);
     char** (*list)(void* unused, const char* folder, int most) = nullptr;
 };
 
-/// For names that begin with `prefix` ("/vsihsi.../"). To be called once.
+/// Installs a file system for names that begin with `prefix` ("/vsihsi.../"). Call it once.
 void install_file_system(const char* prefix, const FileSystem& files);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes compressed blocks into a TIFF in the order of their indices, whichever worker has compressed them
-// and when.
+// Writes compressed blocks into a TIFF in the order of their indices. The order does not depend on the
+// workers that compress them.
 #pragma once
 
 #include "core/error.h"
@@ -15,23 +15,24 @@
 
 namespace hsi::raster {
 
-/// Blocks that come before their turn wait in memory. All members are called with the owner's lock held,
-/// always the same lock.
+/// Keeps blocks in memory that arrive before their turn. Call all members with the owner's lock held, always
+/// the same lock.
 class OrderedBlocks {
   public:
     struct Form {
-        bool big = true;     ///< a BigTIFF; places beyond 4 GiB are refused elsewhere
-        bool framed = false; ///< each stands between its size (32 bits) and its last four bytes
+        bool big = true;     ///< a BigTIFF; positions beyond 4 GiB are refused elsewhere
+        bool framed = false; ///< each block is between its size (32 bits) and its last four bytes
     };
-    /// `blocks` of them, from byte `begin` of `file` on.
+    /// Writes `blocks` blocks from byte `begin` of `file` on.
     OrderedBlocks(FileHandle file, int64_t begin, int64_t blocks, Form form);
 
-    /// Block `number`, from 0 on, each once. The bytes are the caller's again afterwards. `lock` is open
-    /// while the disk is written to. Throws Error with the system's reason, or too_large().
+    /// Writes block `number`, from 0 on; call it once per block. The bytes belong to the caller again
+    /// afterwards. `lock` is released while the disk is written to. Throws Error with the system's reason, or
+    /// too_large().
     void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock);
 
     uint64_t waiting_bytes() const { return m_waiting_bytes; }
-    /// The offsets in the file and the sizes of all blocks, by index; 0 before they are written.
+    /// Return the offsets in the file and the sizes of all blocks, by index; 0 before they are written.
     const std::vector<uint64_t>& offsets() const { return m_offsets; }
     const std::vector<uint64_t>& sizes() const { return m_sizes; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An uncompressed file that the kernel can address: the places of its samples, and vectored reading and
-// writing. It also has the names under which GDAL sees a pair of ENVI's files (metadata/envi_file.h).
+// An uncompressed file that the kernel can address: the positions of its samples, and vectored reading and
+// writing. Also contains the names under which GDAL sees a pair of ENVI files (metadata/envi_file.h).
 #pragma once
 
 #include <gdal_priv.h>
@@ -16,7 +16,7 @@
 
 namespace hsi::raster {
 
-/// Owner of a file descriptor.
+/// Owns a file descriptor.
 class FileHandle {
   public:
     FileHandle() = default;
@@ -29,8 +29,8 @@ class FileHandle {
     ~FileHandle();
     int get() const { return m_fd; }
     explicit operator bool() const { return m_fd >= 0; }
-    /// True when the system holds the file in its memory now: every page of it, or every one of `probes`
-    /// pages spread over it.
+    /// Returns true if the file is in the system's cache: every page, or every one of `probes` pages spread
+    /// over it.
     bool held_by_system(size_t probes = 0) const;
     int release() {
         const int fd = m_fd;
@@ -42,8 +42,8 @@ class FileHandle {
     int m_fd = -1;
 };
 
-/// Sample (band, line, sample), all counted from 0, is at origin + band * band_step + line * line_step +
-/// sample * pixel_step bytes.
+/// Sample (band, line, sample), counted from 0, is at byte origin + band * band_step + line * line_step +
+/// sample * pixel_step.
 struct RawLayout {
     std::string path;
     GDALDataType type = GDT_Unknown;
@@ -51,38 +51,38 @@ struct RawLayout {
     int64_t origin = 0, pixel_step = 0, line_step = 0, band_step = 0;
     int64_t sample_bytes = 0;
 
-    /// True if the samples of a band's line follow one another.
+    /// Returns true if the samples of a band's line are contiguous.
     bool packed_rows() const { return pixel_step == sample_bytes; }
     int64_t at(int64_t band, int64_t line, int64_t sample) const {
         return origin + band * band_step + line * line_step + sample * pixel_step;
     }
 };
 
-/// The storage of a dataset according to GDAL, if it is a plain uncompressed file: local, or remote
+/// Returns the storage of a dataset according to GDAL, if it is a plain uncompressed file, local or remote
 /// (remote_file.h).
 std::optional<RawLayout> raw_layout(GDALDataset& dataset);
 
-/// Gathers pieces of a file, in ascending order, into as few preadv calls as there can be.
+/// Reads pieces of a file in ascending order with as few preadv calls as possible.
 class ScatterReader {
   public:
     explicit ScatterReader(int fd) : m_fd(fd), m_skip(max_skip) {}
     void add(int64_t offset, void* to, size_t length);
-    void flush(); ///< throws Error at a read error or when the file ends early
+    void flush(); ///< throws Error on a read error or if the file ends early
 
   private:
-    static constexpr size_t max_skip = 16384; ///< a gap up to this is cheaper read than jumped
+    static constexpr size_t max_skip = 16384; ///< reading a gap up to this size is faster than skipping it
     int m_fd;
     int64_t m_begin = 0, m_end = 0;
     std::vector<iovec> m_pieces;
     std::vector<char> m_skip;
 };
 
-/// The same for writing; gaps are never touched.
+/// Writes pieces of a file in the same way; gaps are never changed.
 class GatherWriter {
   public:
     explicit GatherWriter(int fd) : m_fd(fd) {}
     void add(int64_t offset, const void* from, size_t length);
-    void flush(); ///< throws Error naming the system's reason
+    void flush(); ///< throws Error with the system's reason
 
   private:
     int m_fd;
@@ -94,14 +94,14 @@ struct EnviFile {
     std::string data, header;
 };
 
-/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr: any name that ends
-/// in .hdr is that header, in lines that GDAL reads; any other name is a file next to the data.
+/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr. Any name that ends
+/// in .hdr is that header, in a form that GDAL reads; any other name is a file next to the data.
 inline constexpr const char* shown_envi = "/vsihsi_envi/";
 std::string shown_name(const EnviFile& file);
-/// Splits a name without the prefix; nullopt if it is not of this form.
+/// Splits a name without the prefix; nullopt if it does not have this form.
 std::optional<EnviFile> shown_parts(const std::string& name);
 
-/// The file itself, for a name of a dataset that was opened so; other names are returned unchanged.
+/// Returns the file itself for a dataset that was opened under such a name; other names are unchanged.
 std::string file_behind(const std::string& name);
 
 bool is_header_name(const std::string& name); ///< by its extension

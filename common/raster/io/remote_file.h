@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A remote file, as a file that this system can address: requested bytes are fetched by several connections
-// at once, each byte once, and put at their place of a file in memory.
+// A remote file, as a file that this system can address: several connections fetch the requested bytes at
+// once, each byte once, and write them to their position in a file in memory.
 #pragma once
 
 #include "core/cancel.h"
@@ -27,21 +27,21 @@
 
 namespace hsi::raster {
 
-/// Threads for requests to servers, each with its own connections, which stay open between tasks.
+/// Threads for requests to servers, each with its own connections, which remain open between tasks.
 class Connections {
   public:
     explicit Connections(size_t most) : m_most(most) {}
-    /// When all tasks have ended.
+    /// Waits until all tasks have ended.
     ~Connections();
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    /// Where all threads are busy, and no more may be started, it has to wait. The task throws nothing.
-    /// \throws Error when the system starts no thread at all.
+    /// Runs a task on a thread. Waits if all threads are busy and no more may be started. The task must not
+    /// throw. \throws Error if the system starts no thread at all.
     void run(std::function<void()> task);
-    /// Until nothing is left to be done.
+    /// Waits until all tasks are done.
     void wait();
-    /// Threads beyond that end when they have nothing to do.
+    /// Ends idle threads beyond this number.
     void keep(size_t most);
 
   private:
@@ -55,15 +55,15 @@ class Connections {
     std::vector<std::thread> m_threads;
 };
 
-/// How often a server is asked, and how long one waits between: GDAL_HTTP_MAX_RETRY more than once, each time
-/// twice as long.
+/// The number of requests to a server, and the delays between them: GDAL_HTTP_MAX_RETRY retries, each after
+/// twice the delay of the one before.
 class Tries {
   public:
-    /// `path`: whose options hold. At most `most`.
+    /// `path`: its options apply. Makes at most `most` tries.
     explicit Tries(const std::string& path, int most = std::numeric_limits<int>::max());
-    /// After one that has failed: seconds until the next; nothing when that was the last.
+    /// Returns the seconds until the next try after a failed one; nullopt if that was the last.
     std::optional<double> next();
-    /// The same, and waits. \return false when that was the last. \throws Cancelled
+    /// Waits for the next try. \return false if the failed one was the last. \throws Cancelled
     bool again(const CancelFlag* cancel = nullptr);
     int failed() const { return m_failed; }
 
@@ -72,12 +72,12 @@ class Tries {
     double m_wait;
 };
 
-/// Lives while GDAL opens `path`, if that is remote: GDAL's own requests are repeated when they fail, end
-/// when nothing comes for long, and the first brings more than a page, unless the user sets otherwise
-/// (GDAL_HTTP_MAX_RETRY ...). Files that GDAL looks for one after another, the file's beginning and possible
-/// side files, are requested all at once, and are then in its cache. It does nothing for other paths.
-/// \throws Error when a side file that gives the meaning of the values (header, mask ...) cannot be read
-/// whole, or the server does not state whether it exists: GDAL would continue without it.
+/// Exists while GDAL opens `path`, if it is remote. GDAL's own requests are then repeated on failure and end
+/// if no data arrive for long, and the first request gets more than a page, unless the user sets otherwise
+/// (GDAL_HTTP_MAX_RETRY ...). The files that GDAL searches for one after another (the file's beginning and
+/// possible side files) are requested at the same time, and are then in GDAL's cache. Does nothing for other
+/// paths. \throws Error if a side file that gives the meaning of the values (header, mask ...) cannot be read
+/// completely, or if the server does not state whether it exists: GDAL would continue without it.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) : m_path(path) {
@@ -88,7 +88,7 @@ class RemoteOpening {
     }
     RemoteOpening(const RemoteOpening&) = delete;
     RemoteOpening& operator=(const RemoteOpening&) = delete;
-    /// The path, and the server's headers for it.
+    /// Returns the path, and the server's headers for it.
     ServedFile file() const { return {m_path, m_headers}; }
 
   private:
@@ -104,31 +104,32 @@ class RemoteOpening {
     double m_round_trip = 0; ///< seconds; 0: unknown
 };
 
-/// Reads through GDAL's cache: for a remote file, bytes that a broken connection has left out are requested
-/// again. `file`: as VSIFOpenL() has opened it. \return false when it cannot be read; `why`, if it is not
-/// null, then gets the reason.
+/// Reads through GDAL's cache. Bytes of a remote file that are missing because of a broken connection are
+/// requested again. `file`: as VSIFOpenL() has opened it. \return false if it cannot be read; `why` gets the
+/// reason unless it is null.
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
                 std::string* why = nullptr);
 
-/// Whether a server that delivers no file has failed in another way than by a missing file; `said`:
+/// Returns whether a server that delivers no file has failed for another reason than a missing file; `said`:
 /// VSIGetLastErrorMsg().
 bool is_trouble(const std::string& said);
 
-/// The reason of a server that does not deliver the end of a file any longer, requested without GDAL's cache.
-/// Empty if it does, if the file does not exist, or if it is local.
+/// Requests the end of a file without GDAL's cache. Returns the reason if the server does not deliver it any
+/// longer; empty if it does, if the file does not exist, or if it is local.
 std::string trouble_with(const std::string& path);
 
 /// Removes GDAL's cached bytes of a remote file. \return false for a local file.
 bool forget_cached(const std::string& path);
 
-/// Asks for the pages with several places of a server's file at the same time; GDAL's cache has them then.
+/// Requests the pages with several positions of a server's file at the same time; they are then in GDAL's
+/// cache.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
-/// It has many members since they are one state under one mutex: an answered request changes pieces, queues,
-/// memory and waiting readers at once.
+/// A remote file. It has many members because they are one state under one mutex: an answered request changes
+/// pieces, queues, memory and waiting readers at once.
 class RemoteFile {
   public:
-    /// From the first byte to the one behind the last.
+    /// A range from the first byte to the one after the last.
     struct Extent {
         uint64_t begin = 0, end = 0;
     };
@@ -136,27 +137,28 @@ class RemoteFile {
     /// Identifies an announcement: a window of the scene.
     using Key = std::array<int64_t, 4>;
 
-    /// Null for a local path, and for GDAL's file systems that do not answer several threads at once. \throws
-    /// Error when it cannot be opened. Uses the connections of `opening`, and its facts if it was for this
-    /// file.
+    /// Opens a file. Returns null for a local path, and for GDAL's file systems that cannot answer several
+    /// threads at once.
+    /// \throws Error if it cannot be opened. Uses the connections of `opening`, and its facts if it was for
+    /// this file.
     static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
     RemoteFile& operator=(const RemoteFile&) = delete;
 
     uint64_t bytes() const { return m_size; }
-    /// As long as the file, and empty except for the bytes of need().
+    /// Returns a file of the same length, which is empty except for the bytes of need().
     const FileHandle& local() const { return m_local; }
 
-    /// Returns how many of `most` bytes it takes for fetched bytes; readers will want `all`, and everything
-    /// stays if there is room. Call it before the first reader.
+    /// Returns how many of `most` bytes it uses for fetched bytes. Readers will need `all` bytes, and all are
+    /// kept if there is room. Call it before the first reader.
     uint64_t share_memory(uint64_t most, uint64_t all);
-    /// A wait ends with Cancelled when the flag is set, which must outlive the file.
+    /// Makes waits end with Cancelled when the flag is set. The flag must outlive the file.
     void end_with(const CancelFlag* cancel) { m_cancel = cancel; }
 
     // The following functions are thread-safe.
 
-    /// While one of them lives, announcements count; when the last ends, they are forgotten.
+    /// Announcements are valid while at least one Reader exists, and are discarded when the last one ends.
     class Reader {
       public:
         /// `listens`: take_arrived() will be called.
@@ -171,12 +173,12 @@ class RemoteFile {
     bool has_readers();
     bool has_room();
     bool is_announced(const Key& key);
-    /// The extents that `key` will read, after earlier announcements: they are fetched, and stay until
-    /// done(key).
+    /// Announces the extents that `key` will read, after earlier announcements. They are fetched, and kept
+    /// until done(key).
     void announce(const Key& key, const Extents& extents);
     void done(const Key& key);
 
-    /// These bytes stay where local() has them.
+    /// Keeps these bytes in local() while the object exists.
     class Hold {
       public:
         Hold() = default;
@@ -195,31 +197,31 @@ class RemoteFile {
         RemoteFile* m_file = nullptr;
         std::vector<uint64_t> m_pieces;
     };
-    /// Waits until the bytes are there; bytes after the file's end are left out. \throws Error naming the
-    /// file when the server does not deliver them, and Cancelled.
+    /// Waits until the bytes have arrived; bytes beyond the file's end are left out. \throws Error that names
+    /// the file if the server does not deliver them, and Cancelled.
     Hold need(const Extents& extents);
 
-    /// need() would not wait. With `answered`: how many requests have been answered.
+    /// Returns whether need() would not wait. Sets `answered` to the number of answered requests.
     bool is_here(const Extent& extent, uint64_t* answered = nullptr);
-    /// Waits until more requests than `answered` are. \return false if the bytes were not announced, so that
-    /// they may not be on their way.
+    /// Waits until more than `answered` requests are answered. \return false if the bytes were not announced,
+    /// so that they may not be on their way.
     bool wait_for_more(const Extent& extent, uint64_t answered);
-    /// The bytes that requests have brought since the last call, by any caller.
+    /// Returns the bytes that requests have brought since the last call by any caller.
     Extents take_arrived();
 
-    /// Bytes that GDAL has read through its own cache, and that need not be fetched again.
+    /// Marks bytes that GDAL has read through its own cache, and that need not be fetched again.
     void take_over(Extent extent);
 
-    /// \throws Error when the server has another file under this name than when this was opened.
+    /// \throws Error if the server has another file under this name than when it was opened.
     void check_unchanged();
 
   private:
     void release(const std::vector<uint64_t>& pieces);
 
     enum class State : uint8_t { queued, fetching, ready, failed };
-    /// Bytes that come and go together.
+    /// Bytes that are fetched and freed together.
     struct Piece {
-        uint64_t end = 0, rank = 0; ///< of lower ranks is wanted sooner
+        uint64_t end = 0, rank = 0; ///< a lower rank is fetched sooner
         State state = State::queued;
         int users = 0, announced = 0;
         bool resting = false; ///< ready, and unused
@@ -233,7 +235,8 @@ class RemoteFile {
 
     // With the lock held:
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
-    /// The progress of an extent: the least of its pieces; queued, too, if a part of it was not requested.
+    /// The progress of an extent is that of its slowest piece; it is also queued if a part of it was not
+    /// requested.
     enum class Stage : uint8_t { unknown, coming, here };
     Stage stage_of(const Extent& extent) const;
     void begin_to_fetch();
@@ -270,25 +273,25 @@ class RemoteFile {
     std::condition_variable m_changed;
     Pieces m_pieces;
     std::map<Key, std::vector<uint64_t>> m_announced;
-    std::deque<uint64_t> m_urgent, m_queue; ///< pieces; some of them are no longer to be fetched
-    uint64_t m_queued = 0;                  ///< bytes of the others
+    std::deque<uint64_t> m_urgent, m_queue; ///< pieces, including some that need not be fetched any longer
+    uint64_t m_queued = 0;                  ///< bytes of those that must be fetched
     uint64_t m_ahead = 0;                   ///< bytes of pieces that are announced
-    uint64_t m_held = 0;                    ///< bytes of pieces that are fetched or being so
+    uint64_t m_held = 0;                    ///< bytes of pieces that are or are being fetched
     uint64_t m_next_rank = 0;
     uint64_t m_strip;           ///< bytes of a request if the next bytes are elsewhere
-    bool m_filling = true;      ///< announcements are taken until memory is full
-    std::list<uint64_t> m_idle; ///< resting ones, the longest first
+    bool m_filling = true;      ///< announcements are fetched until memory is full
+    std::list<uint64_t> m_idle; ///< resting pieces, the least recently used first
     int m_readers = 0;
-    uint64_t m_begun = 0, m_answered = 0; ///< requests
+    uint64_t m_begun = 0, m_answered = 0; ///< number of requests
     bool m_listens = false;               ///< take_arrived() is called
     Extents m_arrived;                    ///< not yet reported
-    size_t m_serving = 0, m_fetching = 0; ///< connections; of them, with a request
-    uint64_t m_asked = 0;                 ///< bytes in all
-    uint64_t m_checked = 0; ///< of them, when the server was last asked whether the file has changed
+    size_t m_serving = 0, m_fetching = 0; ///< connections, and those with a request
+    uint64_t m_asked = 0;                 ///< requested bytes
+    uint64_t m_checked = 0; ///< value of m_asked when the server was last checked for a change of the file
     bool m_checking = false;
-    ServerHeaders m_told; ///< its headers then
+    ServerHeaders m_told; ///< its headers at that time
     bool m_stop = false;
-    std::unique_ptr<Connections> m_connections; ///< after all that they touch
+    std::unique_ptr<Connections> m_connections; ///< initialised after all members that they use
 };
 
 } // namespace hsi::raster

@@ -24,26 +24,28 @@ struct DestroyTransformation {
 };
 using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTransformation>;
 
-/// Empty without an SRS.
+/// Returns the WKT; empty without an SRS.
 std::string wkt_of(const OGRSpatialReference* srs);
-/// True also when one of them is unknown.
+/// Compares two SRSs. Returns true also if one of them is unknown.
 bool same_srs(const std::string& a, const std::string& b);
-/// At the corners of `samples` x `lines` pixels, to a thousandth of a pixel.
+/// Compares at the corners of `samples` x `lines` pixels, to a thousandth of a pixel.
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines);
-/// The SRS is one of longitudes and latitudes, which may go from -180 to 180 or from 0 to 360.
+/// Returns whether the SRS has longitudes and latitudes. Longitudes may be -180 to 180 or 0 to 360.
 bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< in degrees
-/// For coordinates of the SRS `from`; path: for messages. Throws Error when they cannot be transformed.
+/// Returns the transformation of coordinates from the SRS `from`. path: for messages. Throws Error if they
+/// cannot be transformed.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 
-/// Coordinates in pixels from the grid's upper left corner. A geotransform gives the borders of pixels except
-/// for the last digits.
+/// Rounds coordinates in pixels from the grid's upper left corner, because a geotransform gives the borders
+/// of pixels inexactly in the last digits.
 inline double snapped(double v) {
     const double whole = std::round(v);
     return std::fabs(v - whole) < 1e-6 ? whole : v;
 }
 
-/// Throw Error as LabelSource::open() does. notes: of earlier steps, for LabelSource::notes().
+/// Read labels. Throw Error as LabelSource::open() does. notes: notes of earlier steps, for
+/// LabelSource::notes().
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid, const std::vector<std::string>& notes);
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of labelled points: x, y and a class a line, as spreadsheets, GPS receivers and programs write them.
+// Tables of labelled points with x, y and class in each text line, as spreadsheets, GPS receivers and
+// programs write them.
 #pragma once
 
 #include "core/text.h"
@@ -12,7 +13,7 @@
 
 namespace hsi::raster {
 
-/// False if such tables do not have this extension.
+/// Returns false if such tables never have this extension.
 inline bool may_be_point_table(const std::string& path) {
     const std::string extension = extension_of(path);
     const auto names = {"csv", "tsv", "txt", "xyz", "dat"};
@@ -20,18 +21,19 @@ inline bool may_be_point_table(const std::string& path) {
                        [&](const char* name) { return equal_names(extension, name); });
 }
 
-/// Such a table as labels, with its other columns as fields; null if the file is not such a table. A .csv or
-/// .tsv always is one, unless it has a column of WKT. A .txt, .xyz or .dat is one if its columns have names
-/// and one of them is a class column (else it may be a grid of GDAL's XYZ driver).
+/// Reads such a table as labels, with its other columns as fields. Returns null if the file is not such a
+/// table. A .csv or .tsv always is, unless it has a column of WKT. A .txt, .xyz or .dat is one if its columns
+/// have names and one of them is a class column (otherwise it may be a grid of GDAL's XYZ driver).
 ///
-/// The names of columns give their meaning: x and y, easting and northing (in the grid's SRS, by assumption);
-/// lon and lat (WGS 84; so are x and y if all values can be degrees and no point is on the grid in its own
-/// units); sample and line (pixels of the grid, from 0). \throws Error naming the file: no names, no
-/// positions, a coordinate that is not a number or not an angle, more than 512 MB, lines of different
+/// The names of columns give their meaning: x and y, easting and northing (assumed to be in the grid's SRS);
+/// lon and lat (WGS 84; x and y also mean degrees if all values can be degrees and no point is on the grid in
+/// its own units); sample and line (pixels of the grid, from 0). \throws Error that names the file: no names,
+/// no positions, a coordinate that is not a number or not an angle, more than 512 MB, text lines of different
 /// lengths; and as LabelSource::open().
 std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const Grid* grid);
 
-/// Whether a column of this name holds classes: class, class_id, class_name, label and their like.
+/// Returns whether a column of this name contains classes: class, class_id, class_name, label and similar
+/// names.
 bool names_class_column(const std::string& name);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How much of every pixel of a grid the polygons of a class cover.
+// The fraction of every pixel of a grid that the polygons of a class cover.
 #pragma once
 
 #include "raster/labels/labels_impl.h"
@@ -12,34 +12,35 @@
 
 namespace hsi::raster {
 
-/// The polygons of a class are united first (by GEOS), so that areas covered by several polygons count once.
-/// The share of a pixel is the exact area of that union in its square, but for rounding; every line is
-/// computed for itself, so nothing depends on how lines are read. As in ShapeBurner, a line within a
-/// millionth of a pixel of a pixel border is on the border, and a share may be less than `least` by as much.
+/// Unites the polygons of a class first (with GEOS), so that areas covered by several polygons count once.
+/// The fraction is the exact area of the union in the pixel, except for rounding. Every line is computed
+/// separately, so results do not depend on the order of reading. As in ShapeBurner, an edge within a
+/// millionth of a pixel of a pixel border is on the border, so fractions may be smaller than `least` by as
+/// much.
 class PolygonCover {
   public:
-    /// Points and lines cover nothing. `least`: the smallest share of a labelled pixel; `none`: the value of
-    /// pixels without a label; shapes with this value remove the label of the pixels that they cover most.
-    /// Throws Error when GDAL has no GEOS or GEOS cannot unite the polygons, naming `path`.
+    /// Points and lines cover nothing. `least`: the smallest fraction of a labelled pixel. `none`: the value
+    /// of pixels without a label; shapes with this value remove the label of the pixels that they cover most.
+    /// Throws Error that names `path` if GDAL has no GEOS or GEOS cannot unite the polygons.
     PolygonCover(const std::vector<Shape>& shapes, int64_t samples, int64_t lines, const GeoTransform& place,
                  double least, uint16_t none, std::string path);
 
-    /// Whole lines into out (count x samples values): the class of the largest share, of equal ones the
-    /// smallest number, where that share is `least` or more.
+    /// Reads whole lines to out (count x samples values): the class with the largest fraction (of equal ones
+    /// the smallest number) if the fraction is at least `least`.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// The share that class `value` covers of each pixel, from 0 to 1.
+    /// Computes the fraction of each pixel that class `value` covers, from 0 to 1.
     void shares(int64_t line, int64_t count, uint16_t value, float* out) const;
-    /// The classes that have a polygon, ascending; not `none`.
+    /// Returns the classes that have a polygon, ascending, without `none`.
     std::vector<uint16_t> values() const;
-    /// In the lines read so far: labelled pixels where polygons of several classes overlap, in more than a
-    /// hundredth of the pixel.
+    /// Returns the number of labelled pixels in the lines read so far in which polygons of several classes
+    /// overlap on more than a hundredth of the pixel.
     int64_t overlapping() const { return m_overlapping; }
-    /// Connected patches of polygons that are entirely on the grid and label no pixel; correct when all lines
-    /// are read.
+    /// Returns the number of connected patches of polygons that are entirely on the grid and label no pixel.
+    /// It is correct when all lines are read.
     int64_t without_pixel() const;
 
   private:
-    /// From top to bottom; sign: 1 if the polygon is to the right, else -1.
+    /// An edge from top to bottom. sign: 1 if the polygon is to the right, else -1.
     struct Edge {
         double x0, y0, x1, y1, sign;
     };
@@ -53,14 +54,14 @@ class PolygonCover {
         uint16_t value = 0;
         std::vector<Part> parts;
     };
-    /// Shares of the pixels of a part of the grid.
+    /// The fractions of the pixels in a part of the grid.
     struct Window {
         int64_t x = 0, y = 0, w = 0, h = 0;
         std::vector<double> share;
         size_t at(int64_t sample, int64_t line) const {
             return static_cast<size_t>((line - y) * w + sample - x);
         }
-        /// visit(sample, line, share) of every pixel that is covered at all.
+        /// Calls visit(sample, line, share) for every pixel that is covered at all.
         template <class Visit>
         void each(Visit visit) const {
             for (int64_t row = y; row < y + h; ++row)
@@ -72,11 +73,11 @@ class PolygonCover {
     void add_class(uint16_t value, const std::vector<const Shape*>& shapes);
     void add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) const;
     void add_ring(OGRGeometryH ring, bool hole, Part& part) const;
-    /// A window in the lines [line, line + count), as wide and high as the parts in it.
+    /// Returns a window in the lines [line, line + count), as wide and high as the parts in it.
     Window window_of(const std::vector<const Part*>& parts, int64_t line, int64_t count) const;
     static void add_edge(const Edge& edge, Window& sums);
     static std::vector<const Part*> parts_in(const Class& one, int64_t line, int64_t count);
-    /// The cover of these lines by the class; a pixel is in one window, or is the sum of several.
+    /// Returns the cover of these lines by the class. A pixel is in one window, or is the sum of several.
     std::vector<Window> windows_of(const Class& one, int64_t line, int64_t count) const;
     void find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line, int64_t count) const;
 

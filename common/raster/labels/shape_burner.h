@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shapes with numbers, burned into the pixels of a grid strip by strip.
+// Burns shapes with numbers into the pixels of a grid, strip by strip.
 #pragma once
 
 #include "raster/labels/labels_impl.h"
@@ -21,34 +21,35 @@ struct Shape {
     uint16_t value = 0;
 };
 
-/// Which pixels a shape labels. A point labels its pixel, and a line the pixels that it passes; neither has
-/// an inside.
+/// Selects the pixels that a shape labels. A point labels its pixel, and a line labels the pixels that it
+/// passes; both have no inside.
 enum class Cover {
-    centres, ///< those whose centre a polygon covers
+    centres, ///< pixels whose centre a polygon covers
     touched, ///< all pixels that a polygon or a line touches
-    inside   ///< those that are entirely in one polygon: no side of it passes through them
+    inside   ///< pixels that are entirely in one polygon: no side of it passes through them
 };
 
-/// A position within a millionth of a pixel border counts as on the border. A shape labels the same pixels
-/// for any lines that are read.
+/// Burns shapes. A position within a millionth of a pixel border counts as on the border. A shape labels the
+/// same pixels for any order of reading.
 class ShapeBurner {
   public:
-    /// `place`: geotransform of the grid, `samples` wide. Later shapes win. `none`: the value of pixels that
-    /// no shape labels; shapes may have it. `path`: for messages.
+    /// `place`: geotransform of the grid, which is `samples` wide. Later shapes replace earlier ones. `none`:
+    /// the value of pixels that no shape labels; shapes may have it. `path`: for messages.
     ShapeBurner(std::vector<Shape> shapes, int64_t samples, const GeoTransform& place, Cover cover,
                 uint16_t none, std::string path);
 
-    /// Whole lines into out (count x samples values). Throws Error when GDAL cannot burn.
+    /// Reads whole lines to out (count x samples values). Throws Error if GDAL cannot burn.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// In the lines read so far: pixels that shapes of several values label, as a lower bound. Shapes are
-    /// burned first to last and last to first, so that among three shapes in one pixel the middle one may be
-    /// missed.
+    /// Returns a lower bound of the number of pixels in the lines read so far that shapes of several values
+    /// label. Shapes are burned first to last and last to first, so the middle one of three shapes in a pixel
+    /// may be missed.
     int64_t disputed() const { return m_disputed; }
-    /// Shapes that reach into `lines` lines of the grid and label none of its pixels, because they are too
-    /// small or narrow.
+    /// Returns the number of shapes that reach into `lines` lines of the grid but label no pixel, because
+    /// they are too small or narrow.
     int64_t without_pixel(int64_t lines) const;
-    /// For each polygon, also each part of a multipolygon: its value and the pixels of `lines` lines of the
-    /// grid (line * samples + sample, ascending) that it touches. Polygons with the value `none` are skipped.
+    /// Receives each polygon, also each part of a multipolygon: its value and the pixels of `lines` lines of
+    /// the grid (line * samples + sample, ascending) that it touches. Polygons with the value `none` are
+    /// skipped.
     using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
     void each_polygon(int64_t lines, const EachPolygon& visit) const;
 

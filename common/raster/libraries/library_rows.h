@@ -9,13 +9,13 @@
 
 namespace hsi::raster {
 
-/// The unit of wavelengths that all cells of the column state, where it is called unit; empty otherwise.
+/// Returns the unit of wavelengths that all cells of a column called unit state; empty otherwise.
 std::string stated_unit_of_column(const TextTable& table, size_t c);
 
-/// One spectrum per line, below column names that are wavelengths (in nm, um, cm-1 ..., in any order if the
-/// names say so) or band numbers; nullopt for other tables. Lines of widths, of bad bands and of the same
-/// wavelengths are not spectra. `known`: the head certainly has wavelengths.
-/// \throws Error naming `path`: a line of other wavelengths, cells with and without %.
+/// Reads one spectrum per text line, below column names that are wavelengths (in nm, um, cm-1 ..., in any
+/// order if the names state the unit) or band numbers; nullopt for other tables. Text lines with widths, bad
+/// bands or the same wavelengths are not spectra. `known`: the head certainly contains wavelengths.
+/// \throws Error that names `path`: a text line with other wavelengths, cells with and without %.
 std::optional<SpectralLibrary> library_of_rows(const std::string& path, const TextTable& table, bool known);
 
 } // namespace hsi::raster

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // MATLAB's .mat files: their variables, with the numbers in the order of the file, in which the first
-// subscript varies fastest. Versions 4 and 5 (with or without compression) are read here, since libmatio
-// (1.5.23) gives made-up numbers for a file that was cut short, and inflates a variable from its beginning
-// for every piece; 7.3, which is HDF5, by GDAL. Source: MathWorks, "MAT-File Format" (R2023b).
+// subscript varies fastest. This code reads versions 4 and 5 (with or without compression), because libmatio
+// (1.5.23) returns made-up numbers for a truncated file, and inflates a variable from its beginning for every
+// piece. GDAL reads version 7.3, which is HDF5. Source: MathWorks, "MAT-File Format" (R2023b).
 #pragma once
 
 #include <gdal.h>
@@ -24,25 +24,25 @@ struct MatlabVariable {
 
     int64_t count() const;    ///< of elements
     std::string text() const; ///< "cube (610x340x103 uint16)"
-    /// Without ones at the end: 2 for 610x340x1.
+    /// Returns the number of dimensions without ones at the end: 2 for 610x340x1.
     size_t rank() const;
 
-    /// The place of its data.
+    /// The position of its data.
     struct Place {
         uint64_t at = 0, bytes = 0; ///< in the file, or in the inflated bytes of its compressed part `from`
         bool compressed = false;
         uint64_t from = 0, from_bytes = 0;
-        int stored = 0; ///< type of the numbers in the file, by the number that MATLAB gives it
+        int stored = 0; ///< type of the numbers in the file, by MATLAB's number
     } place;
 };
 
-inline constexpr int deepest_struct = 6;               ///< within another
-inline constexpr size_t most_matlab_variables = 10000; ///< a file that people made has tens
+inline constexpr int deepest_struct = 6;               ///< nested in each other
+inline constexpr size_t most_matlab_variables = 10000; ///< a file made by people has tens
 
 class MatlabFile {
   public:
-    /// Takes any path that GDAL's virtual file systems know. Null if it is not a MATLAB file. \throws Error
-    /// naming the file if it is truncated or damaged.
+    /// Opens any path that GDAL's virtual file systems support. Returns null if it is not a MATLAB file.
+    /// \throws Error that names the file if it is truncated or damaged.
     static std::shared_ptr<const MatlabFile> open(const std::string& path);
     virtual ~MatlabFile() = default;
 
@@ -53,20 +53,20 @@ class MatlabFile {
 
     /// Takes some values of the variable's type, in this machine's byte order.
     using Take = std::function<void(const char* values, size_t count)>;
-    /// All values of an array of numbers, in the order of the file, a few megabytes at a time and without
-    /// more memory than that. Thread-safe. \throws Error naming the file and the variable.
+    /// Reads all values of an array of numbers, in the order of the file, a few megabytes at a time and
+    /// without more memory. Thread-safe. \throws Error that names the file and the variable.
     virtual void read(const MatlabVariable& variable, const Take& take) const = 0;
-    /// All at once. \throws Error as read(), and when there are more than 2^24.
+    /// Returns all values at once. \throws Error as read(), and if there are more than 2^24.
     std::vector<double> numbers(const MatlabVariable& variable) const;
-    /// The texts of a cell array of texts, or the rows of an array of characters without blanks at their end;
-    /// empty for other variables. UTF-8. \throws Error as read().
+    /// Returns the texts of a cell array of texts, or the rows of an array of characters without trailing
+    /// blanks; empty for other variables. UTF-8. \throws Error as read().
     virtual std::vector<std::string> texts(const MatlabVariable& variable) const = 0;
 
   protected:
     MatlabFile(std::string path, std::string version)
         : m_path(std::move(path)), m_version(std::move(version)) {}
     [[noreturn]] void refuse(const std::string& what) const; ///< throws Error: the file is damaged
-    /// Rows of an array of characters with `rows` rows.
+    /// Returns the rows of an array of characters with `rows` rows.
     static std::vector<std::string> rows_of(const std::vector<uint32_t>& characters, int64_t rows);
 
     std::vector<MatlabVariable> m_variables;
@@ -75,17 +75,18 @@ class MatlabFile {
     const std::string m_path, m_version;
 };
 
-/// The readers behind open(), each for files with its own beginning.
+/// The readers behind open(), one per type of file.
 std::shared_ptr<const MatlabFile> open_matlab_4(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_5(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_arrays(const std::string& path);
 
-/// "scene.mat:cube": a file and one of its variables.
+/// A file and one of its variables: "scene.mat:cube".
 struct MatlabName {
     std::string path;
     std::string variable; ///< empty: not named
 };
-/// Nothing when the name leads to no file of MATLAB's. A file that is called "scene.mat:cube" is that file.
+/// Splits a name; nullopt if it does not lead to a MATLAB file. A file that is called "scene.mat:cube" is
+/// that file.
 std::optional<MatlabName> matlab_name(const std::string& name);
 
 } // namespace hsi::raster

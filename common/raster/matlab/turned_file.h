@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An array that a file keeps with its lines side by side, or pixel by pixel along its columns, turned into
+// An array that a file stores with transposed lines, or pixel by pixel along its columns. It is converted to
 // lines of samples, band by band, in a temporary file.
 #pragma once
 
@@ -22,18 +22,18 @@ struct TurnedShape {
     BandsStand bands_stand = BandsStand::last;
 };
 
-/// The folder of large temporary files: CPL_TMPDIR or TMPDIR, else /var/tmp.
+/// Returns the folder of large temporary files: CPL_TMPDIR or TMPDIR, else /var/tmp.
 std::string folder_of_scratch();
 
 class TurnedFile {
   public:
-    /// `memory`: for the part of the array that is gathered before it goes to the temporary file.
+    /// `memory`: for the part of the array that is collected before it is written to the temporary file.
     TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape,
                int64_t memory = int64_t{16} << 20)
         : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape), m_memory(memory) {}
 
     /// Reads a line of a band (both from 0) in the variable's type. The first call transposes the file, in
-    /// `memory` and 6 MB more. Thread-safe. \throws Error when the source is damaged or there is not enough
+    /// `memory` and 6 MB more. Thread-safe. \throws Error if the source is damaged or if there is not enough
     /// room for the file.
     void read_line(int64_t band, int64_t line, void* values);
 

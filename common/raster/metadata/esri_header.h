@@ -18,7 +18,7 @@ struct EsriFacts {
 };
 
 /// Returns the facts in the header that the driver does not read; empty for datasets of other drivers.
-/// \throws Error naming the key, if the driver reads other samples than the header describes.
+/// \throws Error that names the key, if the driver reads other samples than the header describes.
 EsriFacts read_esri_header(GDALDataset& dataset);
 
 } // namespace hsi::raster

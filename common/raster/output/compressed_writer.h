@@ -25,41 +25,41 @@
 
 namespace hsi::raster {
 
-/// Rows of blocks are put together from the tiles in any order: as many as `memory` holds in memory, the
-/// others in an unnamed file next to the output. A thread that has handed over a tile compresses the blocks
-/// of complete rows before it goes on. The file gets its blocks in one order: row after row, in each band
-/// after band, from left to right; so its bytes depend on neither tiles nor threads nor memory. Most of its
-/// members are one state under one mutex.
+/// Assembles rows of blocks from the tiles in any order: as many as `memory` allows in memory, the others in
+/// an unnamed file next to the output. A thread that has delivered a tile compresses the blocks of complete
+/// rows before it continues. The file gets its blocks in one order: row by row, in each row band by band,
+/// from left to right. So its bytes do not depend on tiles, threads or memory. Most of its members are one
+/// state under one mutex.
 class CompressedWriter {
   public:
     struct Options {
-        std::string path;    ///< of a TIFF that GDAL has made and closed without blocks
-        std::string scratch; ///< a name for the file without a name
+        std::string path;    ///< a TIFF that GDAL has created and closed without blocks
+        std::string scratch; ///< a name for creating the unnamed file
         TiffShape shape;
         BlockCoding coding;
         uint64_t memory = 0; ///< bytes for unfinished rows and for the threads' blocks
-        int threads = 1;     ///< that compress
-        /// Tiles come from one thread at a time: further threads are started to compress.
+        int threads = 1;     ///< threads that compress
+        /// Tiles arrive from one thread at a time: further threads are started to compress.
         bool helped = false;
         const CancelFlag* cancel = nullptr; ///< must outlive the writer
     };
-    /// Throws Error when the file is not as GDAL leaves it.
+    /// Throws Error if the file differs from what GDAL writes.
     CompressedWriter(Options options, StoreRule rule);
     CompressedWriter(const CompressedWriter&) = delete;
     CompressedWriter& operator=(const CompressedWriter&) = delete;
     ~CompressedWriter();
 
-    /// Thread-safe. Changes `src` (nodata in place of NaN). Throws Error.
+    /// Writes a tile. Thread-safe. Changes `src` (nodata instead of NaN). Throws Error.
     void write(const Rect& core, const CubeView<float>& src);
-    /// Call it after the last tile: compresses the rest on all threads, and enters the blocks into the file.
+    /// Compresses the rest on all threads, and enters the blocks into the file. Call it after the last tile.
     /// Pixels that no tile has covered are 0. Throws Error and Cancelled.
     void finish();
 
-    /// The part of options.memory that it will hold at most, as a rule.
+    /// Returns the part of options.memory that it normally uses at most.
     uint64_t wanted_bytes() const;
 
   private:
-    /// A row of unfinished blocks: block k at k * block bytes.
+    /// A row of unfinished blocks: block k is at k * block bytes.
     struct Row {
         HostBuffer<char> bytes; ///< empty: they are in the scratch file
         int64_t pixels = 0;     ///< filled so far
@@ -85,7 +85,7 @@ class CompressedWriter {
 
     bool row_is_ready(int64_t row); ///< with the lock held
     bool job_is_ready();            ///< with the lock held
-    Job take_job();                 ///< with the lock held; an empty job if there is none now
+    Job take_job();                 ///< with the lock held; empty if no job is ready
     void do_job(Job job, std::unique_lock<std::mutex>& lock);
     void clear_beyond(char* block, const Job& job) const;
     void give_back(int64_t row, const HostBuffer<char>& bytes);
@@ -107,16 +107,16 @@ class CompressedWriter {
     FileHandle m_scratch;
     std::map<int64_t, Row> m_rows;
     int64_t m_rows_in_memory = 0;
-    std::vector<HostBuffer<char>> m_spare; ///< of rows that are done
-    int64_t m_missing = 0;                 ///< pixels that no tile has brought yet
-    bool m_all = false;                    ///< there will be no more tiles
-    int64_t m_row = 0, m_block = 0;        ///< the next to be compressed
+    std::vector<HostBuffer<char>> m_spare; ///< of finished rows
+    int64_t m_missing = 0;                 ///< pixels that no tile has covered yet
+    bool m_all = false;                    ///< no more tiles will arrive
+    int64_t m_row = 0, m_block = 0;        ///< the next block to compress
     std::vector<std::unique_ptr<BlockCoder>> m_coders;
     int m_coders_made = 0;
-    std::optional<OrderedBlocks> m_file; ///< row after row, as they are compressed
+    std::optional<OrderedBlocks> m_file; ///< row by row, as they are compressed
     std::exception_ptr m_error;          ///< of a helper
     bool m_stop = false;
-    std::vector<std::thread> m_helpers; ///< after all that they touch
+    std::vector<std::thread> m_helpers; ///< initialised after all members that they use
 };
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether a driver holds an output, shown by a small file.
+// Tests with a small file whether a driver can store an output.
 #pragma once
 
 #include "raster/codec/nodata_value.h"
@@ -10,15 +10,15 @@
 
 namespace hsi::raster {
 
-/// Writes a small raster of the same kind with known values, reads it back and compares: with the same count
-/// of bands, type and options, and with the georeference of `scene` (null: one in metres that most drivers
-/// take). Sets target.copies. Throws UsageError when the values that are read differ. Values may differ if
-/// the format, or a creation option of the user, is lossy.
+/// Writes a small raster with known values, reads it back and compares. It has the same number of bands, type
+/// and options, and the georeference of `scene` (null: a georeference in metres that most drivers accept).
+/// Sets target.copies. Throws UsageError if the values differ, unless the format or a creation option of the
+/// user is lossy.
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene);
 
-/// Throws UsageError for an output that may hold NaN, with several bands of floats together in blocks of
-/// LERC, if the present GDAL cannot read what it writes of such (libtiff 4.5).
+/// Throws UsageError for an output that may contain NaN and has several interleaved bands of floats in LERC,
+/// if the current GDAL cannot read its own file (libtiff 4.5).
 void check_lerc_of_nan(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                        const std::optional<NodataValue>& nodata);
 

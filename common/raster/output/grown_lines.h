@@ -11,18 +11,19 @@ namespace hsi::raster {
 
 class GrownLines {
   public:
-    /// Lines follow one another from the first byte of the file on and have `line_bytes` each.
+    /// The lines are contiguous from the first byte of the file on, with `line_bytes` per line.
     explicit GrownLines(int64_t line_bytes) : m_line_bytes(line_bytes) {}
 
-    /// The first `lines` lines of `path` have been written. \throws Error if another process has truncated
-    /// the file or has written into its first line or the last of the earlier ones.
+    /// Adds the first `lines` lines of `path`, which have been written. \throws Error if another process has
+    /// truncated the file or has written into its first line or the last of the earlier ones.
     void add(const std::string& path, int64_t lines);
-    /// \throws Error if another process has truncated the file, or has changed any of its lines, or has
-    /// appended to it.
+    /// \throws Error if another process has truncated the file, changed any of its lines, or appended to
+    /// it.
     void check(const std::string& path) const;
 
   private:
-    /// CRC-32 of each of these lines; the list ends at a line that the file lacks.
+    /// Returns the CRC-32 of each of these lines; the list ends at the first line that is missing in the
+    /// file.
     std::vector<uint32_t> sums_of(const std::string& path, int64_t first, int64_t last) const;
     void check(const std::string& path, int64_t first, int64_t last) const;
 

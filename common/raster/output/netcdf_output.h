@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// netCDF files of rasters without an SRS, or with a local one: GDAL's driver always calls their coordinates
+// netCDF files of rasters without an SRS, or with a local SRS: GDAL's driver always calls their coordinates
 // latitude and longitude.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace hsi::raster {
 
-/// Creation options by which the driver writes no latitudes and longitudes, if `like` has no projected or
-/// geographic SRS; none otherwise. `bytes`: of all pixels.
+/// Adds creation options that keep the driver from writing latitudes and longitudes, if `like` has no
+/// projected or geographic SRS. `bytes`: bytes of all pixels.
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list);
-/// Leaves room in the header of a file that is copied from `stage`: without it, all pixels would be moved
-/// when finish_netcdf() adds to the header.
+/// Reserves room in the header of a file that is copied from `stage`. Otherwise all pixels would be moved
+/// when finish_netcdf() extends the header.
 void reserve_netcdf_header(GDALDataset& stage);
-/// Mends a complete file at `path`: x and y get coordinates where add_netcdf_options() has left them out, and
-/// the history names `destination` instead of the place where the file was made.
+/// Corrects a complete file at `path`: x and y get coordinates if add_netcdf_options() has left them out, and
+/// the history names `destination` instead of the temporary path.
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like);
 
 } // namespace hsi::raster

@@ -12,16 +12,16 @@
 
 namespace hsi::raster {
 
-/// The metadata of an output without a like source, from its spec: nullopt if that has neither SRS nor
-/// geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so they reach every
-/// format like those of a file. Throws UsageError for an unknown SRS.
+/// Returns the metadata of an output without a like source, from its spec; nullopt if the spec has neither
+/// SRS nor geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so every
+/// format receives them like those of a file. Throws UsageError for an unknown SRS.
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
-/// That of `like` with the bands of a spec that is spectral.
+/// Returns the metadata of `like` with the bands of a spec that is spectral.
 SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
 
-/// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or a
-/// chosen one if pixels may be missing. nullopt without one.
+/// Returns the nodata value of an output: from the options, the spec, the source (`scene`, may be null), or a
+/// chosen value if pixels may be missing; nullopt without one.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type);
 

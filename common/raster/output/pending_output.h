@@ -45,10 +45,10 @@ struct PendingOutput {
     std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
-    /// State of an output that grows, once it has appeared.
+    /// The state of a growing output after it has appeared.
     struct Shown {
-        std::string path, header, scratch;     ///< the last one: where a header is made
-        std::string before_lines, after_lines; ///< the header's text around their number
+        std::string path, header, scratch;     ///< scratch: where a header is made
+        std::string before_lines, after_lines; ///< the header's text around the number of lines
         std::vector<std::string> files;        ///< all of its files
         AtomicFile* made = nullptr;            ///< the run's, or `file`
         GrownLines lines;
@@ -65,12 +65,12 @@ struct PendingOutput {
 
     bool copies() const { return !stage.empty(); }
     Error failure(const std::string& reason, const std::string& advice = {}) const;
-    /// make() on the root; on the other ranks the state that they need to write into its file. All ranks call
-    /// it together.
+    /// Calls make() on the root. On the other ranks, sets the state that they need to write into the root's
+    /// file. All ranks call it together.
     void make_together();
     uint64_t cache_bytes() const;
     stream::BlockLayout layout() const;
-    /// RasterSink::grow() and commit().
+    /// Implement RasterSink::grow() and commit().
     void grow(int64_t lines);
     void commit();
 
@@ -86,55 +86,56 @@ struct PendingOutput {
     }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
     uint64_t memory() const; ///< for unfinished blocks
-    /// Makes the file with its metadata, and the writer of its pixels.
+    /// Creates the file with its metadata, and the writer of its pixels.
     void make();
-    /// Nodata, metadata and legend of the dataset.
+    /// Writes nodata, metadata and legend of the dataset.
     void describe();
     void discard_unwritable_stdout() const;
     void check(const GdalErrors& errors) const;
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
-    /// Checks the finished file and its side files; warns of losses by the format.
+    /// Checks the finished file and its side files, and warns about losses by the format.
     void check_finished() const;
-    /// Tells of values that were nodata by chance.
+    /// Warns about values that equalled nodata by chance.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
-    /// Warns when the file, opened again, has lost its nodata value.
+    /// Warns if the file, opened again, has lost its nodata value.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
-    /// Warns when the file, opened again, has lost its position.
+    /// Warns if the file, opened again, has lost its position.
     void warn_of_lost_place(const WrittenRaster& written) const;
-    /// Warns when the file, opened again, lacks metadata.
+    /// Warns if the file, opened again, lacks metadata.
     void warn_of_lost_metadata(const WrittenRaster& written) const;
-    /// A dataset without pixels that describes the output completely.
+    /// Returns a dataset without pixels that describes the output completely.
     DatasetHandle described() const;
-    /// Metadata that the format cannot hold go into a side file, if its driver reads that.
+    /// Writes metadata that the format cannot store to a side file, if its driver reads side files.
     void keep_metadata(const std::string& path) const;
-    /// Closes GDAL's dataset, and completes the file for its format. `errors`: of all of GDAL's work in it.
+    /// Closes GDAL's dataset, and completes the file for its format. `errors`: the errors of all of GDAL's
+    /// work in it.
     void complete_file(const GdalErrors& errors);
-    /// Removes side files of an old file at the destination when the new one comes.
+    /// Registers side files of an old file at the destination, which are removed when the new file appears.
     void set_stale_files() const;
-    /// An output that grows gets its name.
+    /// Gives a growing output its name.
     void show();
-    /// The header of an output that is shown, at `path`: it states the count of lines.
+    /// Writes the header of a shown output to `path`; it states the number of lines.
     void write_shown_header(const std::string& path) const;
-    /// commit() of an output that is shown.
+    /// Commits a shown output.
     void conclude_shown(const StoreRule::Lost& lost);
-    /// A complete and verified output goes to the run, which gives all its outputs their names together; an
+    /// Passes a complete and verified output to the run, which gives all its outputs their names together. An
     /// output without a run gets its name at once.
     void hand_over();
-    /// The STAC Item of an output that is complete, where one is wanted.
+    /// Writes the STAC Item of a complete output, if requested.
     void write_stac_item(const std::vector<std::string>& files);
 
     // In staged_output.cpp.
-    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    /// Copies the stage's pixels to the destination's format. Throws Error and Cancelled.
     void copy_stage(const GdalErrors& errors);
     void remove_stage();
 
     // In virtual_output.cpp.
-    /// The description of the output, in a VRT in memory.
+    /// Returns the description of the output, a VRT in memory.
     std::string description_xml();
 
-    /// made: the target that GDAL has made at `path`.
+    /// made: the target that GDAL has created at `path`.
     void open_tiff_writer(const Target& made, const std::string& path,
                           const std::optional<BlockCoding>& coding);
     void open_writer();

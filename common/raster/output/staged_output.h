@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Outputs whose driver makes them of a finished raster only: a GTiff is made first, the stage.
+// Outputs whose driver can only copy a finished raster. A GTiff is made first, the stage.
 #pragma once
 
 #include "raster/output_format.h"
@@ -8,8 +8,8 @@
 
 namespace hsi::raster {
 
-/// Sets options of the driver that copies `stage` which it would not find out by itself. Call it when the
-/// stage has all its metadata.
+/// Sets options of the driver that copies `stage` which it would not find itself. Call it when the stage has
+/// all its metadata.
 void prepare_stage(const Target& target, GDALDataset& stage);
 
 } // namespace hsi::raster

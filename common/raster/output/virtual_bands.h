@@ -11,11 +11,11 @@
 
 namespace hsi::raster {
 
-/// Throws UsageError for a source that a VRT cannot open: one that needs -if.
+/// Throws UsageError for a source that a VRT cannot open because it requires -if.
 void check_virtual_source(const RasterSource& like);
 
-/// `text`: a VRT with as many plain bands as `bands`, all described. Returns it with derived bands that read
-/// the bands of `like`; `destination` is its final path. no_value: the value of missing pixels.
+/// Returns `text`, a VRT with as many described plain bands as `bands`, with derived bands that read the
+/// bands of `like`. `destination` is its final path. no_value: the value of missing pixels.
 std::string with_derived_bands(const std::string& text, const std::string& destination,
                                const RasterSource& like, const std::vector<VirtualBand>& bands,
                                std::optional<double> no_value);
