@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How large a pixel is on the ground.
+// The size of a pixel on the ground.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -11,14 +11,15 @@
 
 namespace hsi::raster {
 
-/// The square root of a pixel's area in metres by the geotransform, the SRS's unit taken into account;
-/// nothing without a geotransform or when the SRS is not projected.
+/// Returns the square root of a pixel's area in metres, from the geotransform and the unit of the SRS;
+/// nullopt without a geotransform, or if the SRS is not projected.
 std::optional<double> pixel_metres(const RasterSource& source);
 
 /// Metres per unit of the SRS.
 class GroundScale {
   public:
-    /// Along x and along y, at this y; of a geographic SRS by the radii of its ellipsoid.
+    /// Returns the scale along x and along y, at this y. For a geographic SRS it is from the radii of its
+    /// ellipsoid.
     std::array<double, 2> at(double y) const {
         if (semi_major == 0) return {unit, unit};
         const double latitude = y * unit, sine = std::sin(latitude),
@@ -29,10 +30,10 @@ class GroundScale {
     double unit = 1;                                 ///< projected: metres; geographic: radians
     double semi_major = 0, eccentricity_squared = 0; ///< of the ellipsoid; 0: the SRS is projected
 };
-/// Nothing without a geotransform, or when the SRS is neither projected nor geographic.
+/// Returns nullopt without a geotransform, or if the SRS is neither projected nor geographic.
 std::optional<GroundScale> ground_scale(const RasterSource& source);
-/// The area of a pixel (m^2): one number where the SRS is projected; a number a line, of cells of the
-/// ellipsoid, where it is geographic and the geotransform not rotated; else empty.
+/// Returns the area of a pixel (m^2): one value if the SRS is projected; one value per line, of cells of the
+/// ellipsoid, if it is geographic and the geotransform is not rotated; else empty.
 std::vector<double> pixel_areas(const RasterSource& source);
 
 } // namespace hsi::raster

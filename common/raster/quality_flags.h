@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Quality layers that providers deliver with a scene (clouds, shadows, water, glint), as flags with names,
-// and the pixels in which some of them hold, as a mask.
+// Quality layers that providers deliver with a scene (clouds, shadows, water, glint): flags with names, and a
+// mask of the pixels in which selected flags are set.
 #pragma once
 
 #include "raster/labels.h"
@@ -13,7 +13,7 @@
 
 namespace hsi::raster {
 
-/// "cloud", "not-land" or "aot550>0.3".
+/// An item such as "cloud", "not-land" or "aot550>0.3".
 struct FlagItem {
     enum class Test { holds, holds_not, above, from, below, up_to, equal };
     std::string text; ///< as the user wrote it
@@ -21,26 +21,27 @@ struct FlagItem {
     Test test = Test::holds;
     double value = 0; ///< of the comparisons
 
-    /// Whether a pixel with this value of the flag is marked. A flag without a comparison holds from 0.5 on.
+    /// Returns whether a pixel with this value of the flag is marked. A flag without a comparison is set from
+    /// 0.5 on.
     bool marks(double flag) const;
 };
 
-/// The items of lists with commas between them. \throws UsageError naming -mask-flags for an empty item and
-/// for one that is not understood.
+/// Returns the items of lists with commas between them. \throws UsageError that names -mask-flags for an
+/// empty item and for an item that cannot be parsed.
 std::vector<FlagItem> flag_items(const std::vector<std::string>& lists);
 
-/// The name without spelling variants: case, blanks, '_', '-', and "flag" or "mask" at its end.
+/// Returns the name without spelling variants: case, blanks, '_', '-', and "flag" or "mask" at its end.
 std::string plain_flag_name(std::string_view name);
 
 /// A flag of a scene.
 struct QualityFlag {
-    std::string name, also; ///< also: another name for it; empty without one
-    std::string file;       ///< that holds its values
+    std::string name, also; ///< also: another name; empty without another name
+    std::string file;       ///< the file with its values
 };
 
-/// The flags of the scene's product. Without such flags, the flags of the file itself if it is a quality file
-/// (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty if there are no flags.
-/// \throws Error for a layer that cannot be read.
+/// Returns the flags of the scene's product. Without such flags, returns the flags of the file itself if it
+/// is a quality file (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty if
+/// there are no flags. \throws Error for a layer that cannot be read.
 std::vector<QualityFlag> quality_flags_of(const RasterSource& scene);
 
 /// The mask and the files that it is read from, without the scene's files.
@@ -49,9 +50,9 @@ struct FlagMask {
     std::vector<std::string> files;
 };
 
-/// The pixels of the scene in which an item holds, or in which a layer of an item has a fill value. `file`:
-/// the file of the layers; empty: the scene's product. \throws Error when there are no flags, and, with the
-/// existing names, for an unknown name and for a layer on another grid than the scene.
+/// Returns the pixels of the scene for which an item is true, or in which a layer of an item has a fill
+/// value. `file`: the file of the layers; empty: the scene's product. \throws Error if there are no flags,
+/// and, with the existing names, for an unknown name and for a layer on another grid than the scene.
 FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
                         const std::vector<FlagItem>& items);
 

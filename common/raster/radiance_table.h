@@ -8,16 +8,17 @@
 
 namespace hsi::raster {
 
-/// The conditions that such a table is read for.
+/// The conditions for which a table is read.
 struct TableConditions {
-    bool methane = true;                         ///< else carbon dioxide: which axis a table of five axes has
-    std::vector<double> concentrations;          ///< of a raster's samples, ppm m; empty: mag1c's
+    bool methane = true;                         ///< else carbon dioxide: selects the axis in a table with
+                                                 ///< five axes
+    std::vector<double> concentrations;          ///< of a raster's samples, ppm m; empty: those of mag1c
     std::optional<double> sun_zenith;            ///< degrees
     double elevation = 0, sensor_altitude = 100; ///< km
     double water_vapour = 1.3;                   ///< cm
 };
 
-/// The kind of table: a text with columns, HDF5 with modtran_data, or a raster with a sample per
+/// The form of a table: a text with columns, HDF5 with modtran_data, or a raster with one sample per
 /// concentration.
 enum class RadianceForm { columns, simulated, samples };
 
@@ -28,10 +29,10 @@ struct SimulatedRadiances {
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
 };
 
-/// By content: an HDF5 file with modtran_data (sun zenith, height, elevation, water, concentration,
-/// wavelength) and wave, interpolated in radiance along its first four axes; a text with the columns
-/// wavelength and, named by their concentration, radiances; or a raster of one line with a sample per
-/// concentration. \throws Error naming the file.
+/// Reads a table; its form is recognised by content. An HDF5 file has modtran_data (sun zenith, height,
+/// elevation, water, concentration, wavelength) and wave; radiance is interpolated along its first four axes.
+/// A text has the column wavelength and columns of radiances, named by their concentration. A raster has one
+/// line with one sample per concentration. \throws Error that names the file.
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions& conditions);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All files of one run in one register: its inputs, so that no output can replace one under another spelling;
-// and its outputs, so that they appear together or not at all.
+// The register of all files of one run. No output can replace an input under another spelling, and outputs
+// appear together or not at all.
 #pragma once
 
 #include "core/cancel.h"
@@ -14,38 +14,39 @@
 
 namespace hsi::raster {
 
-/// Not thread-safe: the tool's own thread uses it. FileRegister (files/file_register.h) implements it; a run
-/// on arrays has no files, and uses these defaults.
+/// The register. Not thread-safe: only the tool's own thread uses it. FileRegister (files/file_register.h)
+/// implements it; a run on arrays has no files, and uses these defaults.
 class RunFiles {
   public:
     RunFiles() = default;
     RunFiles(const RunFiles&) = delete;
     RunFiles& operator=(const RunFiles&) = delete;
-    virtual ~RunFiles() = default; ///< what is pending is removed
+    virtual ~RunFiles() = default; ///< removes pending outputs
 
-    /// The run reads `path`, the value of `role` ("src", "-original"), with `files`, which reading it touches
-    /// (files_read_with()). Throws UsageError when one of them is to be written.
+    /// Registers `path`, the value of `role` ("src", "-original"), as read, with `files`, which reading it
+    /// touches (files_read_with()). Throws UsageError if one of them will be written.
     virtual void reads(const std::string& /*role*/, const std::string& /*path*/,
                        const std::vector<std::string>& /*files*/) {}
-    /// The run writes `path`, the value of `role`, and perhaps the side files `sides`. A repeated call for
-    /// the same role and path changes nothing. Throws UsageError when the run reads one of them, or writes
-    /// one for another role.
+    /// Registers `path`, the value of `role`, as written, with the possible side files `sides`. A repeated
+    /// call for the same role and path changes nothing. Throws UsageError if the run reads one of them, or
+    /// writes one for another role.
     virtual void writes(const std::string& /*role*/, const std::string& /*path*/,
                         const std::vector<std::string>& /*sides*/) {}
 
-    /// These files may grow while the run reads them: readers see what becomes of them.
+    /// Allows these files to grow while the run reads them.
     virtual void expect_growth(const std::vector<std::string>& /*files*/) {}
 
-    /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
+    /// Returns true if a file of another role is `path`, also after reads() or writes() has thrown for it.
     virtual bool clashes(const std::string& /*role*/, const std::string& /*path*/) const { return false; }
 
-    /// All files that are read, once each: existing files, and files that may appear next to a raster.
+    /// Returns all files that are read, once each: existing files, and files that may appear next to a
+    /// raster.
     virtual std::vector<std::string> read() const { return {}; }
 
-    /// The outputs of the run: role and path of each, in the order of the calls.
+    /// Returns role and path of each output of the run, in the order of the calls.
     virtual std::vector<std::pair<std::string, std::string>> written() const { return {}; }
 
-    /// Gets what the user should know about a file that is read or made nevertheless.
+    /// Receives notes for the user about a file that is read or made anyway.
     using Tell = std::function<void(const std::string&)>;
     void set_listeners(Tell warn, Tell note) {
         m_warn = std::move(warn);
@@ -58,34 +59,34 @@ class RunFiles {
         if (m_note) m_note(text);
     }
 
-    /// An output that contains its file's old content and more, such as a report of a chain: it is made while
-    /// no other run of these tools changes that file.
+    /// An output that contains its file's old content and more, such as an appended report. While it is made,
+    /// no other run of these tools changes the file.
     struct Addition {
         std::string path;
-        std::function<void()> make; ///< reads the file, and gives its successor to FileRegister::add()
+        std::function<void()> make; ///< reads the file, and passes its successor to FileRegister::add()
     };
-    /// An output that commit() makes together with its caller's.
+    /// Adds an output that commit() makes together with the caller's.
     virtual void add_to_file(Addition /*addition*/) {}
-    /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
-    /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was. With
-    /// additions it waits for other runs that add to their files, until `cancel` is requested, or without
-    /// `cancel` for two seconds (Error). The locks are flock()'s: they end with the process that holds them.
-    /// Where the file system has none, a warning says so.
+    /// Gives all pending outputs their names. Throws Error, also if a file that was read has been changed or
+    /// replaced since, and Cancelled if `cancel` was requested before; every file is then as it was. With
+    /// additions, waits for other runs that add to their files until `cancel` is requested, or without
+    /// `cancel` for two seconds (Error). The locks are flock()'s, which end with their process. If the file
+    /// system does not support them, a warning is given.
     virtual void commit(const CancelFlag* cancel, const Addition* /*addition*/ = nullptr) {
         if (cancel != nullptr && cancel->requested()) throw Cancelled();
     }
-    /// The same of files that were read, before a result is printed.
+    /// Makes the same check of files that were read, before a result is printed.
     virtual void check_unchanged() const {}
 
   private:
     Tell m_warn, m_note;
 };
 
-/// The text with the final names of files in a private folder: messages of GDAL and of the system name the
-/// unfinished file.
+/// Returns the text with the final names of files in a private folder, because messages of GDAL and of the
+/// system name the unfinished file.
 std::string with_final_names(std::string text);
 
-/// The register of a run: of files, or of arrays.
+/// Creates the register of a run, for files or for arrays.
 std::shared_ptr<RunFiles> make_run_files();
 
 } // namespace hsi::raster

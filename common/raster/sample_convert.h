@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Turning stored samples into floats and computed floats into stored samples, and turning pixel-interleaved
-// data around.
+// Converts stored samples to floats and computed floats to stored samples, and transposes pixel-interleaved
+// data.
 #pragma once
 
 #include "core/cube_view.h"
@@ -35,68 +35,69 @@ struct InvalidSamples {
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
     bool any() const { return !values.empty() || std::isfinite(least) || std::isfinite(most); }
 };
-/// dst[i] = NaN if the i-th sample, as in to_floats(), is one of these.
+/// Sets dst[i] to NaN if the i-th sample (as in to_floats()) is one of these values.
 void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, SampleType type,
                    bool swapped, float* dst, size_t count);
 
-/// Returns the stored values that count as a nodata value: the one rule of readers, labels and writers.
-/// Integers are nodata where they equal it. Real numbers are nodata where GDAL's mask bands say so
-/// (ARE_REAL_EQUAL in gdal_priv.h): where |v - nodata| < 2 * 2^-23 * |v + nodata|, computed in the file's
-/// type. So a nodata value may have as few as seven digits, in Float64 files as well. The sum overflows for
-/// values of more than half the type's range; then all values that make it overflow are nodata: -3.40282e+38
-/// in a file of floats means everything below about -4e32. Inactive when no value of `type` can equal it (out
-/// of range, fractional for an integer type, NaN).
+/// Returns the stored values that count as nodata: the rule of all readers, labels and writers. Integers are
+/// nodata if they are equal. Real numbers are nodata if GDAL's mask bands treat them so (ARE_REAL_EQUAL in
+/// gdal_priv.h): |v - nodata| < 2 * 2^-23 * |v + nodata|, computed in the file's type. So a nodata value may
+/// have only seven digits, also in Float64 files. The sum overflows for values above half the type's range;
+/// then all values that make it overflow are nodata: -3.40282e+38 in a file of floats means everything below
+/// about -4e32. The match is inactive if no value of `type` can equal nodata (out of range, fractional for an
+/// integer type, NaN).
 NodataMatch match_in_type(const NodataValue& nodata, SampleType type);
 /// The same values as doubles, for readers of samples of `type`.
 struct NodataRange {
     double low = 0, high = 0;
     bool holds(double value) const { return value >= low && value <= high; }
 };
-/// Nullopt where match_in_type() is inactive.
+/// Returns nullopt if match_in_type() is inactive.
 std::optional<NodataRange> nodata_range(const NodataValue& nodata, SampleType type);
 
-/// dst[i] = the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN where it is nodata.
+/// Sets dst[i] to the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN if it is nodata.
 /// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.
 void to_floats(const void* src, ptrdiff_t stride, SampleType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
 
-/// The delivered part of a sample. A float has 24 bits of a number; if that is not enough, a band is read as
-/// several, each a part of its samples.
+/// The part of a sample that a band contains. A float has 24 bits of a number; if that is not enough, a band
+/// is read as several bands with parts of its samples.
 enum class SamplePart : uint8_t {
     value,     ///< the nearest float
-    remainder, ///< the rest of the number after the float, to the nearest float
+    remainder, ///< the rest after that float, to the nearest float
     rest,      ///< the rest after both: the sum of the three is the number (stream/value_parts.h)
     low_bits,  ///< bits 0 to 21 of the stored sample, as a whole number
     middle_bits,
     high_bits, ///< from 44 on
 };
-/// Parts of bits that hold a sample of the type: how many, and which.
+/// Return the number of bit parts for a sample of the type, and the parts.
 int bit_parts(SampleType type);
 std::vector<SamplePart> all_bits(SampleType type);
 
-/// As to_floats(), for one part; NaN where the sample is nodata or NaN. `as`, of bits: the type whose samples
-/// they are, which holds all values of `type` and is not Float32.
+/// Works as to_floats() for one part; NaN if the sample is nodata or NaN. `as`, for bits: the type of the
+/// converted samples, which represents all values of `type` and is not Float32.
 void to_part(SamplePart part, const void* src, ptrdiff_t stride, SampleType type, bool swapped,
              const NodataMatch& nodata, SampleType as, float* dst, size_t count);
-/// A sample of `type` from its parts, `step` floats apart, all of them not NaN.
+/// Computes a sample of `type` from its parts, `step` floats apart, which must not be NaN.
 void from_bit_parts(const float* parts, ptrdiff_t step, SampleType type, void* sample);
 
-/// values[i] = NaN where it is nodata. The values come from a file of `type`, which must be exact_in_float().
+/// Sets values[i] to NaN if it is nodata. The values are from a file of `type`, which must be
+/// exact_in_float().
 void blank(float* values, size_t count, const NodataMatch& nodata, SampleType type);
 
-/// rows[k][i] = src[i * pixel_stride + first + k]: pixels to bands. k < bands, i < pixels.
+/// Converts pixels to bands: rows[k][i] = src[i * pixel_stride + first + k] for k < bands, i < pixels.
 void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t pixels, float* const* rows);
-/// The reverse: dst[i * pixel_stride + k] = rows[k][i].
+/// Converts bands to pixels: dst[i * pixel_stride + k] = rows[k][i].
 void rows_to_pixels(const float* const* rows, size_t bands, size_t pixels, float* dst, size_t pixel_stride);
 
 /// Reverses the bytes of each sample.
 void swap_bytes(void* samples, SampleType type, size_t count);
 
 /// The rule for storing values as samples of the output's type. NaN becomes nodata if there is a nodata
-/// value; in integer types without one, GDAL's 0. A value that equals nodata by chance moves to the next one
-/// towards zero (0: to 1, of floats to the smallest normal number), so that a pixel with a value never
-/// becomes a hole. A step of 1 may be large: in integer types these values are counted, by all copies of the
-/// rule together, and so are values that the type does not hold.
+/// value, and GDAL's 0 in integer types without nodata. A value that equals nodata by chance moves to the
+/// next value towards zero (0 to 1, or for floats to the smallest normal number), so that a valid pixel never
+/// becomes a hole. In integer types, where a step of 1 may be large, these values are counted by all copies
+/// of the rule together, and so are values that the type cannot represent.
 class StoreRule {
   public:
     StoreRule() = default;
@@ -104,31 +105,31 @@ class StoreRule {
 
     SampleType type() const { return m_type; }
     size_t sample_bytes() const { return m_bytes; }
-    /// True when tiles hold the samples themselves, except for nodata: then finish() is enough.
+    /// Returns true if tiles contain the samples themselves, except for nodata: then finish() is enough.
     bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
-    /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN for missing
-    /// values: store_parts() takes them. Values that the output's type does not hold are rounded and clamped
-    /// as gdal_translate does it.
+    /// Makes tiles contain samples of `from` as parts of their bits (sample_convert.h), NaN for missing
+    /// values: use store_parts(). Values that the output's type cannot represent are rounded and clamped as
+    /// gdal_translate does.
     void take_parts(SampleType from);
-    /// Bands of a tile for one of the output.
+    /// Returns the bands of a tile per band of the output.
     int parts() const { return m_parts; }
     /// `step`: floats from one part of a value to the next.
     void store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const;
 
-    /// Values from `low` to `high` would be read as the nodata value `from`: finish() makes them `to`.
-    /// Nullopt where nothing is moved.
+    /// Values from `low` to `high` would be read as nodata, because they equal `from`; finish() changes them
+    /// to `to`. nullopt if nothing is changed.
     struct Move {
         float from = 0, low = 0, high = 0, to = 0;
     };
     std::optional<Move> move() const;
-    /// For Float32 outputs: in place.
+    /// Converts values in place, for Float32 outputs.
     void finish(float* values, size_t count) const;
-    /// For all others: rounds and clamps as gdal_translate does.
+    /// Converts values for all other outputs: rounds and clamps as gdal_translate does.
     void store(const float* values, size_t count, void* samples) const;
 
-    /// `count` samples of one band of the output, from column x of a line of tiles' values on; these may be
-    /// changed.
+    /// Stores `count` samples of one band of the output, from column x of a line of the tile on; the call may
+    /// change the tile.
     void store_line(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count,
                     void* samples) const;
     /// Work space of store_pixels(), for one caller at a time.
@@ -137,19 +138,19 @@ class StoreRule {
         std::vector<float> floats;
         std::vector<double> stored; ///< wide enough for every type, and aligned
     };
-    /// The same of all bands, pixel after pixel.
+    /// Stores the samples of all bands, pixel after pixel.
     void store_pixels(const CubeView<float>& src, int64_t line, int64_t x, size_t pixels, void* samples,
                       Scratch& scratch) const;
 
-    /// Counts of values that an integer type could not hold so far.
+    /// Counts of values so far that an integer type could not represent.
     struct Lost {
         int64_t moved = 0;    ///< equal to nodata by chance, moved to its neighbour value
-        int64_t vanished = 0; ///< not 0, and stored as 0; with store() alone, as the next two
+        int64_t vanished = 0; ///< not 0, and stored as 0; counted only by store(), as the next two
         int64_t clamped = 0;  ///< beyond the type's range
-        int64_t stored = 0;   ///< of all that are not NaN
+        int64_t stored = 0;   ///< all values except NaN
     };
     Lost lost() const;
-    /// Warnings about it for users, a sentence each.
+    /// Returns warnings about the counts for users, one sentence per warning.
     std::vector<std::string> tell(const Lost& lost) const;
     double beside() const { return m_beside_real; }
 
@@ -169,7 +170,7 @@ class StoreRule {
     size_t m_bytes = 4;
     NodataMatch m_nodata;                      ///< in the output's type
     double m_real = 0;                         ///< nodata as a number
-    alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next one towards zero
+    alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next value towards zero
     double m_beside_real = 0;
     struct Counts {
         std::atomic<int64_t> moved{0}, vanished{0}, clamped{0}, stored{0};

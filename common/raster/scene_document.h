@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A virtual scene as a file (.hsi): its operation and its source, in JSON with names that are relative to the
-// file, and the metadata that the tool's own file would have. docs/chains.md has the format.
+// A virtual scene as a file (.hsi), in JSON: its operation and its source, with names that are relative to
+// the file, and the metadata that an ordinary output of the tool would have. docs/chains.md has the format.
 #pragma once
 
 #include "core/file_state.h"
@@ -19,69 +19,70 @@ struct SceneDocument;
 
 /// The scene that an operation computes from: a raster as it was opened, or another document.
 struct DocumentSource {
-    /// A file that the scene is read from, as it was.
+    /// A file of the scene, with its state.
     struct File {
         std::string path;
         int64_t bytes = 0;
         std::string modified; ///< seconds and nanoseconds since 1970: "1700000000.000000001"
     };
-    std::string path; ///< as GDAL opens it; empty: `scene` is it
+    std::string path; ///< as GDAL opens it; empty: use `scene`
     std::vector<std::string> open_options, drivers;
     std::optional<double> nodata;
-    std::vector<int> bands; ///< 1-based, in this order; empty (of a document alone): all
+    std::vector<int> bands; ///< 1-based, in this order; empty (only for a document): all
     std::optional<Rect> window;
     bool scaled = false; ///< stored values are scaled (RasterSource::scaled())
-    /// The lookup table, for a scene that is brought onto its grid.
+    /// The lookup table, for a scene that is orthorectified by it.
     std::string table;
-    std::vector<File> files;           ///< of the scene, where it is a raster, and of the table
-    std::optional<int64_t> file_count; ///< of a document that was read: how many it had when it was written
-    /// The nodata and the scale of the scene's bands, as RasterSource has them; empty: not known. They may be
-    /// in a file that other programs write, too (.aux.xml).
+    std::vector<File> files;           ///< of the scene, if it is a raster, and of the table
+    std::optional<int64_t> file_count; ///< of a document that was read: the number of files when it was
+                                       ///< written
+    /// The nodata and the scale of the scene's bands, as RasterSource returns them; empty: unknown. They may
+    /// also be in a file of other programs (.aux.xml).
     std::string values;
     std::shared_ptr<const SceneDocument> scene;
 };
 
-/// The name of the link that brings a scene onto the grid of its source's table; it has no settings.
+/// The name of the step that orthorectifies a scene with its source's table; it has no settings.
 inline constexpr const char* grid_operation = "orthorectify";
 
 struct SceneDocument {
     stream::Link link;
     DocumentSource source;
-    std::string raster;    ///< all but the pixels, as a VRT of GDAL's
+    std::string raster;    ///< all facts except the pixels, as a GDAL VRT
     bool keep_nan = false; ///< OutputSpec::keep_nan
     std::string made_by;   ///< a command line
-    /// Not null, and in no file: the scene is computed more than once in this process.
+    /// Not stored in files. If not null, the scene is computed more than once in this process.
     std::shared_ptr<stream::LinkStore> store;
 };
 
-/// Whether `path` is such a document, perhaps a damaged one: decided by its beginning or, for text in JSON,
-/// by the extension .hsi.
+/// Returns whether `path` is such a document, possibly a damaged one: decided by its beginning or, for text
+/// in JSON, by the extension .hsi.
 bool is_scene_document(const std::string& path);
 
-/// Names in it become relative to this process's folder. Throws Error with the file and the fault, also for
-/// an unknown version.
+/// Reads a document and makes its names relative to this process's folder. Throws Error with the file and the
+/// fault, also for an unknown version.
 SceneDocument read_scene_document(const std::string& path);
-/// The same of a text whose relative names begin in `folder`; `name` is for messages.
+/// Parses a text whose relative names begin in `folder`; `name` is for messages.
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
                                    const std::string& name);
 
-/// The text of a document for `destination`; local files are named relative to it.
+/// Returns the text of a document for `destination`; local files are named relative to it.
 std::string scene_document_text(const SceneDocument& document, const std::string& destination);
 
-/// The files of a raster in their present state, for DocumentSource::files. Files that other programs write
-/// next to a raster when they show it (.aux.xml, .ovr) are left out.
+/// Returns the files of a raster in their current state, for DocumentSource::files. Files that other programs
+/// write next to a raster when they show it (.aux.xml, .ovr) are left out.
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
-/// Throws Error naming a file of the source that is gone, or is not as it was.
+/// Throws Error that names a file of the source that is missing or has changed.
 void check_unchanged(const DocumentSource& source, const std::string& name);
 
-/// Checks whether the files behind an open scene are still the ones that were opened.
+/// Checks whether the files behind an open scene are still those that were opened.
 class SourceWatch {
   public:
     SourceWatch() = default;
     /// `name` is for messages.
     SourceWatch(const DocumentSource& source, std::string name);
-    /// Throws Error naming a file of this machine that is gone, was replaced or was written to since. Costs a
-    /// microsecond a file.
+    /// Throws Error that names a local file that was removed, replaced or written to since. Takes a
+    /// microsecond per file.
     void check() const;
 
   private:
@@ -94,17 +95,18 @@ class SourceWatch {
     std::vector<Seen> m_files;
 };
 
-/// Names of all files that a document's scene is read from, including those of documents within it.
+/// Returns the names of all files that a document's scene is read from, including files of documents within
+/// it.
 std::vector<std::string> files_of_document(const SceneDocument& document);
 
-/// The name of a file in another one, which will be at `destination`.
+/// The name of a file in another file, which will be at `destination`.
 struct FileName {
     std::string text;
     bool relative = false; ///< to the destination's folder
 };
-/// The path from the destination's folder, so that a folder can be moved with its content. Names that are not
-/// local files (/vsis3/..., NETCDF:...) stay as they are. `pending`: an output that still waits for its name
-/// also counts as a file.
+/// Returns the path from the destination's folder, so that a folder can be moved with its content. Names that
+/// are not local files (/vsis3/..., NETCDF:...) are unchanged. `pending`: an output that still waits for its
+/// name also counts as a file.
 FileName name_from(const std::string& path, const std::string& destination, bool pending);
 
 } // namespace hsi::raster

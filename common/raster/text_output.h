@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Small outputs that are text (models, tables, reports): complete or not at all where they are files, written
-// straight through where they are devices, pipes or FIFOs.
+// Small outputs that are text (models, tables, reports). Files are complete or not written at all; devices,
+// pipes and FIFOs are written directly.
 #pragma once
 
 #include "raster/run_files.h"
@@ -14,19 +14,19 @@ struct TextOutput {
     std::string role; ///< the option that names it, for messages: "-csv"
     std::string path; ///< empty without a file: the functions below then do nothing
     bool overwrite = false;
-    std::shared_ptr<RunFiles> run; ///< with it: registered, and written by its commit()
+    std::shared_ptr<RunFiles> run; ///< if set, the output is registered there, and written by its commit()
 };
 
-/// Everything that can be refused before work is done: an existing file without `overwrite`, a folder in its
-/// place, a place that cannot be written, a file that the run reads or writes otherwise. Throws Error or
+/// Makes all checks that can fail before the work begins: an existing file without `overwrite`, a folder with
+/// the same name, a path that is not writable, a file that the run also reads or writes. Throws Error or
 /// UsageError.
 void check_text_output(const TextOutput& output);
 
-/// Writes, flushes to the disk, and renames (without a run: at once). A symbolic link stays, and its target
-/// is replaced. Throws Error; the old file is then untouched.
+/// Writes the file, flushes it to the disk, and renames it (without a run: at once). A symbolic link remains,
+/// and its target is replaced. Throws Error; the old file is then unchanged.
 void write_text_output(const TextOutput& output, const std::string& text);
 
-/// One new file `at` some place, written and flushed to the disk; `output` is for the message. Throws Error.
+/// Writes a new file at the path `at` and flushes it to the disk; `output` is for the message. Throws Error.
 void write_file(const TextOutput& output, const std::string& at, const std::string& bytes);
 
 } // namespace hsi::raster

@@ -23,9 +23,9 @@ struct VectorOptions {
         layer_options; ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY (polygons: AS_WKT) when not given
     bool overwrite = false;
     std::string
-        history; ///< the command line, for the layer's metadata item HSI_HISTORY where the driver keeps it
+        history; ///< the command line, for the layer's metadata item HSI_HISTORY if the driver stores it
     std::string role = "dst";      ///< the option that names it, for messages
-    std::shared_ptr<RunFiles> run; ///< with it: registered there, and renamed by its commit()
+    std::shared_ptr<RunFiles> run; ///< if set, the output is registered there, and renamed by its commit()
 };
 
 struct PointField {
@@ -33,14 +33,14 @@ struct PointField {
     bool whole = false; ///< integers (a raster's lines and samples fit 31 bits); else doubles
 };
 
-/// A closed ring of x and y: its last position is its first.
+/// A closed ring of x and y: the last position equals the first.
 using Ring = std::vector<std::array<double, 2>>;
 
 struct Point {
     double x = 0, y = 0;
     std::vector<double> values; ///< one per field; NaN: unset
-    std::string text = {};      ///< of PointLayer::text_field
-    /// In a layer of polygons, in the place of x and y: of each the outer ring, then its holes.
+    std::string text = {};      ///< value of PointLayer::text_field
+    /// In a layer of polygons, used instead of x and y: for each polygon the outer ring, then its holes.
     std::vector<std::vector<Ring>> polygons = {};
 };
 
@@ -54,43 +54,43 @@ struct PointLayer {
     std::vector<Point> points;
 };
 
-/// Everything that can be refused before work is done: an existing file without overwrite, an unknown
-/// extension or driver, a driver that cannot write vectors, a folder that does not exist or cannot be
-/// written. Throws Error or UsageError.
+/// Makes all checks that can fail before the work begins: an existing file without overwrite, an unknown
+/// extension or driver, a driver that cannot write vectors, a folder that does not exist or is not writable.
+/// Throws Error or UsageError.
 void check_vector_output(const VectorOptions& options);
 
-/// Writes the layer. Formats whose readers take degrees for granted (GeoJSON and its kin, KML, GPX) get WGS
-/// 84; without georeference GeoJSON gets points without a place, as RFC 7946 has it, and the others are
-/// refused. Throws Error with the driver's words; an old file is then untouched.
+/// Writes the layer. Formats whose readers assume degrees (GeoJSON and similar formats, KML, GPX) get WGS 84.
+/// Without georeference, GeoJSON gets points without a position, as in RFC 7946, and the other formats are
+/// refused. Throws Error with the driver's message; an old file is then unchanged.
 void write_points(const VectorOptions& options, const PointLayer& layer);
 
-/// The same for several layers; the first alone where the format holds one layer a file. \return how many
-/// were written.
+/// Writes several layers, or only the first if the format has one layer per file. \return the number of
+/// layers written.
 size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>& layers);
 
-/// Whether the points keep their places: false for GeoJSON of a layer without georeference.
+/// Returns whether the points keep their positions: false for GeoJSON of a layer without georeference.
 bool keeps_places(const VectorOptions& options, const PointLayer& layer);
 
 /// The position of the centre of a pixel of the source (its window's line and sample, from 0).
 struct PixelPlace {
-    double x = 0, y = 0;     ///< in the scene's SRS; without a place: sample + 0.5, -(line + 0.5)
-    double lon = 0, lat = 0; ///< degrees, WGS 84; NaN when the scene has no SRS or no geotransform
+    double x = 0, y = 0;     ///< in the scene's SRS; without a position: sample + 0.5, -(line + 0.5)
+    double lon = 0, lat = 0; ///< degrees, WGS 84; NaN if the scene has no SRS or no geotransform
 };
 
-/// The position of each (line, sample): from the geotransform, or from the product's arrays of longitude and
-/// latitude, for the product that the scene is or was made from. Any other scene is placed where QGIS draws
-/// it: one unit a pixel, lines downwards from 0.
+/// Returns the position of each (line, sample): from the geotransform, or from the arrays of longitude and
+/// latitude of the product that the scene is or was made from. Any other scene is placed where QGIS draws it:
+/// one unit per pixel, lines downwards from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);
 
-/// The SRS of x and y of these places, as WKT; empty: none.
+/// Returns the SRS of x and y of these positions, as WKT; empty: none.
 std::string srs_of_places(const RasterSource& source);
 
-/// "ground control points": a georeference of the scene that gives no position to its pixels. Empty for a
-/// scene with a position for each pixel, or without any georeference.
+/// Returns a georeference of the scene that gives no position to its pixels, such as "ground control points".
+/// Empty for a scene with a position for each pixel, or without any georeference.
 std::string unread_georeference(const RasterSource& source);
 
-/// "targets" for "/tmp/targets.gpkg": the usual name of a file's only layer.
+/// Returns the usual name of a file's only layer: "targets" for "/tmp/targets.gpkg".
 std::string layer_name(const std::string& path);
 
 } // namespace hsi::raster

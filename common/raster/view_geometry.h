@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angles of pixels from products that hold them, and where pixels are on the ground: rasters of another grid,
-// slopes of a DEM, positions of the sun.
+// Angles of pixels from products, and positions of pixels on the ground: rasters of another grid, slopes of a
+// DEM, positions of the sun.
 #pragma once
 
 #include "core/view_angles.h"
@@ -26,34 +26,35 @@ struct Placement {
     }
 };
 
-/// The angle that a band or an array of this name holds.
+/// Returns the angle that a band or an array of this name contains.
 std::optional<view::Angle> angle_called(const std::string& name);
-/// From a unit to degrees.
+/// Returns the factor from a unit to degrees.
 double degrees_per(const std::string& unit);
 
-/// One angle of a file: `input` is of `plane` (its band is 0) where there is one.
+/// One angle of a file: `input` refers to `plane` (its band is 0) if there is one.
 struct FileAngle {
     view::Angle angle;
     view::AngleInput input;
     std::shared_ptr<const stream::CubeSource> plane;
     std::string fault = {}; ///< why some pixels do not have it; empty: all have it
 };
-/// All angles of a product: AVIRIS-3 OBS, EMIT L1B OBS, NEON, PRISMA L2, EnMAP's XML. nullopt if the file is
-/// another. \throws Error when arrays do not have the scene's size.
+/// Returns all angles of a product: AVIRIS-3 OBS, EMIT L1B OBS, NEON, PRISMA L2, EnMAP's XML. nullopt for
+/// other files. \throws Error if the size of arrays differs from the scene's.
 std::optional<std::vector<FileAngle>> angles_of_product(const std::string& path, const Placement& scene);
 
-/// `behind` at the nearest pixel on the ground; NaN outside. \throws Error without a georeference of both.
+/// Returns `behind` at the nearest pixel on the ground; NaN outside. \throws Error unless both have a
+/// georeference.
 std::shared_ptr<const stream::CubeSource> nearest_on_ground(const std::shared_ptr<RasterSource>& behind,
                                                             const Placement& scene);
-/// Two bands, slope and aspect in degrees, by Horn's gradient on the DEM's grid, then bilinear. Lengths are
-/// metres, unless the SRS, or for heights the band, states another unit. \throws Error when the DEM does not
-/// open, or without a georeference of both.
+/// Returns two bands, slope and aspect in degrees, by Horn's gradient on the DEM's grid, then bilinear
+/// interpolation. Lengths are in metres unless the SRS, or for heights the band, states another unit. \throws
+/// Error if the DEM does not open, or unless both have a georeference.
 std::shared_ptr<const stream::CubeSource> slopes_of_dem(const std::string& dem, const Placement& scene);
-/// Two bands, the sun's zenith and azimuth in degrees. `days`: since 2000-01-01T12:00 UTC, of the first and
-/// the last line of the whole file.
+/// Returns two bands, the sun's zenith and azimuth in degrees. `days`: days since 2000-01-01T12:00 UTC, of
+/// the first and the last line of the whole file.
 std::shared_ptr<const stream::CubeSource> sun_positions(const std::array<double, 2>& days,
                                                         const Placement& scene);
-/// Zenith and azimuth in degrees at a longitude and latitude in degrees. Within 0.01 degrees.
+/// Returns zenith and azimuth in degrees at a longitude and latitude in degrees, accurate to 0.01 degrees.
 std::array<double, 2> sun_position(double longitude, double latitude, double days);
 
 } // namespace hsi::raster

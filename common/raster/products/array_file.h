@@ -17,32 +17,32 @@ namespace hsi::raster {
 struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
-    std::string unit;       ///< of wavelengths that are texts with their unit ("450 nm"); else empty
-    std::string no_numbers; ///< what the list holds instead of numbers; empty: numbers
+    std::string unit;       ///< unit of wavelengths that are texts with a unit ("450 nm"); else empty
+    std::string no_numbers; ///< content of the list if it has no numbers; empty: numbers
     size_t size() const { return values.size(); }
 };
 
-/// Names are full ones: "/location/lon". One thread uses it at a time.
+/// A file of arrays. Names are full names: "/location/lon". One thread uses it at a time.
 class ArrayFile {
   public:
-    /// Null when GDAL opens no arrays in `path`. Throws Error for a file that try_hdf() refuses.
+    /// Returns null if GDAL opens no arrays in `path`. Throws Error for a file that try_hdf() refuses.
     static std::shared_ptr<ArrayFile> open(const std::string& path);
 
     const std::string& path() const { return m_path; }
     const std::string& driver() const { return m_driver; }             ///< of GDAL
     std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null if absent
     std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null if absent
-    /// The array of a part, with three axes.
+    /// Returns the array of a part, with three axes.
     std::shared_ptr<GDALMDArray> array_of(const CubePart& part) const;
     std::vector<std::string> group_names(const std::string& of) const;
 
-    /// Chunks along each axis of an array; 0 where it is stored in one piece. GDAL 3.6's driver HDF5 does not
-    /// expose them: the driver netCDF is then asked, if it is installed and reads the file.
+    /// Returns the chunk size along each axis of an array; 0 if it is stored in one piece. GDAL 3.6's driver
+    /// HDF5 does not expose it: the driver netCDF is used instead, if it is installed and reads the file.
     std::vector<GUInt64> chunks(const std::string& name) const;
 
-    /// Numbers of a list (list_length()), which may be written as text; empty if absent.
+    /// Returns the numbers of a list (list_length()), which may be written as text; empty if absent.
     Numbers list(const std::string& array) const;
-    /// The text of an array of one element; empty if absent.
+    /// Returns the text of an array with one element; empty if absent.
     std::string text(const std::string& array) const;
 
   private:
@@ -51,18 +51,20 @@ class ArrayFile {
     std::shared_ptr<GDALGroup> m_root;
 };
 
-/// Elements of an array that is a list, with one axis or as a row or a column of more (1 x B, B x 1); else 0.
+/// Returns the number of elements of an array that is a list: with one axis, or a row or a column (1 x B, B x
+/// 1). Else 0.
 uint64_t list_length(const GDALMDArray& array);
 
-/// Names of the arrays in a group, each once: Zarr's driver lists an array again whenever it was opened.
+/// Returns the names of the arrays in a group, each once. (Zarr's driver lists an array again after each
+/// opening.)
 std::vector<std::string> array_names(const GDALGroup& group);
 
-/// Samples [start, start + count) along the axes of a part, in its type. False when it cannot be read.
+/// Reads samples [start, start + count) along the axes of a part, in its type. Returns false on failure.
 bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&start)[3],
                   const size_t (&count)[3], void* values);
 
-/// Attributes of a group or an array; empty when there is no such attribute, or no `holder`. Numbers may be
-/// written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]', '400 nm, 500 nm').
+/// Returns attributes of a group or an array; empty if the attribute or `holder` does not exist. Numbers may
+/// be written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]', '400 nm, 500 nm').
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
 std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
 template <class Holder>

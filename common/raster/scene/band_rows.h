@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From decoded blocks to rows of a tile.
+// Converts decoded blocks to rows of a tile.
 #pragma once
 
 #include "raster/gdal_type.h"
@@ -12,34 +12,34 @@
 
 namespace hsi::raster {
 
-/// Pixels that are converted in one go: of all bands they stay in the cache.
+/// Pixels that are converted at once; all their bands stay in the cache.
 inline constexpr int64_t pixels_at_once = 128;
 
-/// A band of a block that goes to a band of the tile.
+/// A band of a block and its band in the tile.
 struct WantedBand {
     int64_t index = 0; ///< in the file
-    int target = 0;    ///< kept band of the source
+    int target = 0;    ///< index in the bands of the source
 };
 
-/// By index.
+/// Sorts by index.
 inline void sort_bands_of(std::vector<WantedBand>& wanted) {
     std::stable_sort(wanted.begin(), wanted.end(),
                      [](const WantedBand& a, const WantedBand& b) { return a.index < b.index; });
 }
 
-/// Turns pixels with their bands together into a row for each wanted band. Use one object per thread.
+/// Converts interleaved pixels to one row per wanted band. Use one object per thread.
 class BandRows {
   public:
     explicit BandRows(const SourceState& source) : m_source(source) {}
 
-    /// True if turning all `bands` around pays when `wanted` of them are used.
+    /// Returns true if converting all `bands` is faster when `wanted` of them are used.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
         return m_source.parts.empty() && !m_source.more_invalid && exact_in_float(sample_type(type)) &&
                wanted * 4 >= bands;
     }
 
-    /// `pixels` (pixels_at_once at most) of `bands` samples each, the first of them from band `first`; [low,
-    /// high) are wanted, sorted, and go to row(WantedBand).
+    /// Converts `pixels` pixels (at most pixels_at_once) of `bands` samples, which begin at band `first`. The
+    /// wanted bands [low, high) are sorted and are written to row(WantedBand).
     template <class Wanted, class Row>
     void turn(const char* samples, GDALDataType type, bool swapped, int64_t bands, size_t pixels,
               int64_t first, Wanted low, Wanted high, const Row& row) {

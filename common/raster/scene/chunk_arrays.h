@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arrays of a product in HDF5; each reader reads and decodes the chunks that it needs.
+// The arrays of a product in HDF5. Each reader reads and decodes the chunks that it needs.
 #pragma once
 
 #include "core/host_memory.h"
@@ -18,30 +18,30 @@ namespace hsi::raster {
 
 class ChunkArrays {
   public:
-    /// `names`: of the arrays, for messages. `remote`: not null for a server's file. Throws Error when the
-    /// file cannot be opened.
+    /// `names`: names of the arrays, for messages. `remote`: not null for a server's file. Throws Error if
+    /// the file cannot be opened.
     ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays,
                 std::shared_ptr<RemoteFile> remote);
 
     const Hdf5Chunks& array(size_t part) const { return m_arrays[part]; }
     size_t size() const { return m_arrays.size(); }
     uint64_t largest_chunk() const { return m_largest; }
-    /// The memory of the lists of places.
+    /// Returns the memory of the lists of positions.
     uint64_t list_bytes() const;
-    /// The memory of hands.
+    /// Returns the memory of hands.
     uint64_t hands_bytes() const { return m_hands; }
 
-    /// Chunk `number` (Hdf5Chunks::number()) of a part.
+    /// Returns chunk `number` (Hdf5Chunks::number()) of a part.
     BlockStore::Block block(size_t part, size_t number) const {
         return {static_cast<uint64_t>(part) << 32 | number, m_arrays[part].chunk_bytes()};
     }
-    /// The place of a chunk that was written.
+    /// Returns the position of a chunk that was written.
     RemoteFile::Extent place(size_t part, size_t number) const;
     RemoteFile* remote() const { return m_remote.get(); }
-    /// They must not outlive the arrays.
+    /// Makes hands, which must not outlive the arrays.
     std::unique_ptr<BlockHands> make_hands() const;
 
-    /// Shared by all readers.
+    /// Returns the store that all readers share.
     BlockStore& store() const { return *m_store; }
 
   private:
@@ -53,8 +53,8 @@ class ChunkArrays {
     const std::vector<Hdf5Chunks> m_arrays;
     uint64_t m_largest = 0, m_hands = 0, m_file_bytes = 0;
     const std::shared_ptr<RemoteFile> m_remote;
-    FileHandle m_file;                   ///< where it is local
-    std::unique_ptr<BlockStore> m_store; ///< its helpers use what is above
+    FileHandle m_file;                   ///< if it is local
+    std::unique_ptr<BlockStore> m_store; ///< its helpers use the members above
 };
 
 } // namespace hsi::raster

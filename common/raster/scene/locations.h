@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Longitude and latitude of every pixel of a scene without a geotransform: from the arrays of the product
-// that it is, or of the product that it was made from, which its GEOLOCATION domain names.
+// Longitude and latitude of every pixel of a scene without a geotransform, from the arrays of its product, or
+// of the product that it was made from, which its GEOLOCATION domain names.
 #pragma once
 
 #include "raster/products/product.h"
@@ -21,16 +21,16 @@ struct Locations {
     int64_t line = 0, sample = 0;
 };
 
-/// None for a scene with a geotransform, or when the product is not where the domain says. Domains of other
-/// origin than ours, which need not mean centres of pixels, are left to GDAL.
+/// Returns nullopt for a scene with a geotransform, or if the product is not where the domain states. Domains
+/// of other programs, which need not refer to centres of pixels, are left to GDAL.
 std::optional<Locations> locations_behind(const SourceState& state);
 
-/// The product in the GEOLOCATION domain of a scene without a geotransform; empty: none, or a domain that
-/// others wrote.
+/// Returns the product in the GEOLOCATION domain of a scene without a geotransform; empty: no domain, or a
+/// domain of another program.
 std::string product_of_locations(const SceneMetadata& scene);
 
-/// Where the first pixel of a part of a scene was (sample, line): its GEOLOCATION domain moves along with
-/// -srcwin.
+/// Returns the earlier position (sample, line) of the first pixel of a part of a scene. Its GEOLOCATION
+/// domain is shifted by -srcwin.
 std::optional<std::pair<int64_t, int64_t>> first_pixel(const SceneMetadata& scene);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Overviews of all bands of a raster, made by all threads: GDAL would use one thread.
+// Creates overviews of all bands of a raster with all threads; GDAL would use one thread.
 #pragma once
 
 #include "core/cancel.h"
@@ -15,26 +15,26 @@ namespace hsi::raster {
 
 struct OverviewTask {
     std::string raster;       ///< path of the raster; side files get names that begin with it
-    std::vector<int> factors; ///< by how much each overview is smaller, rising
+    std::vector<int> factors; ///< the reduction factor of each overview, rising
     std::string resampling;   ///< GDAL's name: CUBIC, NEAREST ...
     int threads = 1;
     uint64_t memory = 0; ///< bytes that the threads may take together
     const CancelFlag* cancel = nullptr;
 };
 
-/// The overviews are in files next to the raster, which are removed with the object. Each has some of the
-/// bands.
+/// The overviews are in files next to the raster, which are removed with the object. Each file has some of
+/// the bands.
 class CogOverviews {
   public:
-    /// Makes them. The values do not depend on the number of threads. \throws Error, Cancelled.
+    /// Creates the overviews. The values do not depend on the number of threads. \throws Error, Cancelled.
     explicit CogOverviews(const OverviewTask& task);
     CogOverviews(const CogOverviews&) = delete;
     CogOverviews& operator=(const CogOverviews&) = delete;
     ~CogOverviews();
 
-    /// Reads a window of all bands of an overview (counted from 0): value (band, line, sample) goes to
-    /// `to` + band * band_step + line * line_step + sample * pixel_step bytes. Any thread may call it. `turn`
-    /// spreads calls over the files. \throws Error.
+    /// Reads a window of all bands of an overview (counted from 0): value (band, line, sample) is written to
+    /// byte `to` + band * band_step + line * line_step + sample * pixel_step. Any thread may call it. `turn`
+    /// distributes calls over the files. \throws Error.
     struct Window {
         int overview, x, y, samples, lines;
         GDALDataType type;

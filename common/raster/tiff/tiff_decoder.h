@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Blocks of a compressed GeoTIFF, decoded past GDAL.
+// Decodes blocks of a compressed GeoTIFF without GDAL.
 #pragma once
 
 #include "raster/codec/block_codec.h"
@@ -16,17 +16,17 @@
 
 namespace hsi::raster {
 
-/// The compression of a dataset's blocks; nullopt if GDAL alone can read them: other codecs and formats,
-/// files that are neither local nor on a known server, LERC in the other byte order, or samples of odd
-/// numbers of bits.
+/// Returns the compression of a dataset's blocks; nullopt if only GDAL can read them: other codecs and
+/// formats, files that are neither local nor on a known server, LERC in the other byte order, or samples with
+/// odd numbers of bits.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
-/// Blocks are numbered (band * down + row) * across + column, from 0; blocks of all bands together have band
+/// Blocks are numbered (band * down + row) * across + column, from 0. Blocks of all bands together have band
 /// 0.
 class TiffDecoder final : public BlockHands {
   public:
-    /// `dataset`: of the caller's thread, and stays. `together`: all bands in each block. `name`: for
-    /// messages. `remote`: not null for a server's file.
+    /// `dataset`: belongs to the caller's thread, and must outlive the object. `together`: all bands in each
+    /// block. `name`: for messages. `remote`: not null for a server's file.
     TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name,
                 std::shared_ptr<RemoteFile> remote);
 
@@ -41,10 +41,10 @@ class TiffDecoder final : public BlockHands {
                 static_cast<uint64_t>(m_form.bytes())};
     }
 
-    /// Its place in the file; empty if it was never written.
+    /// Returns its position in the file; empty if it was never written.
     RemoteFile::Extent place(uint64_t block) const;
-    /// Decodes line after line, with the bands of a pixel together if they share a block. GDAL reads blocks
-    /// that were never written, and other unusual ones. Throws Error for one that is damaged.
+    /// Decodes line by line, with interleaved bands if they share a block. GDAL reads blocks that were never
+    /// written, and other unusual blocks. Throws Error for a damaged block.
     void decode(uint64_t block, char* samples) override;
 
   private:
@@ -54,7 +54,7 @@ class TiffDecoder final : public BlockHands {
     GDALDataset& m_dataset;
     const std::string m_name;
     const std::shared_ptr<RemoteFile> m_remote;
-    FileHandle m_file; ///< where it is local
+    FileHandle m_file; ///< if it is local
     BlockForm m_form;
     int64_t m_across = 0, m_down = 0;
     const bool m_lzw;

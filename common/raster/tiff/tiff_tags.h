@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tags and types of a TIFF's directory (TIFF revision 6.0, Adobe, 1992, section 2 and appendix A; BigTIFF as
-// libtiff documents it), as far as the writers of its blocks have to know them.
+// libtiff documents it) that the writers of its blocks need.
 #pragma once
 
 #include <cstdint>
