@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Confusion matrix of a class map against a reference, and the measures derived from it.
+// The confusion matrix of a class map against a reference, and the measures derived from it.
 #pragma once
 
 #include "core/label_class.h"
@@ -10,9 +10,9 @@
 
 namespace hsi::accuracy {
 
-using Class = hsi::LabelClass; ///< value and name count
+using Class = hsi::LabelClass; ///< uses only value and name
 
-/// A share with its 95 % confidence interval; all NaN when there is nothing to divide by.
+/// A fraction with its 95 % confidence interval; all NaN if the denominator is 0.
 struct Estimate {
     double value = 0, low = 0, high = 0;
 };
@@ -28,35 +28,37 @@ struct ClassAccuracy {
 struct Result {
     std::vector<Class> classes;  ///< of rows and columns of the matrix
     std::vector<int64_t> matrix; ///< [reference class][map class], pixels
-    int64_t pixels = 0; ///< judged, N: the sum of the matrix and, where they are errors, those unclassified
+    int64_t pixels = 0; ///< N, the number of assessed pixels: the sum of the matrix and, if they count as
+                        ///< errors, the unclassified pixels
     int64_t unclassified = 0; ///< labelled in the reference, no class in the map
-    int64_t unlabelled = 0;   ///< no label in the reference
-    int64_t alarms = 0;       ///< of these, with a class in the map
-    int64_t masked = 0;       ///< left out by the mask
+    int64_t unlabelled = 0;   ///< without a label in the reference
+    int64_t alarms = 0;       ///< those of the unlabelled pixels that have a class in the map
+    int64_t masked = 0;       ///< excluded by the mask
     bool unclassified_are_errors = false;
     std::vector<ClassAccuracy> by_class;
     Estimate overall; ///< Wilson's interval
     Estimate average; ///< mean of the producer's accuracies of classes that occur in the reference
-    Estimate kappa; ///< Cohen's, with its large-sample standard error; NaN where one side has one class alone
+    Estimate kappa;   ///< Cohen's, with its large-sample standard error; NaN if one side has only one class
     int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
 };
 
-/// Counts pairs; classes are added as they turn up.
+/// Counts pairs of classes; classes are added when they first occur.
 class Confusion {
   public:
-    /// `map_classes` and `reference_classes`: the names in the files. When every class that occurs on both
-    /// sides has a name, classes are matched by name (map and reference may number them differently); else by
-    /// value. `map_none` and `reference_none`: the values of pixels without a class and a label.
+    /// `map_classes` and `reference_classes`: the names in the files. If every class that occurs on both
+    /// sides has a name, classes are matched by name (map and reference may number them differently),
+    /// otherwise by value. `map_none` and `reference_none`: the values of pixels without a class or a label.
     Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes, uint16_t map_none = 0,
               uint16_t reference_none = 0)
         : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),
           m_reference_none(reference_none) {}
-    /// `count` pixels. `mask` may be null; 0: leave the pixel out.
+    /// Adds `count` pixels. `mask` may be null; 0: exclude the pixel.
     void add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count);
-    /// Throws Error when not one labelled pixel has a class. `unclassified_are_errors`: labelled pixels
-    /// without a class in the map lower the accuracies of their class; otherwise they are only counted.
+    /// Returns the result. Throws Error if no labelled pixel has a class. `unclassified_are_errors`: labelled
+    /// pixels without a class in the map lower the accuracies of their class; otherwise they are only
+    /// counted.
     Result result(bool unclassified_are_errors) const;
-    /// True when result() matches by name and some class has another value in the other file.
+    /// Returns true if result() matches by name and some class has another value in the other file.
     bool renumbered() const;
 
   private:
@@ -71,50 +73,53 @@ class Confusion {
     int64_t m_unlabelled = 0, m_alarms = 0, m_masked = 0;
 };
 
-/// Wilson's 95 % interval for k of n.
+/// Returns Wilson's 95 % interval for k of n.
 Estimate wilson(int64_t k, int64_t n);
 
-/// Mean and standard deviation (n - 1 in the denominator) of a figure over the folds that have it.
+/// Mean and standard deviation (denominator n - 1) of a measure over the folds that have it.
 struct Spread {
-    double mean = 0, deviation = 0; ///< NaN without any; the deviation NaN with one alone
+    double mean = 0, deviation = 0; ///< NaN without folds; the deviation is NaN for one fold
     int folds = 0;
 };
 
 struct ClassSpread {
     Class of;
     Spread producer, user, f1;   ///< over the folds whose reference has the class
-    int64_t least = 0, most = 0; ///< reference pixels of the class in one of these folds
+    int64_t least = 0, most = 0; ///< smallest and largest number of reference pixels of the class in one of
+                                 ///< these folds
 };
 
-/// Several results side by side: the folds of a cross-validation, or maps of several seeds.
+/// Several results together: the folds of a cross-validation, or maps of several seeds.
 struct Summary {
     Spread overall, average, kappa;
-    std::vector<ClassSpread> by_class; ///< classes with the same number and name are one; by number
+    std::vector<ClassSpread> by_class; ///< by number; classes with the same number and name are the same
+                                       ///< class
 };
 
-/// Merges classes of several results that have one name: they get the number of the first result that has it,
-/// and a class without a name gets the one that its number has in others. If a result has a name twice, names
-/// are ambiguous, and all stay as they are. Returns true when numbers were changed. Throws Error, calling a
-/// result `part`, when a class without a name might be several.
+/// Gives classes of several results with the same name the same number: that of the first result that has the
+/// name. A class without a name gets the name that its number has in other results. If a result has a name
+/// twice, names are ambiguous, and all classes are unchanged. Returns true if numbers were changed. Throws
+/// Error, which calls a result `part`, if a class without a name could be several classes.
 bool unite_classes(std::vector<Result>& folds, const std::string& part = "fold");
 
-/// The result over the pixels of all parts, which have judged unclassified pixels alike: the matrices are
-/// added. Classes are one as unite_classes() makes them. Throws Error as that.
+/// Returns the result over the pixels of all parts: adds the matrices. All parts must treat unclassified
+/// pixels in the same way. Classes are matched as by unite_classes(). Throws its errors.
 Result join(std::vector<Result> parts);
 
-/// `values`: NaN for missing ones.
+/// `values`: NaN for missing values.
 Spread spread(const std::vector<double>& values);
 Summary summarize(const std::vector<Result>& folds);
 
-/// A table of the folds, and one of the classes; numbers in percent but kappa.
+/// Returns a table of the folds and a table of the classes. Values are in per cent, except kappa.
 std::string text(const std::vector<Result>& folds, const Summary& summary);
-/// A row a fold, then the rows "mean" and "standard_deviation" (RFC 4180): the figures of all pixels, then
-/// producer's and user's accuracy and F1 of each class.
+/// Returns CSV (RFC 4180) with one row per fold, then the rows "mean" and "standard_deviation". Columns are
+/// the measures of all pixels, then producer's accuracy, user's accuracy and F1 of each class.
 std::string csv(const std::vector<Result>& folds, const Summary& summary);
 
-/// A table for people; numbers in percent but kappa, which is a ratio.
+/// Returns a table for users. Values are in per cent, except kappa, which is a ratio.
 std::string text(const Result& result);
-/// The confusion matrix with margins and accuracies as CSV (RFC 4180), class names quoted where needed.
+/// Returns the confusion matrix with margins and accuracies as CSV (RFC 4180), with class names in quotes if
+/// needed.
 std::string csv(const Result& result);
 
 } // namespace hsi::accuracy

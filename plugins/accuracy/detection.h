@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Scores of a detector assessed against known targets: exact receiver operating characteristics and precision
-// of any number of pixels. Only the distinct scores of targets are kept: between two of them the background
-// changes no detection, so counting it there loses nothing.
+// Assesses scores of a detector with known targets: exact receiver operating characteristics and precision
+// for any number of pixels. Only the distinct scores of targets are stored. Between two of them the
+// background changes no detection, so counting the background there loses no information.
 //
 //   Pd = TP / P (recall), Pfa = FP / N, precision = TP / (TP + FP) of the pixels with score t or a better one
 //   AUC = (pairs of target and background in the right order + half of the equal ones) / (P N)
 //   average precision = sum over the distinct scores, best first, of (rise of Pd) * precision
 //
-// The AUC is Mann and Whitney's, which is the area under the curve with ties joined by straight lines.
+// The AUC is that of Mann and Whitney: the area under the curve with ties joined by straight lines.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ namespace hsi::accuracy {
 /// Counts at the distinct scores of targets, best first.
 struct DetectionCurve {
     std::vector<double> threshold;
-    std::vector<int64_t> targets, alarms; ///< pixels with this score or a better one
-    std::vector<int64_t> better;          ///< background pixels with a better score alone
-    std::vector<int64_t> objects;         ///< with one pixel of this score or a better one
+    std::vector<int64_t> targets, alarms; ///< pixels with this score or a better score
+    std::vector<int64_t> better;          ///< background pixels with a better score
+    std::vector<int64_t> objects;         ///< objects with a pixel of this score or a better score
     int64_t target_pixels = 0, background_pixels = 0, all_objects = 0;
 
-    double auc() const; ///< NaN without targets or background, as the next one
+    double auc() const; ///< NaN without targets or background, as the next function
     double average_precision() const;
-    /// The index of the threshold with the greatest Pd among those with Pfa up to `rate`; size() if the best
-    /// target has more false alarms.
+    /// Returns the index of the threshold with the greatest Pd among those with Pfa up to `rate`; size() if
+    /// the best target has more false alarms.
     size_t at_rate(double rate) const;
     size_t size() const { return threshold.size(); }
     double pd(size_t k) const;
@@ -36,32 +36,34 @@ struct DetectionCurve {
     double precision(size_t k) const;
 };
 
-/// Two passes: all targets, seal(), all of the background. Scores are finite, or NaN where it says so.
+/// Counts in two passes: all targets, seal(), then the whole background. Scores are finite; NaN is allowed
+/// where stated.
 class DetectionCounts {
   public:
     explicit DetectionCounts(bool small_is_best) : m_sign(small_is_best ? -1 : 1) {}
     void add_target(double score);
-    void add_object(double best); ///< NaN: none of its pixels has a score, it is never found
+    void add_object(double best); ///< NaN: none of its pixels has a score, so it is never found
     void seal();
-    /// Where `use` is not 0 and there is a score.
+    /// Adds pixels with a score where `use` is not 0.
     void add_background(const double* scores, const char* use, size_t count);
     DetectionCurve curve() const;
 
   private:
     void merge();
 
-    double m_sign;                                  ///< larger is better in kept scores
+    double m_sign;                                  ///< sign that makes larger stored scores better
     std::vector<double> m_new;                      ///< scores that m_kept lacks
     std::vector<std::pair<double, int64_t>> m_kept; ///< distinct scores and their pixels, best first
     std::vector<double> m_objects;
-    std::vector<int64_t> m_between, m_equal; ///< background before each of m_kept and behind the last; and at
+    std::vector<int64_t> m_between, m_equal; ///< number of background pixels before each score of m_kept and
+                                             ///< after the last, and at each score
 };
 
-/// Connected pixels of one class (8 neighbours), line by line.
+/// Finds connected pixels of one class (8 neighbours), line by line.
 class Objects {
   public:
     Objects(size_t samples, bool small_is_best) : m_samples(samples), m_sign(small_is_best ? -1 : 1) {}
-    /// classes: `none` without a target. scores: NaN for missing values.
+    /// classes: `none` marks pixels without a target. scores: NaN for missing values.
     void add_line(const uint16_t* classes, uint16_t none, const double* scores);
     struct Object {
         uint16_t of = 0;
@@ -79,7 +81,7 @@ class Objects {
         Object object;
     };
     mutable std::vector<Part> m_parts;
-    std::vector<size_t> m_above; ///< part of each pixel of the line before, from 1 on; 0: none
+    std::vector<size_t> m_above; ///< part of each pixel of the previous line, from 1 on; 0: none
 };
 
 } // namespace hsi::accuracy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A call of a tool from options as JSON.
+// A call of a tool from options in JSON.
 #pragma once
 
 #include "core/json.h"
@@ -9,11 +9,11 @@
 
 namespace hsi::arrays {
 
-/// The definition as JSON, without arguments that are about files.
+/// Returns the definition as JSON, without arguments for files.
 OrderedJson description_of(const tool::Definition& definition);
 
-/// Gives the options to the call. Names may have _ for -. \throws UsageError for a text that is not an
-/// object, unknown names, and values that do not fit the argument.
+/// Sets the options of the call. Names may have _ instead of -. \throws UsageError for a text that is not an
+/// object, unknown names, and invalid values.
 void give_options(tool::Call& call, const std::string& options);
 
 } // namespace hsi::arrays

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tools that work on arrays: all but those that are about files (CMakeLists.txt), which CMake lists.
+// The tools that work on arrays: all except those for files only (CMakeLists.txt). CMake lists them.
 #pragma once
 
 #include "tool/definition.h"
@@ -8,7 +8,7 @@
 
 namespace hsi::arrays {
 
-/// In alphabetical order.
+/// Returns them in alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();
 
 } // namespace hsi::arrays

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arrays in the memory of a CUDA device, through the driver alone: arrays that the CUDA modules do not take
-// in place are copied to the host and back here.
+// Arrays in the memory of a CUDA device, accessed only through the driver. Arrays that the CUDA modules do
+// not use in place are copied to the host and back here.
 #pragma once
 
 #include "arrays/hsi.h"
@@ -17,23 +17,24 @@
 
 namespace hsi::arrays {
 
-/// Checks that an array's memory is on the named device, and waits for its stream: the caller's earlier work
-/// is then done. \throws UsageError for an absent device, memory of another one or of the host, and a stream
-/// of another device.
+/// Checks that an array's memory is on the stated device, and waits for its stream, so that the caller's
+/// earlier work is done.
+/// \throws UsageError for an absent device, memory of another device or of the host, and a stream of another
+/// device.
 void check_on_device(const std::string& role, const hsi_array& array);
 
-/// Copies values between two arrays of one shape and type, one of them on `device` and the other in host
-/// memory. \throws Error when the driver fails.
+/// Copies values between two arrays of the same shape and type, one on `device` and the other in host memory.
+/// \throws Error if the driver fails.
 void copy_array(int device, const hsi_array& to, const hsi_array& from);
-/// Rows of floats from the device to the host.
+/// Copies rows of floats from the device to the host.
 void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& from);
 
-/// Pinned host memory for copies; the library keeps up to 1 GB from one call to the next: new pages, or pages
-/// that the driver has to pin, take several times as long as the copy.
+/// Pinned host memory for copies. The library keeps up to 1 GB for the next call, because new pages, or pages
+/// that the driver must pin, take several times as long as the copy.
 class PinnedMemory {
   public:
     PinnedMemory() = default;
-    /// Ordinary memory where no more can be pinned.
+    /// Uses ordinary memory if no more can be pinned.
     PinnedMemory(int device, size_t bytes);
     ~PinnedMemory();
     PinnedMemory(PinnedMemory&& o) noexcept { *this = std::move(o); }
@@ -60,8 +61,8 @@ struct HostArray {
     PinnedMemory memory;
 };
 
-/// A copy in host memory of an array on a device, made when it is first used. Thread-safe. The array must
-/// outlive it.
+/// A copy in host memory of an array on a device, made at its first use. Thread-safe. The array must outlive
+/// it.
 class HostCopy {
   public:
     explicit HostCopy(const hsi_array& of) : m_of(of) {}
@@ -73,16 +74,17 @@ class HostCopy {
     mutable HostArray m_copy;
 };
 
-/// A scene in host memory as floats on a device, for several passes. Thread-safe. A copy of it is empty.
+/// A scene in host memory as floats on a device, for several passes. Thread-safe. A copy of this object is
+/// empty.
 class DeviceCopy {
   public:
     DeviceCopy() = default;
     DeviceCopy(const DeviceCopy&) {}
     DeviceCopy& operator=(const DeviceCopy&) = delete;
     ~DeviceCopy();
-    /// Takes memory for it the first time. \return false when it would be more than half of the free memory.
+    /// Allocates its memory at the first call. \return false if it would exceed half of the free memory.
     bool take(int device, const stream::CubeShape& shape) const;
-    /// Copies the scene the first time, by readers that open() gives, through pinned memory.
+    /// Copies the scene at the first call through pinned memory, with readers from open().
     void fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const;
     CubeView<float> view() const { return m_view; }
 
@@ -90,7 +92,7 @@ class DeviceCopy {
     mutable std::once_flag m_taken, m_filled;
     mutable int m_device = -1;
     mutable size_t m_bytes = 0;
-    mutable CubeView<float> m_view; ///< on the device; without data: no room
+    mutable CubeView<float> m_view; ///< on the device; without data: there was no room
 };
 
 } // namespace hsi::arrays

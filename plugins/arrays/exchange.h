@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inputs and outputs of one call, by role. Tools name arrays as they name files: an argument's path is
-// its role, "src", "mask", and this room's replacement of common/raster looks them up in the exchange of the
+// The inputs and outputs of one call, by role. Tools name arrays like files: the path of an argument is its
+// role, "src", "mask". The replacement of common/raster in plugins/arrays finds them in the exchange of the
 // thread that runs the tool.
 #pragma once
 
@@ -22,27 +22,28 @@
 
 namespace hsi::arrays {
 
-/// A range of addresses that an array touches.
+/// A range of addresses that an array uses.
 struct Extent {
     uintptr_t begin = 0, end = 0;
     bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
 };
-/// The extent of elements of `bytes` with these sizes and strides. \throws UsageError, with the role, for
-/// strides beyond the address space.
+/// Returns the extent of elements of `bytes` with these sizes and strides. \throws UsageError with the role
+/// for strides beyond the address space.
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes);
 
 class Exchange {
   public:
     /// Checks the arrays, and waits for the streams of arrays on a device. Inputs, outputs and hooks must
-    /// outlive this. \throws UsageError for an invalid array, two of one role, arrays on two devices, and an
-    /// output that overlaps anything.
+    /// outlive this object.
+    /// \throws UsageError for an invalid array, two arrays with the same role, arrays on two devices, and an
+    /// output that overlaps another array.
     Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs, size_t output_count,
              const hsi_hooks* hooks);
 
-    /// That of the call which this thread runs.
+    /// Returns the exchange of the call that this thread runs.
     static Exchange& current();
-    /// Makes an exchange current as long as it lives.
+    /// Makes an exchange current as long as this object exists.
     class Scope {
       public:
         explicit Scope(Exchange& exchange);
@@ -56,23 +57,23 @@ class Exchange {
 
     const std::map<std::string, hsi_input>& inputs() const { return m_inputs; }
     const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
-    /// The array of a role, as it was given. \throws Error when a text was given for it.
+    /// Returns the array of a role as it was given. \throws Error if a text was given for it.
     const hsi_array& array(const std::string& role) const;
-    /// The same array in host memory, to which an array of a device is copied.
+    /// Returns this array in host memory; an array on a device is copied.
     const hsi_array& host_array(const std::string& role) const;
-    /// The copy that is made of that array when it is needed; null for an array in host memory.
+    /// Returns the copy of this array, which is made on demand; null for an array in host memory.
     std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
-    /// The CUDA device of arrays on one, and of the results then; -1: all are in host memory.
+    /// Returns the CUDA device of arrays and results; -1: all are in host memory.
     int device() const { return m_device; }
-    /// The role of an array on a device.
+    /// Returns the role of an array on a device.
     const std::string& role_on_device() const { return m_on_device; }
-    /// The text of a role; null when an array was given.
+    /// Returns the text of a role; null if an array was given.
     const char* text(const std::string& role) const;
 
-    /// The description of an output, for hsi_result_json(); a later call replaces it.
+    /// Sets the description of an output for hsi_result_json(); a later call replaces it.
     void describe(const std::string& role, const OrderedJson& info);
-    /// The array of an output: the caller's, which must fit, or one that the caller makes now. \throws
-    /// UsageError, and Error when the caller has no memory.
+    /// Returns the array of an output: the caller's array, which must fit, or an array that the caller
+    /// creates now. \throws UsageError, and Error if the caller has no memory.
     hsi_array make(const std::string& role, const stream::CubeShape& shape, int32_t type,
                    const std::optional<raster::NodataValue>& nodata);
     void put_text(const std::string& role, std::string text) { m_texts[role] = std::move(text); }
@@ -96,14 +97,14 @@ class Exchange {
     std::map<std::string, std::string> m_texts;
 };
 
-/// A role as the path of an argument, and back. The path of the main output is in a folder that cannot exist:
-/// side files of the output go where temporary files go.
+/// Convert a role to the path of an argument, and back. The path of the main output is in a folder that
+/// cannot exist, so its side files are written where temporary files are.
 std::string path_of_role(const std::string& role, bool destination);
 std::string role_of_path(const std::string& path);
-/// A text without the prefix that path_of_role() puts before roles.
+/// Returns a text without the prefix that path_of_role() adds to roles.
 std::string with_roles(std::string text);
 
-/// "Float32" for a type of hsi.h; null for other numbers.
+/// Returns "Float32" for a type of hsi.h; null for other numbers.
 inline const char* type_name(int32_t type) { return name_of(static_cast<SampleType>(type)); }
 inline int64_t type_bytes(int32_t type) {
     return static_cast<int64_t>(sample_bytes(static_cast<SampleType>(type)));

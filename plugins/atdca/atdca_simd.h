@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the CPU backend; each is compiled for every instruction set and dispatched at run time.
+// The inner loops of the CPU backend. Each is compiled for every instruction set and selected at run time.
 //
-// Spectra are kept in groups: `group` pixels next to each other, band after band, so that a group is one
-// contiguous piece of memory ([band][pixel], bands * group floats) for any width of the scene, and vectors
-// run along pixels.
+// Spectra are stored in groups: `group` pixels next to each other, band by band. So a group is one contiguous
+// piece of memory ([band][pixel], bands * group floats) for any width of the scene, and vectors run along
+// pixels.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@
 namespace hsi::atdca {
 
 inline constexpr int group = 16;
-inline constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
-/// Vectors that one call of dots() applies: their accumulators for half a group, the pixels and a broadcast
-/// value fill the 16 registers of AVX2.
+inline constexpr int64_t strip = 32 * group; ///< pixels that are processed together
+/// The number of vectors that one call of dots() applies: their accumulators for half a group, the pixels and
+/// a broadcast value fill the 16 registers of AVX2.
 inline constexpr int vectors = 5;
-/// ||x||^2 of a pixel that is invalid: stays below every score when squares are subtracted.
+/// |x||^2 of an invalid pixel: remains below every score when squares are subtracted.
 inline constexpr double invalid_norm = -std::numeric_limits<double>::infinity();
 
 struct SimdKernels {
-    /// `count` pixels, contiguous in each band, bands `band_stride` apart, into groups; norm[i] = ||x||^2
-    /// (band by band, hence the decisive value), or invalid_norm for an invalid pixel and for the padding of
-    /// the last group; the spectra of those are zero. Returns the number of valid pixels. norm: a multiple of
-    /// `group` values.
+    /// Packs `count` pixels, contiguous in each band, with bands `band_stride` apart, into groups. norm[i] =
+    /// ||x||^2 (band by band, so it is the decisive value), or invalid_norm for an invalid pixel and for the
+    /// padding of the last group, whose spectra are zero. norm has a multiple of `group` values. Returns the
+    /// number of valid pixels.
     int64_t (*pack)(const float* in, ptrdiff_t band_stride, int bands, int64_t count, float* groups,
                     double* norm);
     /// c[v * group + i] = sum over bands of q[v][b] * x_i[b] in double precision, v < count <= vectors.
     void (*dots)(const float* one_group, int bands, const double* const* q, int count, double* c);
-    /// One group: s[i] -= c[i]^2, up[i] >= s[i] + error; returns the greatest s[i].
+    /// For one group: s[i] -= c[i]^2, up[i] >= s[i] + error. Returns the greatest s[i].
     double (*subtract_squares)(const double* c, double error, double* s, float* up);
-    /// One group: f[i] = |c[i]| (c[i] when `sign`), or invalid_norm where norm[i] is not positive; up[i] >=
-    /// f[i] + error; returns the greatest f[i].
+    /// For one group: f[i] = |c[i]| (c[i] if `sign`), or invalid_norm if norm[i] is not positive; up[i] >=
+    /// f[i] + error. Returns the greatest f[i].
     double (*projections)(const double* c, const double* norm, bool sign, double error, double* f, float* up);
-    /// c[i] = sum over bands of q[b] * x_i[b], in single precision: for guesses only.
+    /// c[i] = sum over bands of q[b] * x_i[b] in single precision, only for guesses.
     void (*rough_dots)(const float* one_group, int bands, const float* q, float* c);
     float (*rough_dot)(const float* a, const float* b, int count);
     const char* target;

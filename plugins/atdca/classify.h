@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The vectors that classification multiplies a pixel with, for the processor and the GPU.
+// The vectors by which classification multiplies a pixel, for the CPU and the GPU.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -13,7 +13,7 @@ struct Classifier {
     int bands = 0, targets = 0;
     std::vector<double> units; ///< targets x bands: the targets' spectra, of length 1
     std::vector<double>
-        weights; ///< targets x bands: rows of the pseudo-inverse; empty unless abundances are wanted
+        weights; ///< targets x bands: rows of the pseudo-inverse; empty unless abundances are requested
 
     /// Throws Error as make_classification() does.
     Classifier(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options);

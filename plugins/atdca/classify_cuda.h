@@ -8,7 +8,7 @@
 
 namespace hsi::atdca {
 
-/// make_classification() on the device `ordinal`.
+/// Works as make_classification() on the device `ordinal`.
 std::unique_ptr<stream::Operation> make_cuda_classification(int ordinal, Classifier classifier);
 
 } // namespace hsi::atdca

@@ -7,10 +7,10 @@
 
 namespace hsi::atdca {
 
-/// Why a search ended.
+/// The reason why a search ended.
 enum class Ending { complete, rank, nothing_positive, p_vanished };
 
-/// Detection::warning.
+/// Returns Detection::warning.
 inline std::string ending_text(Ending ending, size_t found, int wanted) {
     if (ending == Ending::complete) return {};
     const char* why =

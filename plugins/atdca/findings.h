@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Results of the search in regions of the scene, and the merging of all ranks' results, so that all ranks
-// decide alike.
+// make the same decisions.
 #pragma once
 
 #include "atdca/candidate_pool.h"
@@ -12,22 +12,22 @@
 
 namespace hsi::atdca {
 
-/// Some hundred pixels that follow one another in a tile (line by line).
+/// A region of some hundred consecutive pixels of a tile (line by line).
 struct Region {
     float bound =
-        std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool scores more than this
+        std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool has a greater score
     double norm = 0;                            ///< greatest ||x||^2
     std::vector<uint32_t> pooled;               ///< pixels of the region that are in the pool
     bool is_pooled(uint32_t i) const;
 };
 
-/// Pixels on their way into the pool, with their spectra. Their regions have counted them already.
+/// Pixels that will be added to the pool, with their spectra. Their regions have already counted them.
 struct Found {
     std::vector<Position> position;
     std::vector<int64_t> region;
     std::vector<uint32_t> pixel; ///< within the region
-    std::vector<float> spectra;  ///< band after band
-    /// group_data: the pixel's group, which has it in this lane.
+    std::vector<float> spectra;  ///< band by band
+    /// group_data: the pixel's group, which contains it in this lane.
     void add(const Position& at, int64_t id, uint32_t pixel_of_region, const float* group_data, int64_t lane,
              int bands);
 };
@@ -44,17 +44,18 @@ struct Best {
 /// Moves the lanes' findings into the pool, on all threads of a team.
 void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 
-// All ranks call these together; with one rank they do nothing. Every rank has a pool of its own findings.
+// All ranks call these functions together; with one rank they do nothing. Every rank has a pool of its own
+// findings.
 
-/// Tells the regions of all ranks which pixels each rank has found for its pool.
+/// Marks in the regions of all ranks which pixels each rank has found for its pool.
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
 /// Merges this rank's choice with those of all other ranks' pools.
 void share_step(parallel::Group& ranks, Step& step);
-/// For every entry, the best on any rank. Entries without a region are the same everywhere.
+/// Replaces every entry by the best on any rank. Entries without a region are the same on all ranks.
 void share_best(parallel::Group& ranks, std::vector<Best>& best);
-/// Greatest ||x||^2 of regions, each looked at by one rank.
+/// Merges the greatest ||x||^2 of regions, each of which one rank has examined.
 void share_norms(parallel::Group& ranks, std::vector<Region>& regions);
-/// The least bound of every region.
+/// Merges the lowest bound of every region.
 void share_bounds(parallel::Group& ranks, std::vector<Region>& regions);
 
 } // namespace hsi::atdca

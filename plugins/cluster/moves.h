@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The changes by an assignment of pixels to centres, and the pixels that it may skip.
+// The changes by an assignment of pixels to centres, and the pixels that it can skip.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -17,7 +17,7 @@ class Group;
 
 namespace hsi::cluster {
 
-/// Count of the sums of a cluster: one per band, and for angles the length.
+/// Returns the number of sums of a cluster: one per band, and for angles the length.
 inline size_t stride_of(int bands, Distance distance) {
     return static_cast<size_t>(bands) + (distance == Distance::angle ? 1 : 0);
 }
@@ -25,7 +25,7 @@ inline size_t stride_of(int bands, Distance distance) {
 /// The moves between clusters in one assignment.
 struct Moves {
     Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
-    math::ExactSums sums; ///< of coming pixels, less those of leaving ones
+    math::ExactSums sums; ///< of added pixels minus removed pixels
     std::vector<int64_t> pixels;
     math::ExactSums inertia{1};
     int64_t moved = 0;
@@ -35,11 +35,11 @@ struct Moves {
     static uint64_t bytes(size_t clusters, size_t stride);
 };
 
-/// Bounds that allow to skip kept groups of pixels (G. Hamerly: Making k-means even faster, SDM 2010).
+/// Bounds by which kept groups of pixels can be skipped (G. Hamerly: Making k-means even faster, SDM 2010).
 struct Bounds {
-    std::vector<float> gap;    ///< per group: Look::gap(), less the movement of centres since; 0 before
+    std::vector<float> gap;    ///< per group: Look::gap() minus the movement of centres since then; 0 before
     std::vector<double> moved; ///< per centre, before this assignment
-    double most = 0;           ///< of these
+    double most = 0;           ///< the maximum of `moved`
     static uint64_t bytes(int64_t groups) { return static_cast<uint64_t>(groups) * sizeof(float); }
 
     void move(const Centres& before, const Centres& now) {
@@ -53,7 +53,7 @@ struct Bounds {
         }
         most = *std::max_element(moved.begin(), moved.end());
     }
-    /// Reduces the gap of a group; true if its labels certainly stay.
+    /// Reduces the gap of a group. Returns true if its labels certainly do not change.
     bool stays(size_t group, const uint16_t* labels, int count) {
         double own = 0;
         for (int i = 0; i < count; ++i)
@@ -78,12 +78,12 @@ struct Outlier {
     }
 };
 
-/// The farthest pixels, `most` at most, the farthest first, of equal ones the first in raster order.
+/// The farthest pixels, at most `most`, in order of falling distance, and of equal distance in raster order.
 class OutlierList {
   public:
     explicit OutlierList(size_t most) : m_most(most) {}
     bool takes(const Outlier& one) const { return m_list.size() < m_most || one.before(m_list.back()); }
-    /// Where takes() is true.
+    /// Adds a pixel for which takes() is true.
     void add(Outlier one);
     void exchange(parallel::Group& ranks);
     std::vector<Outlier>& list() { return m_list; }

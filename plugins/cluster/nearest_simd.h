@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 // The inner loop of k-means: distances of pixels from centres, compiled for every instruction set and
-// dispatched at run time. Every pixel has separate sums, taken over the bands in their order; in double
-// precision, except in screen().
+// selected at run time. Every pixel has separate sums over the bands in their order, in double precision
+// except in screen().
 #pragma once
 
 #include <cstdint>
 
 namespace hsi::cluster {
 
-/// Pixels that are looked at together: the values of a few hundred bands stay in the first-level cache.
+/// The number of pixels that are processed together: the values of a few hundred bands stay in the
+/// first-level cache.
 inline constexpr int group = 16;
 
 struct SimdKernels {
-    /// y: [bands][group]; centres: [count][bands]. For every pixel, the centre with the least sum of (y -
-    /// c)^2, and that sum; among equal ones the first.
+    /// y: [bands][group]; centres: [count][bands]. Finds for every pixel the centre with the smallest sum of
+    /// (y - c)^2 (the first of equal ones), and that sum.
     void (*nearest)(const double* y, int bands, const double* centres, int count, double* least,
                     int32_t* index);
-    /// The same of the greatest sum of y c.
+    /// Finds the greatest sum of y c likewise.
     void (*most_alike)(const double* y, int bands, const double* centres, int count, double* greatest,
                        int32_t* index);
     /// In single precision: products[k][group] = sum of x c, squares[group] = sum of x x. x: [band][group].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first pass, and k-means++ on the sample that it takes.
+// The first pass, and k-means++ on its sample.
 #pragma once
 
 #include "cluster/device_scene.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::cluster {
 
-/// A pixel that may be in the sample, by its random word and then its number in the file.
+/// A pixel that may be in the sample, ordered by its random word and then by its number in the file.
 struct Candidate {
     uint32_t word = 0;
     int64_t number = 0;
@@ -23,15 +23,15 @@ struct Candidate {
     bool operator<(const Candidate& o) const { return word != o.word ? word < o.word : number < o.number; }
 };
 
-/// The least candidates, at most sample_size of them, unordered until sort().
+/// The lowest candidates, at most sample_size, unordered until sort().
 class Sample {
   public:
-    /// with_spectra: their values are kept, too.
+    /// with_spectra: also stores their values.
     Sample(int bands, bool with_spectra) : m_bands(static_cast<size_t>(bands)), m_with(with_spectra) {}
     bool takes(const Candidate& one) const {
         return m_heap.size() < static_cast<size_t>(sample_size) || one < m_heap.front();
     }
-    /// from: its values, band_stride apart; where takes() is true.
+    /// from: the values of a candidate for which takes() is true, band_stride apart.
     void add(Candidate one, const float* from, ptrdiff_t band_stride);
     void merge(const Sample& other);
     void sort();
@@ -45,19 +45,19 @@ class Sample {
   private:
     size_t m_bands;
     bool m_with;
-    std::vector<Candidate> m_heap; ///< the greatest one at its front
+    std::vector<Candidate> m_heap; ///< heap with the greatest candidate at its front
     std::vector<float> m_spectra;
 };
 
-/// Marks valid pixels with label 1, takes the sample, and keeps the scene if `kept` or `device` is there. If
-/// the scene is kept, the sample has no spectra.
+/// Marks valid pixels with label 1, takes the sample, and keeps the scene if `kept` or `device` is not null.
+/// If the scene is kept, the sample has no spectra.
 class SampleScan final : public stream::Operation {
   public:
     SampleScan(const stream::CubeShape& scene, const Options& options, const Kept* kept, DeviceScene* device,
                uint16_t* labels);
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    bool reads_in_place() const override { return m_device == nullptr; } // copies go from pinned memory
+    bool reads_in_place() const override { return m_device == nullptr; } // copies use pinned memory
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::shared_ptr<HostAllocator> allocator() const override;
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
-// How far two cubes of one size are apart. The first cube, s, is the reference; t is the other one.
+// Differences between two cubes of the same size. The first cube, s, is the reference; t is the other.
 //
 // Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary ones):
-//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 )      0 where the cubes agree, infinite where
-//   only s is flat maxsde = max_i nb |s_i - t_i| / sum |s_i| sad    = angle between s and t, degrees rmse   =
-//   sqrt( sum (t_i - s_i)^2 / nb ) maxabs = max_i |s_i - t_i|
+//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t, infinite if only s is flat
+//   maxsde = max_i nb |s_i - t_i| / sum |s_i|
+//   sad    = angle between s and t, degrees
+//   rmse   = sqrt( sum (t_i - s_i)^2 / nb )
+//   maxabs = max_i |s_i - t_i|
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
-// dynamic range of s in that band) and sr, the simplification ratio: flat zones of t over flat zones of s, a
-// flat zone being a 4-connected component, of either phase, after Otsu's threshold.
+// dynamic range of s in that band) and sr, the simplification ratio: the flat zones of t divided by the flat
+// zones of s. A flat zone is a 4-connected component, of either phase, after Otsu's threshold.
 //
-// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource), or each value as
-// several bands (stream::value_parts) if single precision does not hold the values: `parts` is their count,
-// or 1. A pixel takes part when it is valid in both: all values finite and, with two bands or more, not all
-// zero. Sums are in double precision over fixed runs of pixels, added without rounding: neither tiles nor
-// threads nor the processor change a bit.
+// Operations read a cube of 2 nb bands: the bands of s, then those of t (stream::StackedSource). If single
+// precision cannot represent the values, each value is `parts` bands (stream::value_parts), otherwise `parts`
+// is 1. A pixel is compared if it is valid in both cubes: all values finite and, with two or more bands, not
+// all zero. Sums are in double precision over fixed runs of pixels, added without rounding, so results do not
+// depend on tiles, threads or the processor.
 #pragma once
 
 #include "stream/operation.h"
@@ -28,31 +30,31 @@ namespace hsi::compare {
 
 enum class Metric { nrmse, maxsde, sad, rmse, maxabs, ssim, sr };
 
-/// "nrmse" ...
+/// Returns "nrmse" ...
 const char* metric_name(Metric metric);
-/// Throws UsageError naming the allowed ones.
+/// Throws UsageError that lists the allowed names.
 Metric parse_metric(const std::string& name);
-/// Metrics of a pixel's spectrum, as opposed to a band's image.
+/// Returns true for metrics of a pixel's spectrum, as opposed to a band's image.
 bool is_spectral(Metric metric);
 
 struct Summary {
-    double mean = 0; ///< over the compared pixels; infinite when one value is
+    double mean = 0; ///< over the compared pixels; infinite if a value is infinite
     double maximum = 0;
     int64_t line = -1, sample = -1; ///< of the maximum; the first one in reading order
 };
 
 struct PixelCounts {
-    int64_t compared = 0; ///< valid in both
+    int64_t compared = 0; ///< pixels valid in both
     int64_t only_first = 0, only_second = 0, neither = 0;
 };
 
-/// Least and greatest value of both cubes in every band, over the compared pixels.
+/// The minimum and maximum of both cubes in every band, over the compared pixels.
 struct Ranges {
     std::vector<std::array<double, 2>> first,
-        second; ///< [bands] {minimum, maximum}; infinities when no pixel is compared
+        second; ///< [bands] {minimum, maximum}; infinities if no pixel is compared
 };
 
-/// A scan whose result is there when its pass is over.
+/// A scan whose result is available after its pass.
 template <class Result>
 class Scan : public stream::Operation {
   public:
@@ -65,9 +67,9 @@ struct Compared {
     std::vector<Summary> summaries; ///< one per spectral metric, in the requested order
     std::vector<double> ssim;       ///< its mean over the compared pixels, by band; empty without ssim
 };
-/// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none. metrics: without sr. map: output 0
-/// holds one band per metric in the same order, NaN for pixels that are not compared; ssim is averaged over
-/// the bands there. ranges: needed with ssim, else ignored.
+/// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, else 0. metrics: without sr. map:
+/// output 0 contains one band per metric in the same order, with ssim averaged over the bands and NaN for
+/// pixels that are not compared. ranges: needed with ssim, else ignored.
 std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
                                                 const Ranges& ranges, int parts = 1);
 
@@ -86,8 +88,8 @@ struct Binning {
     }
 };
 
-/// Otsu's threshold: the last bin of the lower phase, where the variance between the phases is greatest (the
-/// first such bin).
+/// Returns Otsu's threshold: the last bin of the lower phase for which the variance between the phases is
+/// greatest (the first such bin).
 int otsu_threshold(const std::array<int64_t, histogram_bins>& histogram);
 
 struct Thresholds {
@@ -100,8 +102,8 @@ struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
 };
 
-/// Counts flat zones. Tiles are strips of whole lines, joined in order as they come; the memory for joining
-/// is one line of labels per band.
+/// Counts flat zones. Tiles are strips of whole lines, joined in order as they arrive; joining needs one line
+/// of labels per band.
 std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
                                             const Thresholds& thresholds, int parts = 1);
 

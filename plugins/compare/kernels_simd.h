@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inner loops over a run of pixels: float in, double inside.
+// Inner loops over a run of pixels: float input, double precision inside.
 #pragma once
 
 #include "core/cube_view.h"
@@ -8,14 +8,14 @@
 
 namespace hsi::compare {
 
-/// A run: at most this many pixels of one line, anchored at multiples of it from the scene's first sample.
-/// Sums are taken over whole runs, so tile widths are multiples of a run.
+/// A run has at most this many pixels of one line, and begins at a multiple of it from the scene's first
+/// sample. Sums are computed over whole runs, so tile widths are multiples of a run.
 inline constexpr size_t run_pixels = 128;
 
 struct alignas(64) RunSums {
     double sum[run_pixels];      ///< of s
     double absolute[run_pixels]; ///< of |s|
-    double square_s[run_pixels]; ///< of s^2; not finite when a value is not
+    double square_s[run_pixels]; ///< of s^2; not finite if a value is not finite
     double square_t[run_pixels];
     double difference[run_pixels]; ///< of (t - s)^2
     double largest[run_pixels];    ///< max |t - s|
@@ -24,25 +24,26 @@ struct alignas(64) RunSums {
     double plus[run_pixels];       ///< |s/|s| + t/|t||^2
 };
 
-/// s, t: first band of the run; stride: elements from a band to the next, or from one part of a band to the
-/// next where every value comes in stream::value_parts. Fills all but the last three members. Differences are
-/// taken part by part, so that 64-bit integers lose nothing either.
+/// Computes all except the last three sums. s, t: first band of the run. stride: elements from one band to
+/// the next, or from one part of a value to the next (stream::value_parts). Differences are computed part by
+/// part, so that 64-bit integers lose nothing either.
 void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                 RunSums& out);
-/// Computes the last three, from the results of first_sums() (undefined if a pixel is invalid or a norm is
-/// zero).
+/// Computes the last three sums from the results of first_sums() (undefined if a pixel is invalid or a norm
+/// is zero).
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out);
 
-/// Taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the pixels that take part are).
+/// The taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the compared pixels are
+/// normalised).
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
 
-/// out[i] = taps[5] in[i + 5 stride] + sum_{k < 5} taps[k] (in[i + k stride] + in[i + (10 - k) stride]), 0 <=
-/// i < n: the taps are symmetric.
+/// Computes out[i] = taps[5] in[i + 5 stride] + sum_{k < 5} taps[k] (in[i + k stride] + in[i + (10 - k)
+/// stride]) for 0 <= i < n. The taps are symmetric.
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out);
 
-/// ssim of n pixels of one band from their filtered planes: weight, s, t, s^2, t^2, s t, values relative to
-/// `middle`. Undefined where the weight is 0.
+/// Computes ssim of n pixels of one band from their filtered planes: weight, s, t, s^2, t^2, s t, with values
+/// relative to `middle`. Undefined if the weight is 0.
 void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out);
 
 } // namespace hsi::compare

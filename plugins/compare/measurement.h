@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A comparison as a whole: its passes, their order, and their results.
+// A whole comparison: its passes, their order, and their results.
 #pragma once
 
 #include "compare/compare.h"
@@ -12,9 +12,9 @@
 
 namespace hsi::compare {
 
-/// Everything that was found out.
+/// All results.
 struct Findings : Compared {
-    std::vector<Metric> spectral; ///< those asked for, in that order
+    std::vector<Metric> spectral; ///< the requested spectral metrics, in their order
     bool has_ssim = false, has_sr = false;
     std::vector<double> sr; ///< by band
     Zones zones;            ///< with sr
@@ -22,7 +22,7 @@ struct Findings : Compared {
 
 class Measurement {
   public:
-    /// Carries out one pass; `share` is its part of the whole.
+    /// Runs one pass; `share` is its part of the whole.
     using Pass = std::function<void(const std::string& name, double share, stream::Operation& operation,
                                     const std::vector<stream::CubeSink*>& sinks)>;
     using Show = std::function<void(const std::string& name, const stream::Operation& operation)>;
@@ -30,14 +30,15 @@ class Measurement {
     /// metrics: each once. parts: of every value of the cubes (compare.h).
     explicit Measurement(const std::vector<Metric>& metrics, int parts = 1);
 
-    /// The metrics that have a value a pixel, the bands of a map: all but sr.
+    /// Returns the metrics with one value per pixel, which are the bands of a map: all except sr.
     const std::vector<Metric>& local() const { return m_local; }
 
-    /// The passes with their names, before there are numbers. both: stream::StackedSource.
+    /// Shows the passes with their names before results exist. both: stream::StackedSource.
     void show(const stream::CubeSource& both, bool map, const Show& pass) const;
 
-    /// The passes over both cubes. open_map, when there is one, is called before the last pass; its sink has
-    /// a band for each of local(). If no pixel is valid in both, the counts show it and the rest is empty.
+    /// Runs the passes over both cubes. open_map (may be empty) is called before the last pass; its sink has
+    /// one band for each of local(). If no pixel is valid in both cubes, the counts show it and the other
+    /// results are empty.
     Findings run(const stream::CubeSource& both, const std::function<stream::CubeSink*()>& open_map,
                  const Pass& pass) const;
 
@@ -46,7 +47,7 @@ class Measurement {
     int m_parts;
     bool m_ssim = false, m_sr = false;
     bool ranged() const { return m_ssim || m_sr; }
-    double share() const; ///< of one pass
+    double share() const; ///< share of one pass
 };
 
 } // namespace hsi::compare

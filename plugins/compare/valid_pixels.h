@@ -22,7 +22,7 @@ class ValidPixels {
     explicit ValidPixels(const stream::TileLimits& t)
         : m_valid(static_cast<size_t>(t.core_samples * t.core_lines)) {}
 
-    /// in: 2 x bands x parts. The result is packed: lines of in.samples.
+    /// in: 2 x bands x parts. The result is packed, with in.samples per line.
     const uint8_t* judge(const CubeView<float>& in, int parts) {
         const int bands = in.bands / (2 * parts);
         for (int64_t y = 0; y < in.lines; ++y)
@@ -48,7 +48,7 @@ struct BandLine {
     const float* values;
     ptrdiff_t step; ///< from one part to the next
     int parts;
-    /// Band b of a cube.
+    /// Selects band b of a cube.
     BandLine(const CubeView<float>& in, int parts_of_value, int b, int64_t line)
         : values(in.row(b * parts_of_value, line)), step(in.band_stride), parts(parts_of_value) {}
     double operator[](int64_t i) const {
@@ -56,11 +56,11 @@ struct BandLine {
     }
 };
 
-/// bins[i]: the bin of values[i], -1 where valid[i] is 0.
+/// Sets bins[i] to the bin of values[i], or -1 if valid[i] is 0.
 inline void bin_line(const Binning& binning, const BandLine& values, const uint8_t* valid, int64_t n,
                      int32_t* bins) {
     for (int64_t i = 0; i < n; ++i) {
-        const double v = valid[i] ? values[i] : binning.low; // no conversion of NaN
+        const double v = valid[i] ? values[i] : binning.low; // avoids a conversion of NaN
         const auto bin = static_cast<int32_t>((v - binning.low) * binning.factor);
         bins[i] = valid[i] ? std::min(bin, histogram_bins - 1) : -1;
     }

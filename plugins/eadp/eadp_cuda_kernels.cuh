@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the CUDA backend, on planes in device memory: packed, [component][line][sample]. Setup is in
-// double precision without fused operations, in the CPU's order: the same bits as there.
+// The kernels of the CUDA backend, on packed planes in device memory: [component][line][sample]. The setup is
+// in double precision without fused operations, in the CPU's order, so it has the same bits.
 //
-// gradient_cuda_kernels.cu has mask, gradient and ranges, contrast_cuda_kernels.cu what comes of them:
-// histogram, contrast, weights. recurrence_cuda_kernels.cu runs the recurrence, in persistent_cuda_kernels.cu
-// where the device has room for it.
+// gradient_cuda_kernels.cu has mask, gradient and ranges; contrast_cuda_kernels.cu has histogram, contrast
+// and weights. recurrence_cuda_kernels.cu runs the recurrence, or persistent_cuda_kernels.cu if the device
+// has enough shared memory.
 #pragma once
 
 #include "cuda/device_buffer.h"
@@ -17,7 +17,7 @@
 
 namespace hsi::eadp::gpu {
 
-/// Components of one window.
+/// The components of one window.
 struct Planes {
     const float* x = nullptr;
     int components = 0;
@@ -27,7 +27,7 @@ struct Planes {
     }
 };
 
-/// valid[p] = 1 where the pixel has a value in all components, else 0.
+/// Sets valid[p] to 1 if the pixel has a value in all components, else 0.
 void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
 
 struct Core {
@@ -38,12 +38,13 @@ struct Core {
 struct GradientWork {
     const double* weights = nullptr; ///< radius + 1
     int radius = 0;
-    double* row_sums = nullptr; ///< (components + 1) x pixels: filtered along rows; the last one the mask's
-    double* smooth = nullptr;   ///< components x pixels
-    double* column_weight = nullptr; ///< pixels: what the Gaussian divides by
+    double* row_sums = nullptr;      ///< (components + 1) x pixels: filtered along rows; the last one is the
+                                     ///< mask's
+    double* smooth = nullptr;        ///< components x pixels
+    double* column_weight = nullptr; ///< pixels: the denominator of the Gaussian
 };
 
-/// What a range scan gathers for a component. Clear with clear_ranges().
+/// The sums of a range scan for a component. Initialise with clear_ranges().
 struct RangeSums {
     unsigned long long steepest; ///< bits of the largest squared gradient
     unsigned lowest, highest;    ///< ordered bits
@@ -51,19 +52,21 @@ struct RangeSums {
 };
 void clear_ranges(RangeSums* sums, int components, cudaStream_t stream);
 Range range_of(const RangeSums& sums);
-/// squared: components x pixels, squared gradient magnitudes; and, when sums is not null, launch_range().
+/// Computes squared (components x pixels), the squared gradient magnitudes, and, if sums is not null,
+/// launch_range().
 void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
                      Core core, RangeSums* sums, cudaStream_t stream);
-/// True when launch_gradient() needs the planes of GradientWork; else they may be null.
+/// Returns true if launch_gradient() needs the planes of GradientWork; otherwise they may be null.
 bool gradient_needs_planes(int radius);
 void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                   RangeSums* sums, cudaStream_t stream);
-/// steepest[c]: hmax of the component. counts: components x histogram_bins, added to.
+/// steepest[c]: hmax of the component. counts: components x histogram_bins, incremented.
 void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                       const double* steepest, unsigned long long* counts, cudaStream_t stream);
-/// Lines of the recurrence's planes are whole float4, zero behind the last sample.
+/// Returns the length of a line of the recurrence's planes: whole float4, zero after the last sample.
 __host__ __device__ inline int padded(int samples) { return (samples + 3) / 4 * 4; }
-/// start = x - level (0 where invalid), east and south weights (2 tau_max x mean g), for T = float or double.
+/// Computes start = x - level (0 if invalid), and the east and south weights (2 tau_max x mean g), for T =
+/// float or double.
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
                     const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream);
@@ -73,23 +76,23 @@ template <class T>
 struct StageWork {
     int components = 0, samples = 0, lines = 0;
     int pitch = 0;            ///< padded(samples)
-    const T* start = nullptr; ///< components x lines x pitch, and so are east, south and next
+    const T* start = nullptr; ///< components x lines x pitch, as are east, south and next
     const T* east = nullptr;
     const T* south = nullptr;
     const uint8_t* valid = nullptr;
-    const float* level = nullptr; ///< a component each
-    Core core;                    ///< what is put out
-    Core region;                  ///< what `next` needs
+    const float* level = nullptr; ///< one per component
+    Core core;                    ///< the part that is output
+    Core region;                  ///< the part that `next` needs
     float* out = nullptr;         ///< planes of core.w x core.h: component c, copy i at (c * out_bands + i)
     int out_bands = 0;
     T* next = nullptr; ///< copy 0 without its level, for the next stage; may be null
 };
 
-/// Runs stages of up to 8 copies at a time; scratch is made once.
-/// Single precision on a device with enough shared memory: one persistent kernel in which every
-/// multiprocessor keeps a tile of 128 x 52 pixels in registers (Y_k, weights) and the sums of 8 copies in
-/// shared memory; neighbours exchange halos of 4 pixels through the second-level cache after every 4 sweeps,
-/// each value beside a tag. Otherwise: a launch a sweep.
+/// Runs stages with up to 8 copies at a time; scratch is allocated once. In single precision on a device with
+/// enough shared memory, uses one persistent kernel: every multiprocessor keeps a tile of 128 x 52 pixels in
+/// registers (Y_k, weights) and the sums of 8 copies in shared memory, and neighbours exchange halos of 4
+/// pixels through the second-level cache after every 4 sweeps, each value with a tag. Otherwise uses one
+/// launch per sweep.
 template <class T>
 class Recurrence {
   public:
@@ -97,7 +100,7 @@ class Recurrence {
                const std::vector<Stage>& stages, cudaStream_t stream);
     static uint64_t device_bytes(int ordinal, uint64_t pixels, int components,
                                  const std::vector<Stage>& stages);
-    /// Stage `index` of those given to the constructor.
+    /// Runs stage `index` of the constructor's stages.
     void run(int index, const StageWork<T>& work, cudaStream_t stream);
     bool persistent() const { return m_persistent; }
 
@@ -113,7 +116,7 @@ class Recurrence {
     int m_ordinal = 0, m_multiprocessors = 0;
     bool m_persistent = false;
     std::vector<int> m_degrees;
-    std::vector<std::vector<Batch>> m_batches; ///< a stage each
+    std::vector<std::vector<Batch>> m_batches; ///< one list per stage
     std::vector<T> m_host_coefficients;
     std::vector<int> m_host_masks;
     cuda::DeviceBuffer<T> m_coefficients; ///< [group][8 copies][4]

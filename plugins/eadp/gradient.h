@@ -12,23 +12,23 @@
 
 namespace hsi::eadp {
 
-/// 1 where the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
+/// Sets the mask to 1 if the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
 
-/// A profile's tiles when the copies exist already: every component itself, NaN for missing pixels, then its
-/// copies.
+/// Returns a profile's tiles when the copies already exist: every component itself, NaN for missing pixels,
+/// then its copies.
 class KeptOutputWorker : public stream::Worker {
   public:
-    /// copies: of one component.
+    /// copies: number per component.
     KeptOutputWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
     static uint64_t bytes(const stream::TileLimits& limits);
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override;
 
   protected:
-    /// The copies of one component of a tile.
+    /// Copies the diffused copies of one component of a tile.
     virtual void copy(const Rect& core, int component, const CubeView<float>& to) = 0;
-    /// All rows of a tile were requested: they must be there when this returns.
+    /// Called after all rows of a tile were requested: they must be complete when it returns.
     virtual void finish() {}
 
   private:
@@ -43,8 +43,8 @@ class Gradient {
     static uint64_t bytes(double sigma, int64_t samples);
 
     /// Calls row(y, squared, valid) for lines [first, last) of the component: the squared gradient magnitude
-    /// (anything where invalid) and 1 or 0 in `valid`, in.samples of each. Mirrors half a sample beyond the
-    /// window's edge.
+    /// (undefined if invalid) and 1 or 0 in `valid`, with in.samples of each. Mirrors half a sample beyond
+    /// the window's edge.
     template <class Row>
     void run(const CubeView<float>& in, int band, const float* mask, int64_t first, int64_t last,
              const Row& row) {
@@ -65,7 +65,7 @@ class Gradient {
     double* valid_row(int64_t y) { return m_valid.data() + (y % 3) * m_pitch + 8; }
     size_t turn(int64_t y) const { return static_cast<size_t>(y % (2 * m_radius + 1)); }
     size_t slot(int64_t y) const { return turn(y) * static_cast<size_t>(m_pitch); }
-    /// The denominators of lines y - radius .. y + radius, filtered down to m_sum_weights.
+    /// Filters the denominators of lines y - radius .. y + radius vertically to m_sum_weights.
     void make_weights(int64_t y);
 
     const SetupKernels& m_simd;
@@ -77,12 +77,13 @@ class Gradient {
     std::vector<double> m_smooth, m_valid;          ///< [row mod 3][8 + sample]
     std::vector<double> m_sum, m_sum_weights, m_squared;
     std::vector<const double*> m_rows;
-    /// The rows of m_denominator. If all pixels of a line have a value, a row equals m_line_weight, and is
-    /// only filled when a line near it has holes.
+    /// The state of the rows of m_denominator. If all pixels of a line are valid, its row equals
+    /// m_line_weight, and is filled only when a line near it has invalid pixels.
     enum class Weights : char { filtered, constant, filled };
     std::vector<Weights> m_kind;
-    double m_line_weight, m_whole_weight; ///< denominators of whole lines: of one, and of all around
-    bool m_whole = false;                 ///< m_sum_weights holds m_whole_weight
+    double m_line_weight, m_whole_weight; ///< denominators of lines without invalid pixels: of one line, and
+                                          ///< of all lines around
+    bool m_whole = false;                 ///< m_sum_weights contains m_whole_weight
 
     CubeView<float> m_in;
     int m_band = 0;

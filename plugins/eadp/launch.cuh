@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the kernels are launched: what their units share on the host.
+// Launch parameters of the kernels, which their source files share on the host.
 #pragma once
 
 #include "cuda/check.h"
@@ -19,7 +19,7 @@ inline int multiprocessors_of(int ordinal) {
     return n;
 }
 
-/// Of scans: blocks take lines of the core in turn.
+/// Returns the grid of scans: blocks take lines of the core in turn.
 inline dim3 scan_grid(Core core, int components) {
     return dim3(static_cast<unsigned>(std::clamp(core.h, 1, 264)), static_cast<unsigned>(components));
 }

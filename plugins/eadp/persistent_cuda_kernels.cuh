@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// All sweeps of a stage in one cooperative launch: every multiprocessor keeps a tile. What Recurrence
-// launches.
+// All sweeps of a stage in one cooperative launch, in which every multiprocessor keeps a tile. Recurrence
+// launches it.
 #pragma once
 
 #include "eadp/eadp_cuda_kernels.cuh"
 
 namespace hsi::eadp::gpu {
 
-constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
+constexpr int group_sweeps = 4; ///< sweeps between two exchanges, equal to the width of the halo
 constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
 constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
-constexpr int most_warps = 12;  ///< of a block, three a scheduler; the last one has the halo's lines
+constexpr int most_warps = 12;  ///< of a block, three per scheduler; the last one has the halo's lines
 constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows; ///< of tiles of 128 x 52
-/// What a block publishes, two samples and their tags a word: the core's first and last four lines as
-/// [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
+/// The data that a block publishes, two samples and their tags per word: the core's first and last four lines
+/// as [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
 /// samples of every line as [first, last][line][Y_k, Y_{k-1} x two halves].
 constexpr size_t exchange_lines = 2 * warp_rows * 4 * 32;
 constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
@@ -35,11 +35,12 @@ struct PersistentWork {
     unsigned epoch;  ///< the last one of earlier launches
 };
 
-/// True when the device has shared memory enough for the largest tile.
+/// Returns true if the device has enough shared memory for the largest tile.
 bool fits_persistent(int ordinal);
-/// Lets the kernel have that memory; once for a device.
+/// Allows the kernel to use that memory; call it once per device.
 void allow_persistent();
-/// work.across x work.down x work.teams blocks, which the device must be able to run at once. Asynchronous.
+/// Launches work.across x work.down x work.teams blocks, which the device must be able to run at once.
+/// Asynchronous.
 void launch_persistent(PersistentWork work, cudaStream_t stream);
 
 } // namespace hsi::eadp::gpu

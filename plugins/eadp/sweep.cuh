@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One sweep of the recurrence over the four lines that a warp has in registers, with what it shows to the
-// warps above and below. Compiled with -fmad=false: operations are fused only where the source says fma.
+// One sweep of the recurrence over the four lines that a warp has in registers, and the exchange with the
+// warps above and below. Compiled with -fmad=false: operations are fused only where the source uses fma.
 #pragma once
 
 #include "eadp/persistent_cuda_kernels.cuh"
@@ -13,8 +13,8 @@ constexpr size_t edge_vectors = (most_warps + 1) * 64; ///< first and last line 
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/// By every thread: what it wrote before is seen by whoever waits. (One lane for its warp would do, behind
-/// __syncwarp(), but compute-sanitizer does not see that, and it is no faster.)
+/// Called by every thread: threads that wait see its earlier writes. (One lane per warp would suffice after
+/// __syncwarp(), but compute-sanitizer does not detect this, and it is no faster.)
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
     __syncwarp(); // together, so that it is one instruction
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
@@ -40,7 +40,7 @@ __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) 
 
 using Pixels = float[warp_rows][4];
 
-/// Weights of four lines of a warp.
+/// The weights of four lines of a warp.
 struct Strip {
     Pixels east, south;    ///< of the edges to the right and below
     float west[warp_rows]; ///< of the edge to the left of the lane's first sample
@@ -48,7 +48,7 @@ struct Strip {
 };
 
 // A sweep is out = 2 cur - prev + flux (the first one of all: cur + flux / 2). The operations and their order
-// are the same for every pixel, wherever it lies in the tile; a difference has the same bits from both sides.
+// are the same for every pixel, wherever it is in the tile; a difference has the same bits from both sides.
 
 __device__ __forceinline__ void add_north(Pixels& flux, const Strip& s, int r, int i, float d) {
     flux[r][i] = fmaf(-(r > 0 ? s.south[r > 0 ? r - 1 : 0][i] : s.north[i]), d, flux[r][i]);
@@ -62,7 +62,8 @@ __device__ __forceinline__ void finish(const Pixels& flux, const Pixels& prev, c
     out[r][i] = first ? fmaf(0.5f, flux[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux[r][i];
 }
 
-/// Of lines lo..hi all that needs no other warp; complete where that is all. `out` may be prev.
+/// Computes the part of lines lo..hi that needs no other warp; a line that needs none is complete. `out` may
+/// be prev.
 template <bool first, int lo, int hi>
 __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
                                              const Strip& s) {
@@ -81,7 +82,7 @@ __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& c
             flux[r][i] = fmaf(-(i > 0 ? s.east[r][i > 0 ? i - 1 : 0] : s.west[r]), d[i], flux[r][i]);
         }
     }
-    // Within a pixel north comes before south.
+    // For each pixel, north is added before south.
 #pragma unroll
     for (int r = lo > 0 ? lo - 1 : 0; r <= hi && r + 1 < warp_rows; ++r)
 #pragma unroll
@@ -94,7 +95,7 @@ __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& c
             if (r + 1 <= hi) add_north(flux, s, r + 1, i, d);
         }
 }
-/// The first line, when the one above it is there.
+/// Computes the first line after the line above it has arrived.
 template <bool first>
 __device__ __forceinline__ void sweep_first(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
                                             const Strip& s, float4 above) {
@@ -106,7 +107,7 @@ __device__ __forceinline__ void sweep_first(const Pixels& prev, const Pixels& cu
         finish<first>(flux, prev, cur, out, 0, i);
     }
 }
-/// The last line, when the one below it is there.
+/// Computes the last line after the line below it has arrived.
 template <bool first>
 __device__ __forceinline__ void sweep_last(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
                                            const Strip& s, float4 below) {
@@ -121,14 +122,14 @@ __device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
     return make_float4(p[r][0], p[r][1], p[r][2], p[r][3]);
 }
 
-/// From a warp's first line in the edges to its lanes' Strip::west and, 32 further, Strip::north, which the
-/// core keeps in shared memory.
+/// The offset from a warp's first line in the edges to its lanes' Strip::west and, 32 further, to
+/// Strip::north, which the core keeps in shared memory.
 constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
 
-// The block's barrier of sweeps has four phases a group, so its parity is that of the sweep in the group.
+// The block's barrier of sweeps has four phases per group, so its parity is that of the sweep in the group.
 
-/// One sweep of a warp of the core. `edges`: this warp's first line, the last one 32 further; those for even
-/// and odd sweeps differ, so that one barrier a sweep is enough.
+/// Computes one sweep of a warp of the core. `edges`: this warp's first line; the last line is 32 further.
+/// Even and odd sweeps have different edges, so that one barrier per sweep is enough.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
                                            unsigned barrier, float4* edges) {
@@ -148,8 +149,8 @@ __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur
     sweep_last<first>(prev, cur, flux, out, strip, shown[64]);
 }
 
-/// One sweep of the halo's warp, in place: of the last 3 - number of four lines above the core and the first
-/// ones below it.
+/// Computes one sweep of the halo's warp in place: for the last 3 - number of four lines above the core and
+/// the first ones below it.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_halo(Pixels (&prev)[2], const Pixels (&cur)[2], const Strip (&s)[2],
                                            unsigned barrier, float4* above, float4* below) {
