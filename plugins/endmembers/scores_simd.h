@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the search; each is compiled for every instruction set and dispatched at run time.
+// The inner loops of the search. Each is compiled for every instruction set and selected at run time.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace hsi::endmembers {
 
-/// Pixels of one call: their values stay in the first-level cache.
+/// The number of pixels of one call, whose values stay in the first-level cache.
 inline constexpr int64_t block_pixels = 128;
 
 struct SimdKernels {
@@ -18,7 +18,7 @@ struct SimdKernels {
     /// out[i] = constant + sum of y[r * stride + i]^2 - sum of forms[k * block_pixels + i]^2, in this order.
     void (*residual)(const double* y, ptrdiff_t stride, int rows, double constant, const double* forms,
                      int count_of_forms, int64_t count, double* out);
-    /// Whether any |value[i]| is at or over the threshold; NaN is not.
+    /// Returns whether any |value[i]| is greater than or equal to the threshold; NaN is not.
     bool (*reaches)(const double* value, int64_t count, double threshold);
 };
 

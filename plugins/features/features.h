@@ -2,15 +2,15 @@
 // Continuum removal of a scene, and the description of an absorption feature in a range of wavelengths:
 // depth, position, width, area and asymmetry of the area between 1 and the continuum-removed spectrum r.
 //
-//   m         the first band with r within 1e-10 of the least;  D = 1 - r_m, the depth
+//   m         the first band with r within 1e-10 of the minimum;  D = 1 - r_m, the depth
 //   position  the vertex of the parabola through the bands m-1, m, m+1, between the midpoints on both sides
-//   width     between the crossings of 1 - D/2 on both sides of m, on the broken line
+//   width     between the crossings of 1 - D/2 on both sides of m, by linear interpolation
 //   area      of 1 - r over the whole range, by trapezoids
 //   asymmetry ((right - position) - (position - left)) / width: above 0 the long-wave side is wider
 //
-// If D is under 1e-6 there is no feature: its depth is 0, and only its area is given. The depth is a band's
-// depth: nothing is extrapolated. All is decided in double precision, pixel by pixel: no tile, thread or
-// processor changes a bit.
+// If D is less than 1e-6 there is no feature: its depth is 0, and only its area is given. The depth is that
+// of a band, without extrapolation. All decisions are made in double precision, pixel by pixel, so results do
+// not depend on tiles, threads or the processor.
 #pragma once
 
 #include "core/cost.h"
@@ -23,50 +23,51 @@
 
 namespace hsi::features {
 
-/// Its costs, for `-device auto` (core/cost.h).
+/// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost continuum{8e-9, 2e-11}; ///< a value of a range: its hull and ratio
-inline constexpr Cost fit{1.3e-10, 1e-12};    ///< a value of a feature's range
+inline constexpr Cost continuum{8e-9, 2e-11}; ///< per value of a range: its hull and ratio
+inline constexpr Cost fit{1.3e-10, 1e-12};    ///< per value of a feature's range
 } // namespace cost
 
-/// A range, in which the spectrum has a separate continuum.
+/// A range in which the spectrum has a separate continuum.
 struct Range {
-    std::vector<size_t> bands; ///< of the cube, by rising wavelength; 3 at least
-    std::vector<double> x;     ///< their wavelengths (nm), each above the one before
+    std::vector<size_t> bands; ///< of the cube, by rising wavelength; at least 3
+    std::vector<double> x;     ///< their rising wavelengths (nm)
 };
 
 struct Feature {
-    double depth, position, width, area, asymmetry; ///< NaN: missing; nm except for depth and asymmetry
+    double depth, position, width, area, asymmetry; ///< NaN: missing; in nm except for depth and asymmetry
 };
-inline constexpr int measures = 5; ///< bands of a range, in this order
+inline constexpr int measures = 5; ///< bands per range, in this order
 
-/// The vertex of the parabola through three points at x[0] < x[1] < x[2], the second the least, between the
-/// midpoints; x[1] where it does not open upwards.
+/// Returns the vertex of the parabola through three points at x[0] < x[1] < x[2], the second the lowest,
+/// clamped to the midpoints; x[1] if the parabola does not open upwards.
 double vertex(const double* x, double before, double least, double behind);
 
-/// The feature of a continuum-removed spectrum, whose first and last value are 1; x as Range::x.
+/// Returns the feature of a continuum-removed spectrum whose first and last value are 1; x as Range::x.
 Feature feature_of(const std::vector<double>& x, const double* r);
 
 enum class Output {
-    removed,  ///< r, at the cube's bands: each is in one range
-    features, ///< `measures` bands a range
+    removed,  ///< r, at the cube's bands; each band is in one range
+    features, ///< `measures` bands per range
 };
 
-/// Counts of the pass; complete after it.
+/// Computes features. The counts are complete after the pass.
 class Features : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Valid pixels without a continuum in some range, since an end of it is not above 0.
+    /// Returns the number of valid pixels without a continuum in some range, because an end of the range is
+    /// not above 0.
     int64_t without_continuum() const { return m_open; }
 
   protected:
     int64_t m_open = 0;
 };
 
-/// Makes one output. A pixel is invalid, NaN throughout, when one of the `inputs` is not finite or all are
-/// zero; if an end of a range is not above 0, that range is NaN, and with `removed` the pixel. \throws Error
-/// when a range has fewer than 3 bands or a band that is not an input, and with `removed` when an input is in
-/// no range or in two.
+/// Makes one output. A pixel is invalid (all NaN) if one of the `inputs` is not finite or all are zero. If an
+/// end of a range is not above 0, this range is NaN, and with `removed` the whole pixel. \throws Error if a
+/// range has fewer than 3 bands or a band that is not an input, and with `removed` if an input is in no range
+/// or in two ranges.
 std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output);
 
 /// \throws Error as make_features().
@@ -76,12 +77,12 @@ void check_ranges(int inputs, const std::vector<Range>& ranges, Output output);
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// As the function above; the same bits.
+    /// Works as the function above, with the same bits.
     virtual std::unique_ptr<Features> make_features(int inputs, std::vector<Range> ranges, Output output) = 0;
-    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes; 0 on the
-    /// CPU.
+    /// Returns the seconds of all kernels since the backend was created, without copies, summed over the
+    /// lanes; 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of filters on the processor and on GPUs.
+// Shared code of filters on the CPU and on GPUs.
 #pragma once
 
 #include "gas/gas.h"
@@ -9,10 +9,11 @@
 
 namespace hsi::gas {
 
-inline constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants hold for amounts of this unit
-inline constexpr double least_amount = 1e-9;   ///< of that unit, added where the sparsity divides by it
-inline constexpr double least_pivot = 1e-12;   ///< squared, of its diagonal element
-inline constexpr double least_radiance = 1e-5; ///< under the root of the noise
+inline constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants apply to amounts in this unit
+inline constexpr double least_amount = 1e-9;   ///< in that unit, added where the sparsity divides by the
+                                               ///< amount
+inline constexpr double least_pivot = 1e-12;   ///< square, relative to its diagonal element
+inline constexpr double least_radiance = 1e-5; ///< under the square root of the noise
 
 /// The shared state of all workers.
 struct FilterTask : stream::ColumnStrips {
@@ -21,22 +22,22 @@ struct FilterTask : stream::ColumnStrips {
     bool is_mag1c() const { return options.method == Method::mag1c; }
     bool is_log() const { return options.method == Method::lognormal; }
     bool shrinks() const { return options.ledoit_wolf || options.shrinkage > 0; }
-    /// Bands of the first output that are the second one's.
+    /// Returns the bands of the first output that are repeated in the second.
     std::vector<int> kept() const;
 };
 
-/// \throws Error when its parts do not go together.
+/// \throws Error if its parts do not match.
 FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
                      const FilterOptions& options, const stream::PixelMask* mask);
 
-/// A worker with its findings.
+/// A worker with its results.
 class FilterLane : public stream::Worker {
   public:
     std::vector<stream::ColumnRecords<GroupRecord>::Found> found;
     int64_t valid = 0, invalid = 0, in_bad_groups = 0, dark = 0;
 
   protected:
-    /// The second output from the first, where there is one.
+    /// Copies the second output from the first, if requested.
     static void copy_kept(const FilterTask& task, const std::vector<CubeView<float>>& out);
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// From radiance to the enhancement of a gas (ppm m), each group of columns of the scanner against its own
-// background. k is the unit absorption (1/ppm m, negative), x a pixel, m and C the mean and the covariance
-// (divided by n) of the group's pixels that count, M = (1-V) C + V diag C:
+// Converts radiance to the enhancement of a gas (ppm m), with a separate background for each group of columns
+// of the scanner. k is the unit absorption (1/ppm m, negative), x a pixel, m and C the mean and the
+// covariance (divided by n) of the group's pixels in the statistics, M = (1-V) C + V diag C:
 //   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
 //   lognormal  the same of ln x, with t = k
 //   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))
 //     repeat   p = 1/(r (a + 1e-9));  z = x - r a t;  m, C of z;  t = K m, w = M^-1 t, q = max(t'w, 1);
 //              a = max(0, ((x-m)'w - p)/(r q));     enhancement 1e5 a, albedo r
-// With m0, C0 of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum e^2/n and the t before,
-// C = C0 - c t' - t c' + b t t' and m = m0 - mean(d) t, so that an iteration looks at each pixel once.
+// With m0, C0 of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum e^2/n and the previous t, C = C0 -
+// c t' - t c' + b t t' and m = m0 - mean(d) t, so that an iteration reads each pixel once.
 //
 // D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
 // study with methane, Atmospheric Measurement Techniques 8, 2015 (mf); M. D. Foote et al.: Fast and Accurate
@@ -18,8 +18,8 @@
 // 295, 2023 (lognormal); J. E. Fahlen et al.: Sensitivity and Uncertainty in Matched-Filter-Based Gas
 // Detection With Imaging Spectroscopy, IEEE Trans. Geoscience and Remote Sensing 62, 2024.
 //
-// Values are single precision as read, all else is double. A pixel is valid when its values are finite and
-// not all zero (lognormal: and all positive).
+// Values are read in single precision; everything else is in double precision. A pixel is valid if its values
+// are finite and not all zero (lognormal: and all positive).
 #pragma once
 
 #include "core/cost.h"
@@ -35,8 +35,8 @@ namespace hsi::gas {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost products{3.5e-11, 6e-13}; ///< a value and a band: the covariance of a group
-inline constexpr Cost look{3e-10, 3e-12};       ///< a value and an iteration
+inline constexpr Cost products{3.5e-11, 6e-13}; ///< per value and band: the covariance of a group
+inline constexpr Cost look{3e-10, 3e-12};       ///< per value and iteration
 } // namespace cost
 
 enum class Method { mag1c, mf, lognormal };
@@ -49,50 +49,51 @@ struct NoiseBand {
 
 struct FilterOptions {
     Method method = Method::mag1c;
-    std::vector<double> absorption; ///< k, one a band of the scene
+    std::vector<double> absorption; ///< k, one per band of the scene
     double shrinkage = 0;           ///< V
     bool ledoit_wolf = false;       ///< V of each group (detect/groups/groups.h)
     int iterations = 30;            ///< mag1c
     bool albedo = true, sparsity = true;
     std::vector<Output> outputs{Output::enhancement};
-    /// A second output: the bands enhancement and uncertainty of the first, in that order, as far as they are
-    /// there.
+    /// Makes a second output with those of the first output's bands enhancement and uncertainty that exist,
+    /// in that order.
     bool keep = false;
-    std::vector<NoiseBand> noise; ///< one a band; with Output::uncertainty
-    double radiance_scale = 1;    ///< value times this is the radiance of `noise`
+    std::vector<NoiseBand> noise; ///< one per band; with Output::uncertainty
+    double radiance_scale = 1;    ///< value times this factor is the radiance of `noise`
 };
 
 enum class GroupState : uint8_t {
     filtered,
-    few_pixels, ///< fewer than 2, or without shrinkage not more than bands
-    singular    ///< no variance, or a pivot of Cholesky's of 1e-12 of its diagonal element or less
+    few_pixels, ///< fewer than 2 pixels, or without shrinkage not more than bands
+    singular    ///< no variance, or a Cholesky pivot of at most 1e-12 of its diagonal element
 };
 struct GroupRecord {
     GroupState state = GroupState::few_pixels;
-    int64_t pixels = 0; ///< that count in its statistics
+    int64_t pixels = 0; ///< pixels in its statistics
     double shrinkage = 0;
 };
 
-/// An output with a band for each of FilterOptions::outputs; NaN for missing values. Tiles have all lines.
+/// Makes an output with one band for each of FilterOptions::outputs; NaN for missing values. Tiles have all
+/// lines.
 class Filter : public stream::Operation {
   public:
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
     int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels without a value
     int64_t dark() const { return m_dark; }                   ///< valid pixels whose albedo is not above 0
-    /// The records of all groups; complete after the pass.
+    /// Returns the records of all groups, which are complete after the pass.
     virtual const std::vector<GroupRecord>& groups() const = 0;
 
   protected:
     int64_t m_valid = 0, m_invalid = 0, m_in_bad_groups = 0, m_dark = 0;
 };
 
-/// mask: the pixels that count in statistics; may be null, and must outlive this. \throws Error when the
-/// lists do not have a value for each band.
+/// Creates a filter. mask: the pixels in the statistics; may be null, and must outlive the filter. \throws
+/// Error if the lists do not have one value per band.
 std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
                                     const FilterOptions& options, const stream::PixelMask* mask);
 
-/// Filters on the CPU; those for devices are in hsi_cuda_gas.so.
+/// Filters on the CPU; hsi_cuda_gas.so has those for devices.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -101,29 +102,30 @@ class Backend {
                                                 const stream::PixelMask* mask) {
         return gas::make_filter(scene, columns, options, mask);
     }
-    /// Seconds that kernels took since the backend was made, added over the lanes; 0 on the CPU.
+    /// Returns the seconds of all kernels since the backend was created, summed over the lanes; 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 
-/// Spectra that simulate the radiance under different amounts of the gas.
+/// Spectra that simulate the radiance for different amounts of the gas.
 struct RadianceTable {
     std::vector<double> wavelengths_nm;
     std::vector<double> concentrations;         ///< ppm m
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
 };
 
-/// k at bands of these centres and widths (nm), by the response of each: g = exp(-(x-C)^2/(2 sigma^2)),
-/// l_c = ln(sum g L_c / sum g), and k is the slope of l over c by least squares. NaN for a band whose centre
-/// is not within the table. The spacing of x has no weight, as in mag1c.
+/// Returns k at bands with these centres and widths (nm), by the response of each band: g = exp(-(x-C)^2/(2
+/// sigma^2)), l_c = ln(sum g L_c / sum g), and k is the slope of l over c by least squares. NaN for a band
+/// whose centre is not within the table. As in mag1c, sums are not weighted by the spacing of x.
 std::vector<double> unit_absorption(const RadianceTable& table, const std::vector<double>& centres,
                                     const std::vector<double>& widths);
 
-/// NoiseBand at each centre, by straight lines between the rows and beyond; nm rising, two rows at least.
+/// Returns NoiseBand at each centre, by linear interpolation and extrapolation of the rows; nm rises, with at
+/// least two rows.
 std::vector<NoiseBand> noise_at(const std::vector<double>& nm, const std::vector<NoiseBand>& rows,
                                 const std::vector<double>& centres);
 
-const char* simd_target(); ///< where the CPU's loops were dispatched to
+const char* simd_target(); ///< instruction set of the CPU's loops
 
 } // namespace hsi::gas

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plumes of an enhancement map: connected pixels of at least `extent`, one of them of at least `threshold`,
-// found line by line. Kept are the runs of the components that are still open, and of the plumes.
+// Finds the plumes of an enhancement map line by line: connected pixels of at least `extent`, at least one of
+// which reaches `threshold`. Stores the runs of the components that are still open, and of the plumes.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct PlumeOptions {
     bool eight = true; ///< pixels that touch at a corner are connected
 };
 
-/// Samples [first, end) of a line.
+/// The samples [first, end) of a line.
 struct PlumeRun {
     int64_t line = 0, first = 0, end = 0;
 };
@@ -28,8 +28,8 @@ struct Plume {
     double area = 0;              ///< m2
     double sum = 0;               ///< of the enhancement, ppm m
     double mass = 0;              ///< of enhancement times area, ppm m m2
-    double variance = 0;          ///< of uncertainty times area, squared; NaN: unknown for a pixel
-    float greatest = 0;           ///< enhancement of the origin, the first greatest one in raster order
+    double variance = 0;          ///< of uncertainty times area, squared; NaN: unknown for some pixel
+    float greatest = 0;           ///< enhancement of the origin, the first maximum in raster order
     int64_t line = 0, sample = 0; ///< of the origin
 };
 
@@ -37,16 +37,16 @@ struct Plume {
 class PlumeFinder {
   public:
     PlumeFinder(int64_t samples, const PlumeOptions& options);
-    /// Takes the next line. shape: the values that form components (NaN: no pixel of a plume); enhancement
-    /// and uncertainty (may be null) of each pixel; area of each of its pixels, m2.
+    /// Takes the next line. shape: the values that form components (NaN: the pixel belongs to no plume);
+    /// enhancement and uncertainty (may be null) of each pixel; area of each of its pixels, m2.
     void take(const double* shape, const float* enhancement, const float* uncertainty, double area);
-    /// By falling mass, then in raster order of their first pixels. To be called once.
+    /// Returns the plumes by falling mass, then in raster order of their first pixels. Call it once.
     std::vector<Plume> finish();
 
   private:
     struct Component {
         Plume plume;
-        bool reaches = false; ///< the threshold
+        bool reaches = false; ///< whether it reaches the threshold
         int64_t last = -1;    ///< line with its last run
         size_t parent = 0;
     };
@@ -63,42 +63,41 @@ class PlumeFinder {
     const PlumeOptions m_options;
     int64_t m_line = 0;
     std::vector<Component> m_components;
-    std::vector<size_t> m_free; ///< places in m_components
+    std::vector<size_t> m_free; ///< free indices of m_components
     std::vector<size_t> m_used_up;
     std::vector<Open> m_before, m_now;
     std::vector<Plume> m_plumes;
 };
 
-/// A ring of pixel corners (sample, line), closed: the last is the first.
+/// A closed ring of pixel corners (sample, line): the last equals the first.
 using CornerRing = std::vector<std::array<int64_t, 2>>;
-/// The outline along pixel edges: polygons of pixels that share edges, of each the outer ring, then its
-/// holes. Rings touch at corners only.
+/// Returns the outline along pixel edges: polygons of pixels that share edges, for each the outer ring, then
+/// its holes. Rings touch only at corners.
 std::vector<std::vector<CornerRing>> outline(const Plume& plume);
 
-/// Reads the lines of a map in order, from the first on: each call has the next line's enhancement and
-/// whether each pixel counts.
+/// Smooths a map whose lines arrive in order, from the first on.
 class LineSmoother {
   public:
-    /// Normal weights of this deviation (pixels), cut at floor(4 deviation + 0.5).
+    /// Uses normal weights with this standard deviation (pixels), cut at floor(4 deviation + 0.5).
     LineSmoother(int64_t samples, int64_t lines, double deviation);
     int64_t reach() const { return m_reach; }
     /// x: NaN for a pixel that is missing or does not count.
     void take(const float* x);
-    /// The smoothed next line, NaN where x is: the weighted mean of the values within reach. False until the
-    /// lines it needs were taken.
+    /// Returns the next smoothed line, NaN where x is NaN: the weighted mean of the values within reach.
+    /// Returns false until the required lines were taken.
     bool next(double* smoothed);
 
   private:
     const int64_t m_samples, m_lines, m_reach;
     std::vector<double> m_weights;
     std::vector<std::vector<double>> m_values,
-        m_shares; ///< of the last 2 reach + 1 lines, smoothed along them
+        m_shares; ///< of the last 2 reach + 1 lines, smoothed along the lines
     std::vector<std::vector<char>> m_known;
     int64_t m_taken = 0, m_given = 0;
 };
 
-/// The value of rank floor((n-1)/2) from 0 among the values that `each` gives to its argument, which it does
-/// in any order and the same each time it is called: twice. NaN without a value.
+/// Returns the value of rank floor((n-1)/2), from 0, among the values that `each` passes to its argument.
+/// `each` is called twice and must pass the same values, in any order. NaN without values.
 float median_of(const std::function<void(const std::function<void(float)>&)>& each);
 
 } // namespace hsi::gas

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of a pixel function or a processing step, as GDAL hands them over: texts without any check.
+// The arguments of a pixel function or a processing step, as GDAL passes them: texts without any check.
 #pragma once
 
 #include <cpl_string.h>
@@ -13,33 +13,34 @@ namespace hsi::plugin {
 
 class Arguments {
   public:
-    /// folder: where relative file names start; empty: the configuration option GDAL_HSI_PATH, else the
+    /// folder: the folder of relative file names; empty: the configuration option GDAL_HSI_PATH, else the
     /// working folder.
     Arguments(std::string function, CSLConstList list, std::string folder);
 
     const std::string& function() const { return m_function; }
     bool has(const char* name) const { return find(name) != nullptr; }
 
-    // Each throws Error naming the argument when it is missing (no `otherwise`) or wrong.
+    // These functions throw Error that names the argument if it is invalid, or missing without an
+    // `otherwise`.
     std::string text(const char* name) const;
     double number(const char* name, std::optional<double> otherwise = std::nullopt) const;
     int whole(const char* name, int least, int most, std::optional<int> otherwise = std::nullopt) const;
     bool yes(const char* name, bool otherwise) const;
-    /// One of `allowed`; the first is the default.
+    /// Returns one of `allowed`; the first is the default.
     std::string choice(const char* name, const std::vector<const char*>& allowed) const;
-    /// Numbers between commas or white space.
+    /// Returns numbers between commas or white space.
     std::vector<double> numbers(const char* name) const;
-    /// Lists of numbers between semicolons.
+    /// Returns lists of numbers between semicolons.
     std::vector<std::vector<double>> lists(const char* name) const;
-    /// The argument's text in pieces between semicolons, trimmed, empty ones left out.
+    /// Returns the parts of the argument's text between semicolons, trimmed, without empty ones.
     std::vector<std::string> pieces(const char* name) const;
-    /// A file name, resolved; remembered in files().
+    /// Returns a resolved file name, and adds it to files().
     std::string path(const char* name) const;
     /// Adds a file that the result depends on.
     void reads(std::string file) const { m_files.push_back(std::move(file)); }
     const std::vector<std::string>& files() const { return m_files; }
 
-    /// Throws Error when an argument has not been used so far.
+    /// Throws Error if an argument has not been used so far.
     void refuse_others() const;
     [[noreturn]] void refuse(const std::string& what, const std::string& advice = {}) const;
 
@@ -51,7 +52,7 @@ class Arguments {
     mutable std::vector<std::string> m_asked, m_files;
 };
 
-/// The whole file, through GDAL's virtual file systems. Throws Error.
+/// Reads the whole file through GDAL's virtual file systems. Throws Error.
 std::string read_model(const std::string& path);
 
 } // namespace hsi::plugin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The configuration option GDAL_HSI_DEVICE: the requested device, and the GPUs that it names. It is for
-// gdal_HSI.so and for the driver, which are separate libraries.
+// The configuration option GDAL_HSI_DEVICE: the requested device, and the GPUs that it names. gdal_HSI.so and
+// the driver, which are separate libraries, both use this header.
 #pragma once
 
 #include "core/counted.h"
@@ -22,7 +22,7 @@ inline DeviceChoice device_choice(const std::string& asked) {
     }
 }
 
-/// The devices of `choice`; the first one if it names none. Throws Error if one is absent.
+/// Returns the devices of `choice`; the first one if it names none. Throws Error if one is absent.
 inline std::vector<CudaDevice> devices_asked_for(const DeviceChoice& choice) {
     const auto& all = cuda_devices();
     if (all.empty())

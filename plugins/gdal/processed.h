@@ -8,11 +8,11 @@
 
 namespace hsi::plugin {
 
-/// gdal: dlopen's handle of GDAL's library; null: look in the whole process. Does nothing when that GDAL has
-/// no such steps.
+/// gdal: dlopen's handle of GDAL's library; null: search the whole process. Does nothing if this GDAL has no
+/// steps.
 void register_steps(void* gdal);
 
-/// Runs the body; any exception becomes a CPLError that names the function.
+/// Runs the body and converts any exception to a CPLError that names the function.
 CPLErr guarded(const char* function, const std::function<void()>& body);
 
 } // namespace hsi::plugin

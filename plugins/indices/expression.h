@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Expressions over the spectrum of a pixel: "(r800-r670)/(r800+r670)", "edge(r[680:750])".
 //
-// Loosest first:  || ; && ; < <= > >= == != ; + - ; * / ; unary + - ; ^ or **, which groups from the right,
-// so that -a^2 is -(a^2). Comparisons and logic give 1 or 0. All values are doubles, and NaN is nodata: every
-// operation with a nodata operand gives nodata, except `if`, which looks at the chosen branch alone. Division
-// by 0, logarithms of values <= 0, roots of negative values and results beyond Float32 are nodata at once.
+// Operators from lowest to highest precedence:  || ; && ; < <= > >= == != ; + - ; * / ; unary + - ; ^ or **,
+// which groups from the right, so that -a^2 is -(a^2). Comparisons and logic give 1 or 0. All values are
+// doubles, and NaN is nodata. Every operation with a nodata operand gives nodata, except `if`, which
+// evaluates only the chosen branch. Division by 0, logarithms of values <= 0, roots of negative values and
+// results beyond Float32 are immediately nodata.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ struct Operand {
     enum class Of {
         wavelength, ///< the value at `from`
         band,       ///< the value of band number `from`
-        mean,       ///< this and all others: of the bands from `from` to `to`, ends included
+        mean,       ///< this and the following: of the bands from `from` to `to`, including both
         sum,
         least,
         greatest,
@@ -31,29 +32,30 @@ struct Operand {
         greatest_at,
     };
     Of of = Of::wavelength;
-    double from = 0, to = 0; ///< nm, or a number of a band counted from 1
+    double from = 0, to = 0; ///< nm, or the number of a band counted from 1
     std::string text;        ///< as written
     bool is_range() const { return of > Of::band; }
 };
 
-/// Pixels that are computed at once.
+/// The number of pixels that are computed at once.
 inline constexpr size_t block = 128;
 
 class Expression {
   public:
-    /// \throws UsageError with the text and the column of the mistake, counted from 1, and for a text of more
+    /// \throws UsageError with the text and the column of the error, counted from 1, and for a text of more
     /// than 10,000 characters.
     explicit Expression(std::string text);
     const std::string& text() const { return m_text; }
-    /// Each once.
+    /// Returns the operands, each once.
     const std::vector<Operand>& operands() const { return m_operands; }
-    /// Operands, numbers and operations, as often as they are in the text.
+    /// Returns the number of operands, numbers and operations in the text.
     size_t steps() const { return m_steps.size(); }
-    /// Rows of `block` values that evaluate() works in.
+    /// Returns the number of rows of `block` values that evaluate() needs.
     size_t depth() const { return m_depth; }
-    /// values: a row of `block` for every operand. The result is the first row of `stack`.
+    /// Evaluates the expression. values: a row of `block` for every operand. The result is the first row of
+    /// `stack`.
     void evaluate(const double* values, double* stack) const;
-    /// The text with each operand replaced by `name` of its index.
+    /// Returns the text with each operand replaced by `name` of its index.
     std::string with_operands(const std::function<std::string(size_t)>& name) const;
 
   private:
@@ -95,7 +97,7 @@ class Expression {
     };
     std::string m_text;
     std::vector<Operand> m_operands;
-    std::vector<Place> m_places; ///< of operands in the text, rising
+    std::vector<Place> m_places; ///< positions of operands in the text, rising
     std::vector<Step> m_steps;   ///< in the order of a stack
     size_t m_depth = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The operations that can be links of a chain (stream/computed_source.h), to links and back: for tools that
-// work tile by tile once their models are complete. Numbers are restored to the last bit, so a link computes
-// the tool's result.
+// Converts operations to steps of virtual scenes (stream/computed_source.h) and back, for tools that compute
+// tile by tile once their models are complete. Numbers are restored to the last bit, so a step computes the
+// tool's result.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -28,40 +28,41 @@ struct Plan;
 
 namespace hsi::links {
 
-/// The operation of a link of those below, on the CPU, with its maker on devices. \throws Error for any
-/// other.
+/// Returns the operation of one of the steps below, on the CPU, with its maker on devices. \throws Error for
+/// other steps.
 stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
-/// From now on stream::make_operation() makes these.
+/// Makes stream::make_operation() create these operations.
 inline void register_links() { stream::link_maker = make_link; }
 
-/// y' of spp::make_displacement().
+/// Returns the step for y' of spp::make_displacement().
 stream::Link displacement(int window, const std::vector<double>& centroid);
-/// pca::make_transform()
+/// Returns the step for pca::make_transform().
 stream::Link transform(const pca::Transform& transform);
-/// The abundances of unmix::make_unmixing(), or the error.
+/// Returns the step for the abundances of unmix::make_unmixing(), or the error.
 stream::Link unmixing(const unmix::Endmembers& endmembers, unmix::Method method, bool rmse);
-/// The scores of detect::make_detection().
+/// Returns the step for the scores of detect::make_detection().
 stream::Link detection(const detect::Detector& detector);
-/// The classes of svm::make_classification().
+/// Returns the step for the classes of svm::make_classification().
 stream::Link svm_classes(const svm::Model& model);
-/// The classes of sahic::make_spectral_pass().
+/// Returns the step for the classes of sahic::make_spectral_pass().
 stream::Link mlr_classes(const sahic::MlrModel& model);
-/// The map of atdca::make_classification().
+/// Returns the step for the map of atdca::make_classification().
 stream::Link nearest_target(const std::vector<std::vector<float>>& spectra, double max_angle);
-/// resample::make_resampling()
+/// Returns the step for resample::make_resampling().
 stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& bands);
-/// regression::make_estimation()
+/// Returns the step for regression::make_estimation().
 stream::Link estimates(int inputs, const std::vector<regression::Applied>& models);
-/// features::make_features()
+/// Returns the step for features::make_features().
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
-/// The map of one group (of plan.groups) by identify::make_identification(). rules: the text of its file.
+/// Returns the step for the map of one group (of plan.groups) of identify::make_identification(). rules: the
+/// text of its file.
 stream::Link identification(const std::string& rules, const identify::Plan& plan, size_t group);
-/// indices::make_indices(), with everything in Bands except `widths` and `numbers`.
+/// Returns the step for indices::make_indices(), with everything in Bands except `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
-/// destripe::make_correction()
+/// Returns the step for destripe::make_correction().
 stream::Link striped_columns(int inputs, const destripe::Columns& columns);
-/// smooth::make_transform(), of a method that is not a sum.
+/// Returns the step for smooth::make_transform(), for a method that is not a sum.
 stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 
 } // namespace hsi::links

@@ -2,11 +2,13 @@
 // Reflectance without the effects of terrain, view and sun. For a pixel with the solar zenith ts and azimuth
 // ps, sensor zenith tv and azimuth pv, slope b, aspect A, w = pv - ps:
 //   cos i = cos(ts)cos(b) + sin(ts)sin(b)cos(ps-A)
-//   cosine cos(ts)/cos(i)   scs cos(b)cos(ts)/cos(i)   minnaert G cos(ts)/cos(i)   minnaert-g G
-//   c, scs+c (m a + q)/(m cos(i) + q), a = cos(ts) or cos(b)cos(ts); r = m cos(i) + q by least squares, m,q
-//   >= 0 G = (max(cos i, 0)/cos T)^e, 0.25 to 1, where cos i < cos T and T < 90 BRDF: r' = fv Kv + fg Kg + fi
-//   by least squares in each bin of NDVI; factor: model at nadir and at a common solar zenith over the model
-//   at the pixel.
+//   cosine      cos(ts)/cos(i)          scs         cos(b)cos(ts)/cos(i)
+//   minnaert    G cos(ts)/cos(i)        minnaert-g  G
+//   c, scs+c    (m a + q)/(m cos(i) + q), a = cos(ts) or cos(b)cos(ts);
+//               r = m cos(i) + q by least squares, m,q >= 0
+//   G = (max(cos i, 0)/cos T)^e, 0.25 to 1, where cos i < cos T and T < 90
+//   BRDF        r' = fv Kv + fg Kg + fi by least squares in each bin of NDVI; factor: model at nadir and at a
+//               common solar zenith divided by the model at the pixel.
 //
 // P. M. Teillet et al.: On the slope-aspect correction of multispectral scanner data, Canadian Journal of
 // Remote Sensing 8, 1982 (cosine, C); S. A. Soenen et al.: SCS+C, IEEE Trans. Geoscience and Remote Sensing
@@ -15,9 +17,10 @@
 // Journal of Geophysical Research 100, 1995; A. Queally et al.: FlexBRDF, ibid. Biogeosciences 127, 2022
 // (bins).
 //
-// NDVI = (n-s)/(n+s) in double, of values as read; its cell is ceil(100 NDVI). r, r', cos i and kernels are
-// Float32 where they enter sums, all else is double. Blocks of pixels have a fixed place in the scene, and
-// their sums are added without rounding, so that no tile, thread or rank changes a bit.
+// NDVI = (n-s)/(n+s) in double precision, from values as read; its cell is ceil(100 NDVI). r, r', cos i and
+// kernels are Float32 in sums; everything else is in double precision. Blocks of pixels have a fixed position
+// in the scene, and their sums are added without rounding, so results do not depend on tiles, threads or
+// ranks.
 #pragma once
 
 #include "core/view_angles.h"
@@ -37,8 +40,8 @@ using view::Angle;
 using view::AngleInput;
 using view::AngleInputs;
 
-// Methods
-// ----------------------------------------------------------------------------------------------------------
+// --- Methods
+// ----------------------------------------------------------------------------------
 
 enum class Topography { none, cosine, c, scs, scs_c, minnaert, minnaert_g };
 enum class Brdf { none, universal, flex };
@@ -57,29 +60,29 @@ struct Method {
     Geometric geometric = Geometric::li_dense_r;
     double b_r = 2.5, h_b = 2;        ///< crown shape
     int ndvi_min = 5, ndvi_max = 100; ///< hundredths: cells above the first and up to the second are in range
-    double min_slope = 5;             ///< degrees; of pixels that topography is fitted to
-    double min_cos_i = 0.12;          ///< of pixels that are lit
+    double min_slope = 5;             ///< degrees; of the pixels for the topographic fit
+    double min_cos_i = 0.12;          ///< of lit pixels
     bool fits_topography() const { return topography == Topography::c || topography == Topography::scs_c; }
     int cells() const { return ndvi_max - ndvi_min; }
     bool needs(Angle angle) const;
 };
 
-/// The names of the options in which two methods differ, without "-".
+/// Returns the names of the options in which two methods differ, without "-".
 std::vector<std::string> other_options(const Method& a, const Method& b);
 
-/// How bins follow from the cells, and where reflectance is normalised to.
+/// The computation of bins from cells, and the angle to which reflectance is normalised.
 struct Binning {
     int bins = 18;
-    std::vector<int> edges; ///< hundredths, rising, 2 or more; empty: by the distribution
+    std::vector<int> edges; ///< hundredths, rising, 2 or more; empty: from the distribution
     int64_t min_pixels = 100;
     std::optional<double> solar_zenith; ///< degrees; empty: the mean over all fitted pixels
 };
 
-/// (volume, geometric), of cosines, sines and the relative azimuth. Angles in radians.
+/// Returns (volume, geometric) from cosines, sines and the relative azimuth. Angles are in radians.
 std::array<double, 2> kernels(const Method& method, double sun, double view, double azimuth);
 
-// Fitting
-// ----------------------------------------------------------------------------------------------------------
+// --- Fitting
+// ----------------------------------------------------------------------------------
 
 /// The line r = slope * cos i + intercept of each band; empty: terrain is not corrected.
 struct Terrain {
@@ -88,7 +91,7 @@ struct Terrain {
 };
 
 /// Sums over the fitted pixels of each cell of NDVI: count, then `width` sums: Kv, Kg, Kv^2, KvKg, Kg^2,
-/// solar zenith (degrees), and of each band r', r'Kv, r'Kg, r'^2.
+/// solar zenith (degrees), and for each band r', r'Kv, r'Kg, r'^2.
 struct CellSums {
     static constexpr size_t shared = 6, per_band = 4;
     static size_t width(size_t bands) { return shared + per_band * bands; }
@@ -106,15 +109,15 @@ struct Bin {
     double centre() const { return middle.value_or(0.005 * (from + to)); }
 };
 
-/// The edges of bins, rising, by counts of the cells. \throws nothing; at least one bin.
+/// Returns the edges of bins, rising, from the counts of the cells; at least one bin. Throws nothing.
 std::vector<int> bin_edges(const Method& method, const Binning& binning, const std::vector<int64_t>& count);
 
-/// Bins with their coefficients. `used` is false if there are too few pixels, or if kernels are constant or
-/// depend on one another.
+/// Returns bins with their coefficients. `used` is false if there are too few pixels, or if kernels are
+/// constant or linearly dependent.
 std::vector<Bin> fit_bins(const Method& method, const Binning& binning, size_t bands,
                           const std::vector<const CellSums*>& scenes);
 
-/// Sums of a topographic fit: n, c, c^2, and of each band r, rc.
+/// Sums of a topographic fit: n, c, c^2, and for each band r, rc.
 struct TerrainSums {
     int64_t pixels = 0;
     double c = 0, cc = 0;
@@ -123,20 +126,21 @@ struct TerrainSums {
 };
 inline constexpr int64_t least_terrain_pixels = 100;
 inline constexpr double least_deviation = 0.01;
-/// Empty with fewer than least_terrain_pixels, or a deviation of cos i under least_deviation.
+/// Returns an empty result with fewer than least_terrain_pixels, or if the standard deviation of cos i is
+/// below least_deviation.
 Terrain fit_terrain(const TerrainSums& sums);
 
-/// The inputs of a pass over a scene: `bands` first bands of the cube, then the planes of angles.
+/// The inputs of a pass over a scene: the first `bands` bands of the cube, then the planes of angles.
 struct SceneTask {
     stream::CubeShape shape; ///< without planes of angles
     int planes = 0;
     AngleInputs angles;
-    std::vector<double> scale, offset; ///< stored * scale + offset is r; one a band, or empty
+    std::vector<double> scale, offset; ///< stored * scale + offset is r; one per band, or empty
     int near_infrared = 0, red = 0;    ///< bands of NDVI (0-based)
     std::vector<char> below_720;       ///< bands below 720 nm; for minnaert
 };
 
-/// No angle in radians is above it.
+/// The upper limit of angles in radians.
 inline constexpr double radians_limit = 1.6;
 
 /// Counts of a pass.
@@ -145,7 +149,7 @@ struct PixelCounts {
     int64_t without_angles = 0; ///< valid, but an angle is unknown or out of range
     int64_t fitted = 0;
     int64_t terrain = 0, brdf = 0; ///< corrected
-    int64_t without_model = 0;     ///< values where the BRDF model is not above 0
+    int64_t without_model = 0;     ///< values for which the BRDF model is not above 0
     int64_t low_suns = 0;          ///< solar zeniths above radians_limit
     void add(const PixelCounts& other);
 };
@@ -154,19 +158,20 @@ struct PixelCounts {
 class FitScan : public stream::Operation {
   public:
     virtual const PixelCounts& counts() const = 0;
-    /// Pixels with known slope, in steps of a degree, for a median.
+    /// Returns the counts of pixels with known slope, in steps of a degree, for a median.
     virtual const std::array<int64_t, 91>& slopes() const = 0;
     virtual TerrainSums terrain() const = 0; ///< of make_terrain_scan()
     virtual CellSums cells() const = 0;      ///< of make_brdf_scan()
 };
 std::unique_ptr<FitScan> make_terrain_scan(const SceneTask& task, const Method& method);
-/// After the correction of terrain; `terrain` may be empty.
+/// Creates the scan after the correction of terrain; `terrain` may be empty.
 std::unique_ptr<FitScan> make_brdf_scan(const SceneTask& task, const Method& method, const Terrain& terrain);
 
-// Correction
-// ----------------------------------------------------------------------------------------------------------
+// --- Correction
+// ----------------------------------------------------------------------------------
 
-/// One output with the bands of the scene, stored values; NaN for pixels that are invalid or have no angles.
+/// Makes one output with the bands of the scene, in stored values; NaN for pixels that are invalid or have no
+/// angles.
 class Correction : public stream::Operation {
   public:
     const PixelCounts& counts() const { return m_counts; }
@@ -179,7 +184,7 @@ struct Limit {
     enum Of { ndvi, slope, cos_i, solar_zenith } of;
     double least, most;
 };
-/// Parts that only HyTools' files have: C of any scene, and separate limits. Each limit must hold.
+/// Parts that only HyTools' files have: C of any scene, and separate limits. All limits must hold.
 struct OfHyTools {
     Terrain terrain;
     std::vector<Limit> topography, brdf;
@@ -190,20 +195,22 @@ std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method&
                                             const Terrain& terrain, const std::vector<Bin>& bins,
                                             double solar_zenith, const OfHyTools* hytools = nullptr);
 
-/// The angles used, one output with a band for each of `wanted`; the cube has the planes alone.
+/// Returns the angles in use: one output with a band for each of `wanted`. The cube has only the planes of
+/// angles.
 std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted);
 
-// Models
-// ----------------------------------------------------------------------------------------------------------
+// --- Models
+// ----------------------------------------------------------------------------------
 
-/// The raster that a scene is read from: the whole file, also where a window of it is used.
+/// The raster that a scene is read from: the whole file, even if only a window is used.
 struct SceneGrid {
     int64_t samples = 0, lines = 0; ///< 0: unknown (older models)
     std::optional<std::array<double, 6>> geotransform;
-    /// False when sizes differ, or a corner is more than half a pixel away. Unknown facts count as equal.
+    /// Returns false if sizes differ, or if a corner is more than half a pixel away. Unknown facts count as
+    /// equal.
     bool same(const SceneGrid& other) const;
 };
-/// The greatest distance between the corners of two grids of this size, in pixels of the first.
+/// Returns the greatest distance between the corners of two grids of this size, in pixels of the first.
 double pixels_apart(const std::array<double, 6>& first, const std::array<double, 6>& second, int64_t samples,
                     int64_t lines);
 
@@ -213,8 +220,8 @@ struct SceneRecord {
     Terrain terrain;
     CellSums sums;
     SceneGrid grid = {};
-    /// The median of the mean r' of each band over the fitted pixels; empty without BRDF, or if it is not
-    /// above 0.
+    /// Returns the median of the mean r' of each band over the fitted pixels; empty without BRDF, or if it is
+    /// not above 0.
     std::optional<double> level() const;
 };
 
@@ -224,33 +231,33 @@ struct Model : model::ModelBands {
     Binning binning;
     double solar_zenith = 0; ///< common, degrees
     std::vector<Bin> bins;
-    std::vector<SceneRecord> scenes;  ///< in the order of their names
-    std::optional<OfHyTools> hytools; ///< the model comes from HyTools; it has no scenes
+    std::vector<SceneRecord> scenes;  ///< sorted by their names
+    std::optional<OfHyTools> hytools; ///< the model is HyTools'; it has no scenes
 
     const SceneRecord* find(const std::string& name) const;
-    /// \throws Error when a scene of this name is there.
+    /// \throws Error if there is already a scene with this name.
     void add(SceneRecord scene);
-    /// All scenes of `other`, the file `name`. \throws Error naming the options that differ, except those of
-    /// `anew` ("bins", "min-pixels", "solar-zenith"), which the caller sets; also when bands differ, or a
-    /// scene is there.
+    /// Adds all scenes of `other`, the file `name`. \throws Error that names the options that differ, except
+    /// those in `anew` ("bins", "min-pixels", "solar-zenith"), which the caller sets; also if bands differ,
+    /// or if a scene already exists.
     void add(const Model& other, const std::string& name, const std::vector<std::string>& anew = {});
-    /// \throws Error when it does not have one of the scenes.
+    /// \throws Error if it does not have one of the scenes.
     void remove(const Model& other, const std::string& name);
-    /// Bins and the solar zenith from the scenes. \throws Error when no bin can be used; its message states
-    /// the count of valid pixels `without_angles`.
+    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used; its message
+    /// states the number of valid pixels `without_angles`.
     void fit(int64_t without_angles = 0);
-    /// Coefficients in another order of bands, for a correction: band k goes to place `places[k]`.
+    /// Reorders the coefficients for a correction: band k moves to index `places[k]`.
     void order_bands(const std::vector<int>& places);
 };
 
-/// JSON with a checksum, the same bytes for the same scenes.
+/// Returns JSON with a checksum; the same scenes give the same bytes.
 std::string to_json(const Model& model);
-/// \throws Error naming the file.
+/// \throws Error that names the file.
 Model from_json(const std::string& text, const std::string& name);
 bool is_of_hytools(const std::string& text);
 /// Adds HyTools' coefficients of topography or BRDF, which number the bands of the file from 0 on. `bands`:
-/// the scene's, 1-based, in a file of `in_file`. Bands without coefficients are not corrected. \throws Error
-/// naming the file, also where the model has such coefficients already.
+/// the scene's bands, 1-based, in a file of `in_file` bands. Bands without coefficients are not corrected.
+/// \throws Error that names the file, also if the model already has these coefficients.
 void add_hytools(const std::string& text, const std::string& name, const std::vector<int>& bands, int in_file,
                  Model& model);
 

@@ -13,7 +13,7 @@ namespace hsi::normalise {
 
 inline constexpr double degree = 3.14159265358979323846 / 180;
 
-/// A stored value as reflectance.
+/// Converts a stored value to reflectance.
 struct Scaling {
     double scale = 1, offset = 0;
     float value(float stored) const {
@@ -29,23 +29,24 @@ inline Scaling scaling_of(const SceneTask& task, int band) {
     return {task.scale.empty() ? 1 : task.scale[b], task.offset.empty() ? 0 : task.offset[b]};
 }
 
-/// An angle of a pixel, degrees, by its input; `planes` is the first band of angles. NaN: unknown.
+/// Returns an angle of a pixel in degrees, from its input; `planes` is the first band of angles. NaN:
+/// unknown.
 double value_of(const AngleInput& input, const CubeView<float>& in, int64_t y, int64_t x, int planes);
 
 enum PixelState : uint8_t {
     is_valid = 1,
-    is_usable = 2,   ///< valid, with every angle that the method needs
+    is_usable = 2,   ///< valid, with all angles that the method needs
     is_in_range = 4, ///< of NDVI; only of usable pixels
     is_lit = 8       ///< likewise
 };
 
-/// A line of pixels, filled by look(). One a worker.
+/// A line of pixels, filled by look(). Use one object per worker.
 class Pixels {
   public:
     Pixels(const SceneTask& task, const Method& method) : m_task(task), m_method(method) {}
-    /// Reads line `y` of a window; `want_kernels`: kernels are computed, too.
+    /// Reads line `y` of a window; `want_kernels`: also computes kernels.
     void look(const CubeView<float>& in, int64_t y, bool want_kernels);
-    /// Bytes for this count of samples.
+    /// Returns the bytes for this number of samples.
     static uint64_t bytes(int64_t samples) { return static_cast<uint64_t>(samples) * 96; }
 
     size_t count() const { return state.size(); }
@@ -53,14 +54,14 @@ class Pixels {
 
     std::vector<uint8_t> state;
     std::vector<double> ndvi;
-    std::vector<int> cell;                ///< 0: the first in range; of pixels in range
+    std::vector<int> cell;                ///< 0: the first in range; for pixels in range
     std::vector<double> zenith, tilt;     ///< of the sun, slope: degrees
     std::vector<double> cos_i, a;         ///< a: see normalise.h
-    std::vector<double> factor[2];        ///< of methods without a fit: of bands from 720 nm on, below
+    std::vector<double> factor[2];        ///< for methods without a fit: of bands from 720 nm on, and below
     std::vector<float> volume, geometric; ///< kernels
 
   private:
-    struct Cosines { ///< of the last angle, since the next pixel usually has the same
+    struct Cosines { ///< of the last angle, because the next pixel usually has the same
         double of = 1e9, cosine = 1, sine = 0;
         void take(double degrees);
     };

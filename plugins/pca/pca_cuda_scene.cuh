@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the lanes of the CUDA backend have their pixels: in buffers of their own, or in a scene that stays on
-// the device from one pass to the next.
+// The pixels of the lanes of the CUDA backend: in buffers of the lanes, or in a scene that stays on the
+// device from one pass to the next.
 #pragma once
 
 #include "core/error.h"
@@ -20,7 +20,7 @@ inline size_t window_pixels(const stream::TileLimits& l) {
     return static_cast<size_t>(l.window_samples * l.window_lines);
 }
 
-/// The most statistics blocks that a tile has.
+/// Returns the maximum number of statistics blocks of a tile.
 inline size_t most_blocks(const stream::TileLimits& l) {
     const auto up = [](int64_t a, int64_t b) { return static_cast<size_t>((a + b - 1) / b); };
     return up(l.window_samples, gpu::block_samples) * up(l.window_lines, gpu::block_lines);
@@ -41,7 +41,7 @@ struct HeldScene {
     std::atomic<int64_t> pixels{0};
 };
 
-/// Where a lane has its tile: in a buffer of its own, or in its place in the scene that is held.
+/// The tile of a lane: in its own buffer, or at its position in the kept scene.
 class LaneTile {
   public:
     LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
@@ -50,13 +50,14 @@ class LaneTile {
     static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
         return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
     }
-    /// On the device, of any contents.
+    /// Returns memory on the device with undefined contents.
     CubeView<float> place(const Rect& window) {
         if (!m_scene && m_own.size() == 0) m_own = cuda::DeviceBuffer<float>(m_most);
         return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
                        : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
     }
-    /// A tile on the device: where it lies there already, unless it is kept, or copied to its place().
+    /// Returns a tile on the device: in place if it is already there and is not kept, otherwise copied to its
+    /// place().
     gpu::TileView taken(const Rect& window, const CubeView<float>& in, cudaStream_t stream) {
         if (!m_scene && cuda::on_device(in)) return view(in);
         const auto to = place(window);

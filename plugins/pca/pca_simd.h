@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the CPU backend; each is compiled for every instruction set and dispatched at run time.
+// The inner loops of the CPU backend. Each is compiled for every instruction set and selected at run time.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace hsi::pca {
 
-/// Pixels of one call: their inputs (a few bands at a time) and sums stay in the first-level cache.
+/// The number of pixels of one call: their inputs (a few bands at a time) and sums stay in the first-level
+/// cache.
 inline constexpr int64_t block_pixels = 128;
-/// Inputs added in one call.
+/// The number of inputs added in one call.
 inline constexpr int group_inputs = 16;
 
 struct SimdKernels {

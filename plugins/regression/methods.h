@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The methods of regression, one class for each way of fitting: candidates, their estimates for samples that
-// they were not trained with, and the model of one of them.
+// The methods of regression, one class per way of fitting: candidates, their estimates for samples that they
+// were not trained with, and the model of one candidate.
 #pragma once
 
 #include "regression/train.h"
@@ -11,7 +11,7 @@
 
 namespace hsi::regression {
 
-using Rows = std::vector<size_t>; ///< of samples
+using Rows = std::vector<size_t>; ///< indices of samples
 
 /// The estimates of candidates: [sample][candidate].
 struct Estimates {
@@ -22,15 +22,17 @@ class Fitting {
   public:
     Fitting(const Samples& samples, const TrainOptions& options) : m_samples(samples), m_options(options) {}
     virtual ~Fitting() = default;
-    /// Simplest first (plsr, ridge), or in the order in which the first of equals wins.
+    /// Returns the number of candidates, simplest first (plsr, ridge), or in the order in which the first of
+    /// equal ones wins.
     virtual size_t candidates() const = 0;
-    /// Estimates of the candidate trained with `rows`, or of all of them.
+    /// Returns the estimates of the candidate trained with `rows`, or of all candidates.
     virtual Estimates estimates(const Rows& rows, const Rows& held_out) const = 0;
-    /// Into model.linear (one member more) or model.kernel.
+    /// Fits into model.linear (adds a member) or model.kernel.
     virtual void fit(const Rows& rows, size_t candidate, Model& model) const = 0;
-    /// Estimates of a model that fit() has made.
+    /// Returns the estimates of a model that fit() has made.
     Estimates of_model(Model model, const Rows& held_out) const;
-    /// Whether the simplest within one standard error is chosen, instead of the least error.
+    /// Returns whether the simplest candidate within one standard error is chosen, instead of the one with
+    /// the smallest error.
     virtual bool simplest() const { return true; }
     virtual bool at_grid_end() const { return false; } ///< of the last fit()
     mutable std::atomic<int64_t> at_limit{0};
@@ -40,11 +42,11 @@ class Fitting {
     const TrainOptions& m_options;
 };
 
-/// most_components: of plsr's candidates.
+/// most_components: the maximum of plsr's candidates.
 std::unique_ptr<Fitting> make_fitting(const Samples& samples, const TrainOptions& options,
                                       size_t most_components);
 
-/// Mean and standard deviation (n - 1) of these samples' bands; constant bands have spread 1.
+/// Returns mean and standard deviation (n - 1) of these samples' bands; constant bands have spread 1.
 Standard standard_of(const Samples& samples, const Rows& rows);
 
 } // namespace hsi::regression

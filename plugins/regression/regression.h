@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Regression of a continuous variable on spectra: models, and what they say of a pixel.
+// Regression of a continuous variable on spectra: models, and their results for a pixel.
 //
 // PLSR: I. S. Helland, On the structure of partial least squares regression, Communications in Statistics
 // 17(2), 1988. Gaussian process: C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning,
 // MIT Press 2006. SVR: epsilon-SVR of LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
 //
-// A model takes scaled values (number * scale + offset), transforms them, and gives an estimate, its
-// deviation, and whether the spectrum is outside of what it was trained with. All is computed in double
-// precision, pixel by pixel: no tile, thread or rank changes a bit. Devices differ from the processor by
-// rounding.
+// A model takes scaled values (number * scale + offset) and transforms them. It returns an estimate, its
+// standard deviation, and whether the spectrum is outside of the training data. All values are computed in
+// double precision, pixel by pixel, so results do not depend on tiles, threads or ranks. Devices differ from
+// the CPU by rounding.
 #pragma once
 
 #include "core/cost.h"
@@ -29,9 +29,9 @@
 
 namespace hsi::regression {
 
-/// Its costs, for `-device auto` (core/cost.h).
+/// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost product{6e-11, 2e-13}; ///< a pixel, a row of weights, and an entry of it
+inline constexpr Cost product{6e-11, 2e-13}; ///< per pixel, row of weights, and entry of the row
 } // namespace cost
 
 enum class Method { plsr, ridge, gp, svr };
@@ -51,7 +51,7 @@ struct Step {
     Kind kind = Kind::snv;
     int window = 0; ///< of derivatives: odd, 3 to 99
 };
-/// "snv", "d1:7". \throws UsageError naming `role` for any other word.
+/// Parses a step such as "snv" or "d1:7". \throws UsageError that names `role` for any other word.
 Step parse_step(const std::string& word, const std::string& role);
 std::string text_of(const Step& step);
 
@@ -59,17 +59,17 @@ std::string text_of(const Step& step);
 class Transform {
   public:
     Transform() = default;
-    /// \throws Error for more than 16 steps, where a derivative lacks wavelengths, and where no run of bands
-    /// is as long as its window.
+    /// \throws Error for more than 16 steps, if a derivative lacks wavelengths, and if no run of bands is as
+    /// long as its window.
     Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands);
     const std::vector<Step>& steps() const { return m_steps; }
     bool has_derivatives() const;
     size_t inputs() const { return m_inputs; }
     size_t outputs() const { return m_outputs; } ///< derivatives leave out bands of runs that are too short
-    /// The sums of bands that a step is; empty: it is no derivative.
+    /// Returns the weighted sums of bands of a step; empty: it is not a derivative.
     const std::vector<math::ResampledBand>& rows_of(size_t step) const { return m_made[step].rows; }
-    /// values: [band][pixels], in place; each pixel is computed by itself. At most
-    /// smooth::Transformer::most_pixels of them. `spare`: memory for it.
+    /// Transforms values ([band][pixels]) in place; each pixel is computed separately. At most
+    /// smooth::Transformer::most_pixels pixels. `spare`: scratch memory.
     void apply(std::vector<double>& values, size_t pixels, std::vector<double>& spare) const;
 
   private:
@@ -96,7 +96,7 @@ struct Domain {
     double t2_limit = 0, q_limit = 0;
 };
 
-/// Members of a linear model, at plain transformed bands.
+/// Members of a linear model, for unscaled transformed bands.
 struct Linear {
     int components = 0;               ///< plsr
     double lambda = 0;                ///< ridge: t
@@ -116,7 +116,7 @@ struct Kernel {
 
 struct Metrics {
     int64_t n = 0;
-    double r2 = 0, rmse = 0, nrmse_percent = 0, bias = 0, rpd = 0; ///< NaN where undefined
+    double r2 = 0, rmse = 0, nrmse_percent = 0, bias = 0, rpd = 0; ///< NaN if undefined
 };
 /// Their names in model files and reports.
 inline constexpr std::pair<const char*, double Metrics::*> metric_names[] = {
@@ -125,7 +125,7 @@ inline constexpr std::pair<const char*, double Metrics::*> metric_names[] = {
     {"nrmse_percent", &Metrics::nrmse_percent},
     {"bias", &Metrics::bias},
     {"rpd", &Metrics::rpd}};
-/// The metrics of estimates of values.
+/// Returns the metrics of estimates for known values.
 Metrics metrics_of(const std::vector<double>& values, const std::vector<double>& estimates);
 
 struct Model : model::ModelBands {
@@ -137,7 +137,7 @@ struct Model : model::ModelBands {
     std::optional<Domain> domain; ///< empty in models of other programs
     Linear linear;
     Kernel kernel;
-    // How it was made.
+    // Facts about the training.
     int64_t samples = 0, groups = 0;
     int folds = 0;
     uint64_t seed = 1;
@@ -150,33 +150,34 @@ struct Model : model::ModelBands {
     bool has_deviation() const { return method == Method::gp || members() > 1; }
 };
 
-/// The model file: JSON; numbers come back to the last bit.
+/// Returns the model file: JSON; numbers are restored to the last bit.
 std::string to_json(const Model& model);
 Json to_json(const Metrics& metrics);
-/// Also reads a trait model of HyTools. Throws Error with the fault; any text is safe to read. `name` is for
-/// messages.
+/// Reads a model, or a trait model of HyTools. Throws Error with the fault; any text is safe to read. `name`
+/// is for messages.
 Model from_json(const std::string& text, const std::string& name);
-/// HyTools' trait model of a linear model whose steps are vector, mean and log.
+/// Returns HyTools' trait model for a linear model whose steps are vector, mean and log.
 std::string to_hytools(const Model& model);
 
-/// Whether magnitudes up to `greatest` are of another scale than those up to `known` (0: unknown): more than
-/// twenty times as large or as small. Reflectance in per cent or in integers is 100 or 10000 times as large.
+/// Returns whether magnitudes up to `greatest` have another scale than those up to `known` (0: unknown): more
+/// than twenty times as large or as small. Reflectance in per cent or in integers is 100 or 10000 times as
+/// large.
 HSI_HOST_DEVICE inline bool is_of_another_scale(double greatest, double known) {
     constexpr double far = 20;
     return known > 0 && (greatest > far * known || greatest * far < known);
 }
 
-/// Whether a spectrum with these distances lies over the limits of a domain, by more than 1e-6. `squares`:
-/// |z|^2, whose rounding is left in Q where the components hold all of a spectrum.
+/// Returns whether a spectrum with these distances exceeds the limits of a domain by more than 1e-6.
+/// `squares`: |z|^2, whose rounding remains in Q if the components represent the whole spectrum.
 HSI_HOST_DEVICE inline bool is_unlike(double t2, double q, double squares, double t2_limit, double q_limit) {
     constexpr double over_limit = 1 + 1e-6, rounding = 1e-12;
     return t2 > t2_limit * over_limit || q > q_limit * over_limit + rounding * squares;
 }
 
-/// A model as it is evaluated, on the processor or on a device.
+/// A model in the form for evaluation, on the CPU or on a device.
 class Fitted {
   public:
-    /// \throws Error when the matrix of a Gaussian process is not positive definite.
+    /// \throws Error if the matrix of a Gaussian process is not positive definite.
     explicit Fitted(std::shared_ptr<const Model> model);
     const Model& model() const { return *m_model; }
 
@@ -184,16 +185,17 @@ class Fitted {
     struct Weights {
         std::vector<double> centre, factor; ///< of the domain and of linear models
         math::RowPanels rows;               ///< of z: components of the domain, then the mean of the members
-        std::vector<double> t2;             ///< of the squared components in T2
+        std::vector<double> t2;             ///< weights of the squared components in T2
         double mean_offset = 0;
-        /// The sum of the squares of (row + offset) is that of the members about their mean, of z; of a
-        /// Gaussian process k'M^-1 k, of the kernel's values: rows of L^-1, L L' = K + q I.
+        /// The sum of the squares of (row + offset). For linear models it is the sum of squares of the
+        /// members about their mean, for z. For a Gaussian process it is k'M^-1 k, for the kernel's values:
+        /// rows of L^-1, L L' = K + q I.
         math::RowPanels spread;
         std::vector<double> spread_offsets;
-        std::vector<double> kernel_factor; ///< kernels standardise by their own centre
+        std::vector<double> kernel_factor; ///< kernels are standardised by their own centre
         math::RowPanels samples;
         std::vector<double> squares; ///< |s|^2 of the samples
-        double greatest = 0;         ///< magnitude of the training's values; 0: unknown
+        double greatest = 0;         ///< greatest magnitude of the training values; 0: unknown
     };
     const Weights& weights() const { return m_weights; }
 
@@ -202,13 +204,16 @@ class Fitted {
         std::vector<double> x, spare, standard, results, rows, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
-    /// buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`, `deviation` (NaN if
-    /// unknown), `outside` (0 to 3) and `defined` (the transformed values are finite), one per pixel.
+    /// Evaluates buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`,
+    /// `deviation` (NaN if unknown), `outside` (0 to 3) and `defined` (the transformed values are finite),
+    /// one per pixel.
     void evaluate(Buffers& buffers) const;
-    /// evaluate() of spectra, [row][band] as buffers.x: use(buffers, i) of each in turn, the block's i-th.
+    /// Calls evaluate() for spectra, [row][band] as buffers.x, and then use(buffers, i) for each spectrum in
+    /// turn, the i-th of its block.
     template <class Use>
     void evaluate_rows(const std::vector<double>& x, const Use& use) const;
-    /// Whether a spectrum whose greatest magnitude is this has values of another scale than the training's.
+    /// Returns whether a spectrum with this greatest magnitude has values of another scale than the
+    /// training's.
     bool is_of_another_scale(double greatest) const {
         return regression::is_of_another_scale(greatest, m_weights.greatest);
     }
@@ -218,7 +223,7 @@ class Fitted {
     /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
     /// buffers.x.
     void distances(Buffers& buffers) const;
-    /// Computes `squares`, the sums of the squares of the spread's rows, each of them times `of`.
+    /// Computes `squares`, the sums of the squares of the spread's rows, each times `of`.
     void sum_spread(const std::vector<double>& of, Buffers& buffers) const;
     void take_members();
     void take_kernel();
@@ -226,7 +231,7 @@ class Fitted {
     void evaluate_kernel(Buffers& b) const;
     std::shared_ptr<const Model> m_model;
     Weights m_weights;
-    std::vector<double> m_weights_q; ///< -1 a component
+    std::vector<double> m_weights_q; ///< -1 per component
 };
 
 template <class Use>
@@ -247,7 +252,7 @@ void Fitted::evaluate_rows(const std::vector<double>& x, const Use& use) const {
 
 /// The conversion of a scene's bands to a model's: sums of scaled values.
 struct Inputs {
-    std::vector<math::ResampledBand> bands; ///< a band of the model each
+    std::vector<math::ResampledBand> bands; ///< one per band of the model
     std::vector<double> scale, offset;      ///< of the scene's bands; empty: 1 and 0
 };
 struct Applied {
@@ -255,44 +260,45 @@ struct Applied {
     Inputs inputs;
 };
 
-/// Products of a weight and a value that the estimate of a pixel takes, roughly.
+/// Returns the approximate number of products of a weight and a value for the estimate of a pixel.
 double product_count(const Model& model);
 
-/// A model with what is read for it.
+/// A model with the data that are read for it.
 struct Part {
     Part(Applied applied, int bands);
     Fitted fitted;
     Inputs inputs;
     std::vector<size_t> sources; ///< bands of the scene that are read
-    double scale = 0;            ///< the greatest of theirs
+    double scale = 0;            ///< their greatest scale
 };
 
-/// One output of three bands per model: estimate, deviation, outside. A pixel is invalid, NaN in the three
-/// bands of a model, when one of the model's inputs is not finite or all are zero, or the transformed values
-/// are not finite.
+/// Makes one output with three bands per model: estimate, deviation, outside. A pixel is invalid (NaN in the
+/// three bands of a model) if one of the model's inputs is not finite, all are zero, or the transformed
+/// values are not finite.
 class Estimation : public stream::Operation {
   public:
-    /// \throws Error when a source is not one of the `inputs` bands.
+    /// \throws Error if a source is not one of the `inputs` bands.
     Estimation(int inputs, std::vector<Applied> models);
     std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Pixels with an estimate of the first model, and others. Complete after the pass, as those below.
+    /// Return the numbers of pixels with and without an estimate of the first model. Like the counts below,
+    /// they are complete after the pass.
     int64_t valid() const { return estimated(0); }
     int64_t invalid() const { return m_counts[0] - valid(); }
-    /// Counts of a model: pixels with an estimate, and valid pixels without one.
+    /// Return the numbers of pixels with an estimate of a model, and of valid pixels without one.
     int64_t estimated(size_t model) const { return m_counts[1 + model_counts * model]; }
     int64_t undefined(size_t model) const { return m_counts[2 + model_counts * model]; }
-    /// Counts of pixels with an estimate: those outside, and those that are outside and whose values are more
-    /// than twenty times as large or as small as the training's.
+    /// Return numbers of pixels with an estimate: those outside, and those outside whose values are more than
+    /// twenty times as large or as small as the training's.
     int64_t outside(size_t model) const { return m_counts[3 + model_counts * model]; }
     int64_t of_another_scale(size_t model) const { return m_counts[4 + model_counts * model]; }
 
   protected:
     using Parts = std::vector<Part>;
-    static constexpr size_t model_counts = 4; ///< of a model, in the order above
+    static constexpr size_t model_counts = 4; ///< counts per model, in the order above
     static size_t count_of(const Parts& parts) { return 1 + model_counts * parts.size(); }
-    /// Adds what a worker has counted: pixels, then the counts of each model.
+    /// Adds the counts of a worker: pixels, then the counts of each model.
     void add(const std::vector<int64_t>& counts);
     std::shared_ptr<const Parts> m_parts;
 
@@ -301,16 +307,16 @@ class Estimation : public stream::Operation {
 };
 std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models);
 
-/// Estimation on the CPU; hsi_cuda_regression.so has that of devices.
+/// Estimation on the CPU; hsi_cuda_regression.so has that for devices.
 class Backend {
   public:
     virtual ~Backend() = default;
     virtual std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models) {
         return regression::make_estimation(inputs, std::move(models));
     }
-    /// Seconds that kernels took since the backend was made, added over the lanes; 0 on the CPU.
+    /// Returns the seconds of all kernels since the backend was created, summed over the lanes; 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 const char* simd_target();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Training of regressions: folds of groups, the choice of a model by held-out errors, estimates of held-out
-// samples whose choice they had no part in, members, and the domain.
+// samples that were not used for this choice, members, and the domain.
 #pragma once
 
 #include "core/cancel.h"
@@ -29,25 +29,26 @@ struct TrainOptions {
     uint64_t seed = 1;
     int components = 0, max_components = 20; ///< plsr; 0: by cross-validation
     std::vector<double> lambda;              ///< ridge: candidates; empty: 10^(k/2), k = -20 .. 4
-    int members = 100;                       ///< plsr, ridge; under 2: one model of all samples
-    double share = 0.8;                      ///< of the groups, that a member is trained with
+    int members = 100;                       ///< plsr, ridge; below 2: one model of all samples
+    double share = 0.8;                      ///< fraction of the groups that a member is trained with
     bool select_by_errors = false;           ///< gp
     std::vector<double> c, gamma;            ///< svr: candidates; empty: the grid
     double epsilon = 0.1;
     int threads = 1;
     const CancelFlag* cancel = nullptr;
-    std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
+    std::function<void(double)> progress; ///< fraction of the work done; called by one thread at a time
 };
 
-/// These rows of a matrix.
+/// Returns these rows of a matrix.
 std::vector<double> chosen_rows(const std::vector<double>& matrix, size_t columns,
                                 const std::vector<size_t>& rows);
-/// The fold, from 0, of every group: groups in the order of their random words, each to the fold with the
-/// fewest samples. At most one fold a group.
+/// Returns the fold, from 0, of every group. Groups are taken in the order of their random words, and each is
+/// assigned to the fold with the fewest samples. There is at most one fold per group.
 std::vector<int> folds_of(const std::vector<int>& group, int folds, uint64_t seed);
-/// The groups that member d is trained with: ceil(share groups) of those with the least random words.
+/// Returns the groups that member d is trained with: the ceil(share groups) groups with the lowest random
+/// words.
 std::vector<char> member_groups(int groups, double share, int64_t d, uint64_t seed);
-/// The `most` samples of the least random words, in their order.
+/// Returns the `most` samples with the lowest random words, in their order.
 std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed);
 
 struct TrainResult {
@@ -55,16 +56,18 @@ struct TrainResult {
     std::vector<int> fold;
     std::vector<double> estimate, deviation; ///< of held-out samples; deviation: gp, else empty
     Standard standard;                       ///< mean and spread of the bands
-    bool standardised = false;               ///< the method uses them
-    bool at_grid_end = false;                ///< gp: the length or the noise is the first or last of the grid
-    int64_t at_limit = 0;                    ///< svr: trainings that LIBSVM did not finish
+    bool standardised = false;               ///< the method uses mean and spread
+    bool at_grid_end = false;                ///< gp: the length or the noise is the first or last value of
+                                             ///< the grid
+    int64_t at_limit = 0;                    ///< svr: trainings that LIBSVM did not complete
 };
 
 /// Completes `about`: bands, names and transform. Throws Error: fewer than two groups, equal values, values
 /// beyond the range of float, more components than samples allow.
 TrainResult train(const Samples& samples, const TrainOptions& options, Model about);
 
-/// The domain of transformed pixels ([pixel][band], all finite), standardised by `standard` if it is given.
+/// Returns the domain of transformed pixels ([pixel][band], all finite), standardised by `standard` if it is
+/// given.
 Domain domain_of(const std::vector<double>& pixels, size_t bands, const Standard* standard);
 
 } // namespace hsi::regression

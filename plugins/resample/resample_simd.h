@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loops, compiled for every instruction set and dispatched at run time.
+// The inner loops, compiled for every instruction set and selected at run time.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace hsi::resample {
 
-/// Pixels of one call, a multiple of 16: their inputs stay in the second-level cache.
+/// The number of pixels of one call, a multiple of 16: their inputs stay in the second-level cache.
 inline constexpr int64_t block_pixels = 128;
 
 struct SimdKernels {

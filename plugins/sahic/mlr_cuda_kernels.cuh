@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Class probabilities, spatial weights, and the steps of LORSAL's training, on one device. Double precision,
-// as on the CPU: weights reach 1e4.
+// Class probabilities, spatial weights, and the steps of LORSAL's training, on one device. In double
+// precision, as on the CPU, because weights reach 1e4.
 #pragma once
 
 #include "cuda/check.h"
@@ -11,22 +11,22 @@ namespace hsi::sahic::gpu {
 
 // ---- Class probabilities --------------------------------------------------------------------------------
 
-/// Pixels go through in products whose size depends on the model alone, always full, so that no result
-/// depends on the tiling.
+/// Pixels are processed in products whose size depends only on the model. They are always full, so that
+/// results do not depend on the tiling.
 struct Products {
     int pixels = 0;   ///< of one product, a multiple of 256
     int parts = 0;    ///< threads that share the anchors for one pixel
-    int features = 0; ///< padded to whole 32 bytes, which the matrix units want
-    int pitch = 0;    ///< weights of an anchor, padded
+    int features = 0; ///< padded to whole 32 bytes, as the matrix units require
+    int pitch = 0;    ///< weights per anchor, padded
     Products() = default;
     Products(int features, int64_t anchors, int outputs);
 };
 
-/// valid[i]: all values of the pixel are finite and one of them is not zero. raw: [band][pixel].
+/// Sets valid[i] if all values of the pixel are finite and at least one is not zero. raw: [band][pixel].
 void launch_valid(const float* raw, int64_t pixels, int bands, unsigned char* valid, cudaStream_t stream);
 
-/// Pixels [first, first + products.pixels) of the core, scaled: x [feature][pixel] and |x|^2; zeros where
-/// invalid or beyond the core's last pixel.
+/// Pixels [first, first + products.pixels) of the core, scaled: x [feature][pixel] and |x|^2; zeros if
+/// invalid or after the core's last pixel.
 struct ScaleWork {
     const float* raw = nullptr; ///< [band][window line][window sample]
     const unsigned char* valid = nullptr;
@@ -39,7 +39,7 @@ void launch_scale(const ScaleWork& work, cudaStream_t stream);
 
 struct LogitsWork {
     double* product =
-        nullptr; ///< [anchor][pixel], -2 x a; kernel values in place where outputs need two sweeps
+        nullptr; ///< [anchor][pixel], -2 x a; replaced by kernel values if outputs need two sweeps
     const double *x2 = nullptr, *a2 = nullptr;
     const double* weights = nullptr; ///< [anchor][pitch]
     int64_t anchors = 0;
@@ -50,25 +50,25 @@ struct LogitsWork {
 void launch_logits(const LogitsWork& work, cudaStream_t stream);
 
 struct SoftmaxWork {
-    double* sums = nullptr;           ///< of launch_logits; overwritten
-    const double* constant = nullptr; ///< an output each
+    double* sums = nullptr;           ///< of launch_logits(); overwritten
+    const double* constant = nullptr; ///< one per output
     const unsigned char* valid = nullptr;
     const float* class_value = nullptr;
     int64_t window_samples = 0, core_samples = 0, core_pixels = 0, origin = 0, first = 0;
     int pixels = 0, outputs = 0, parts = 0;
     float *map = nullptr, *probabilities = nullptr, *confidence = nullptr; ///< [..][core pixel]; may be null
-    int* counts = nullptr; ///< a class each, then invalid pixels
+    int* counts = nullptr; ///< one per class, then invalid pixels
 };
 void launch_softmax(const SoftmaxWork& work, cudaStream_t stream);
 
-/// a = 1 / (1 + |forward differences| / scale), to the CPU's bits. (window_x, window_y): the window's place
-/// in the scene.
+/// Computes a = 1 / (1 + |forward differences| / scale) with the CPU's bits. (window_x, window_y): the
+/// window's position in the scene.
 struct WeightWork {
     const float* raw = nullptr;
     const unsigned char* valid = nullptr;
     int bands = 0;
     int64_t window_samples = 0, window_pixels = 0, core_samples = 0, core_lines = 0, origin = 0;
-    int64_t core_x = 0, core_y = 0, samples = 0, lines = 0; ///< place of the core; of the scene
+    int64_t core_x = 0, core_y = 0, samples = 0, lines = 0; ///< position of the core; size of the scene
     const float *first_line = nullptr, *first_sample = nullptr;
     const unsigned char *first_line_valid = nullptr, *first_sample_valid = nullptr;
     double scale = 1;
@@ -78,12 +78,13 @@ void launch_weight(const WeightWork& work, cudaStream_t stream);
 
 // ---- LORSAL ----------------------------------------------------------------------------------------------
 
-/// Inner products u_i . u_j (both triangles) to exp(-gamma |u_i - u_j|^2), exactly symmetric.
+/// Converts inner products u_i . u_j (both triangles) to exp(-gamma |u_i - u_j|^2), exactly symmetric.
 void launch_kernel_matrix(double* k, const double* squares, int64_t samples, double gamma,
                           cudaStream_t stream);
-/// r's first column and row from the sums of k's columns; r is d x d, d = samples + 1.
+/// Computes r's first column and row from the sums of k's columns; r is d x d, d = samples + 1.
 void launch_border(const double* k, int64_t samples, double* r, cudaStream_t stream);
-/// z [output][sample] (K w without the constant) to P - Y; losses: a sample each, its -log likelihood.
+/// Converts z [output][sample] (K w without the constant) to P - Y. losses: one per sample, its -log
+/// likelihood.
 struct ResidualWork {
     int64_t samples = 0;
     int outputs = 0;
@@ -92,16 +93,16 @@ struct ResidualWork {
     double *z = nullptr, *losses = nullptr;
 };
 void launch_residual(const ResidualWork& work, cudaStream_t stream);
-/// rhs = beta (v + multiplier) - g, g's constants being the sums of r's columns.
+/// Computes rhs = beta (v + multiplier) - g; g's constants are the sums of r's columns.
 void launch_right_side(int64_t samples, int outputs, double beta, const double* v, const double* multiplier,
                        const double* r, double* g_to_rhs, cudaStream_t stream);
-/// The shifted systems in the basis where they are diagonal.
+/// Solves the shifted systems in the basis in which they are diagonal.
 void launch_shifted(int64_t d, int outputs, double beta, const double* values, const double* next,
                     double* turned, cudaStream_t stream);
-/// v = soft(w - m, threshold), m = (v - (w - m)) / growth.
+/// Computes v = soft(w - m, threshold), m = (v - (w - m)) / growth.
 void launch_soft(int64_t count, double threshold, double growth, const double* w, double* v,
                  double* multiplier, cudaStream_t stream);
-/// out = sum of losses + lambda |v|_1, added up in one order.
+/// Computes out = sum of losses + lambda |v|_1, added in a fixed order.
 void launch_objective(const double* losses, int64_t samples, const double* v, int64_t count, double lambda,
                       double* out, cudaStream_t stream);
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The MRF's ADMM on one device. One iteration is four launches: step (edges, q, multipliers and the right
 // side of the linear system), an FFT along each line, the recursive filter down each column of the spectrum,
-// and the FFT back. See mrf_cpu.cpp for the mathematics. Two classes share a float2: a pair is one complex
-// transform, and one thread's work.
+// and the inverse FFT. See mrf_cpu.cpp for the mathematics. Two classes share a float2: a pair is one complex
+// transform, and the work of one thread.
 //
-// What is kept differs from the CPU's in two places, because memory traffic is what an iteration costs:
+// The stored arrays differ from the CPU's in two places, because memory traffic dominates the time of an
+// iteration:
 //   t5 = H V4 - D5 is stored instead of D5, which follows from it (D5' = -projection of t5), and so does
 //   V5 + D5' = t5 + 2 D5';
-//   D4 is not stored: V4 solves V4 - (q - D4) + H'(H V4 - V5 - D5) = 0, so D4' = D4 - q + V4 = H'(V5 + D5 - H
-//   V4).
+//   D4 is not stored: V4 solves V4 - (q - D4) + H'(H V4 - V5 - D5) = 0, so
+//   D4' = D4 - q + V4 = H'(V5 + D5 - H V4).
 #pragma once
 
 #include "cuda/cufft.h"
@@ -22,11 +23,11 @@
 
 namespace hsi::sahic::gpu {
 
-/// Everything that the kernels read and write; all pointers are device memory.
+/// All data that the kernels read and write; all pointers are device memory.
 struct MrfWork {
     int classes = 0, pairs = 0, lines = 0, samples = 0;
-    int pitch = 0; ///< pixels a line of p, q, d1, t, t5 and of the planes of a pixel
-    int n = 0;     ///< pixels a line of `rhs` and `v4`: the transform's size
+    int pitch = 0; ///< pixels per line of p, q, d1, t, t5 and of the planes of a pixel
+    int n = 0;     ///< pixels per line of `rhs` and `v4`: the transform's size
     bool periodic = false;
     float mu = 0, inverse = 0; ///< inverse: 1/(1 + mu)
     const float2* p = nullptr; ///< [pair][line][pitch]
@@ -37,7 +38,7 @@ struct MrfWork {
     float *e = nullptr, *d3 = nullptr, *threshold = nullptr; ///< [line][pitch]
     uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the bits below
     float2* rhs = nullptr;     ///< [pair][line][n]; then the spectrum
-    float2* v4 = nullptr;      ///< [pair][line][n]; before, the filtered spectrum
+    float2* v4 = nullptr;      ///< [pair][line][n]; before that, the filtered spectrum
 
     __host__ __device__ size_t plane() const {
         return static_cast<size_t>(lines) * static_cast<size_t>(pitch);
@@ -54,7 +55,7 @@ struct PartialResiduals {
     double v1, v2, v3, v4, v5, change, objective;
 };
 
-/// A solver's memory and launches. Made, used and destroyed while its device is current.
+/// A solver's memory and launches. Create, use and destroy it while its device is current.
 class DeviceMrf {
   public:
     DeviceMrf(const MrfOptions& options, const MrfLimits& limits);
@@ -63,19 +64,19 @@ class DeviceMrf {
     ~DeviceMrf();
     static uint64_t bytes(const MrfLimits& limits);
 
-    /// Host arrays as in MrfProblem, packed; pinned memory makes the copies fast.
+    /// Copies host arrays as in MrfProblem, packed; pinned memory makes the copies fast.
     void upload(const MrfProblem& problem, cudaStream_t stream);
-    /// Iterations first .. first + count - 1 (of `iterations`), one launch after another.
+    /// Runs iterations first .. first + count - 1 (of `iterations`), one launch after another.
     void iterate(int first, int count, cudaStream_t stream);
-    /// The same for even `count`, first > 0 and before the last iteration, as one CUDA graph.
+    /// Runs iterations as one CUDA graph, for even `count`, first > 0 and before the last iteration.
     void iterate_graph(int count, cudaStream_t stream);
-    /// The sums of the core after the last iteration.
+    /// Computes the sums of the core after the last iteration.
     void residuals(cudaStream_t stream);
     void download(float* q, cudaStream_t stream);
-    /// Adds up what residuals() left; after the stream is done.
+    /// Returns the total of the sums of residuals(), after the stream is done.
     MrfResiduals total() const;
 
-    // One at a time, for measurements.
+    // Launches single steps, for measurements.
     void launch_step(int iteration, cudaStream_t stream);
     void launch_transform(bool backward, cudaStream_t stream);
     void launch_filter(cudaStream_t stream);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Markov random field over a scene of any size: as a whole if memory holds it, else in tiles with a halo.
+// The Markov random field over a scene of any size: as a whole if it fits in memory, else in tiles with a
+// halo.
 #pragma once
 
 #include "core/host_memory.h"
@@ -20,8 +21,8 @@ struct MrfRequest {
     stream::CubeShape shape; ///< of the scene; its bands do not matter
     int classes = 0;
     MrfOptions mrf;
-    bool periodic = false; ///< the scene's border touches its opposite
-    uint64_t memory = 0;   ///< host bytes for everything
+    bool periodic = false; ///< the scene wraps around at its border
+    uint64_t memory = 0;   ///< host bytes in total
     uint64_t device_memory = 0;
     int64_t tile_samples = 0, tile_lines = 0; ///< forced size of the tiles; 0: choose
     /// The memory of a solver for windows of this size.
@@ -31,27 +32,28 @@ struct MrfRequest {
 struct MrfPlan {
     bool whole = true, store_in_memory = true;
     int64_t halo = 0;
-    TilePlan tiles; ///< cores; windows are theirs, or wrap round
+    TilePlan tiles; ///< cores; windows are those of the tiles, or wrap around
     MrfLimits limits;
     uint64_t host_bytes = 0;
 };
 
-/// The whole scene when it fits, else tiles of the size for which the fewest pixels are computed twice.
-/// \throws Error when no halo is wide enough for these options, or not even the smallest tile fits.
+/// Returns a plan with the whole scene if it fits, else with tiles of the size for which the fewest pixels
+/// are computed twice. \throws Error if no halo is wide enough for these options, or if the smallest tile
+/// does not fit.
 MrfPlan plan_mrf(const MrfRequest& request);
 
-/// Pixels whose class is known: the field keeps it.
+/// Pixels whose class is known and kept by the field.
 struct FixedPixels {
     std::vector<int64_t> index;  ///< line * samples + sample, ascending
-    std::vector<uint16_t> value; ///< of the class, each
+    std::vector<uint16_t> value; ///< class value of each
 };
 
-/// The outputs: class map, probabilities and confidence, in this order, as far as requested.
+/// The requested outputs of class map, probabilities and confidence, in this order.
 struct MrfOutputs {
     std::vector<stream::CubeSink*> sinks;
     bool probabilities = false, confidence = false;
     bool map = true;
-    int probability_bands = 0; ///< only the first ones; 0: of every class
+    int probability_bands = 0; ///< only the first ones; 0: all classes
 };
 
 struct MrfResult {
@@ -62,19 +64,21 @@ struct MrfResult {
 
 /// The solver and its devices.
 struct MrfSetup {
-    std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank without a part in it
-    std::shared_ptr<HostAllocator> allocator; ///< of buffers that are not q
+    std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank that does not solve
+    std::shared_ptr<HostAllocator> allocator; ///< allocator of buffers other than q
     std::shared_ptr<HostAllocator> of_q;
-    HostBuffer<float> q; ///< of the plan's limits, where it is made already; else smooth_scene() makes it
+    HostBuffer<float> q; ///< of the plan's limits, if already allocated; else smooth_scene() allocates it
     bool joint = false;  ///< other ranks solve the same problem at the same time, in the same memory
 };
 
-/// All ranks together. A field of the whole scene is solved by all ranks of the root's host together, where
-/// these can have memory in common and the backend can use it, else by the root alone; tiles by any rank.
+/// Creates the solver; all ranks call it together. All ranks of the root's host solve a field of the whole
+/// scene together if they can share memory and the backend supports this, otherwise the root alone. Any rank
+/// solves tiles.
 MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPlan& plan);
 
 /// Smooths the probabilities (one plane per class, then the weight: the output of SpectralPass) and writes
-/// the outputs tile by tile. `pass` gives progress and cancellation. \throws Cancelled.
+/// the outputs tile by tile. `pass` gives progress and cancellation.
+/// \throws Cancelled.
 MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const MrfSetup& by,
                        const stream::PlaneStore& planes, const FixedPixels& fixed,
                        const std::vector<ModelClass>& classes, const MrfOutputs& outputs,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Probabilities that some other classifier has made, as the random field takes them: cleaned, with the
-// weights of a scene.
+// Probabilities of another classifier, in the form that the random field requires: cleaned, with the weights
+// of a scene.
 #pragma once
 
 #include "sahic/sahic.h"
@@ -15,11 +15,12 @@ namespace hsi::sahic {
 /// Counts of a pass over probabilities; missing pixels only count in `invalid`.
 struct ProbabilityFacts {
     int64_t valid = 0, invalid = 0;
-    int64_t off = 0;   ///< pixels whose sum was off 1 by more than 1e-3; of one band: values outside 0..1
+    int64_t off = 0;   ///< pixels whose sum differs from 1 by more than 1e-3; for one band: values outside
+                       ///< 0..1
     bool whole = true; ///< all values are whole numbers
     double least = 0, greatest = 0;
-    /// Numbers of classes rather than probabilities: whole numbers, in one band not all 0 or 1, in several
-    /// all over 1.
+    /// Returns whether the values are class numbers rather than probabilities: whole numbers, in one band not
+    /// all 0 or 1, in several bands all above 1.
     bool labels(int bands) const { return valid > 0 && whole && greatest > 1 && (bands == 1 || least > 1); }
     void add(const ProbabilityFacts& o);
 };
@@ -32,10 +33,10 @@ struct WeightScene {
 };
 
 /// Cleans probabilities: negative values become 0, then all are divided by their sum (in double precision, in
-/// band order). A pixel with NaN, an infinite value or the sum 0 is invalid. A single band p, cut to 0..1, is
-/// followed by 1 - p; there 0 is a value. The source holds `bands` probabilities, then the scene's bands
-/// where there is one; a pixel that is invalid in the scene is invalid. Outputs: the classes' probabilities
-/// (NaN: invalid), and a (SpatialWeights; 1 without a scene), one band.
+/// band order). A pixel with NaN, an infinite value or the sum 0 is invalid. A single band p, clamped to
+/// 0..1, is followed by 1 - p; there 0 is a value. The source has `bands` probabilities, then the scene's
+/// bands if there is a scene; a pixel that is invalid in the scene is invalid. Outputs: the classes'
+/// probabilities (NaN: invalid), and a (SpatialWeights; 1 without a scene), one band.
 class ProbabilityPass final : public stream::Operation {
   public:
     ProbabilityPass(const stream::CubeShape& shape, int bands, std::optional<WeightScene> scene);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Spectral-spatial classification after Z. Wu et al., "GPU Parallel Implementation of Spatially Adaptive
-// Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018): a sparse multinomial logistic regression
-// (MLR) on RBF features gives class probabilities pixel by pixel; a Markov random field whose potential is a
+// Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018). A sparse multinomial logistic regression
+// (MLR) on RBF features gives class probabilities pixel by pixel. A Markov random field whose potential is a
 // spatially adaptive vector total variation smooths them.
 //
 // This header is for all users: the MLR model and its file, class probabilities of a cube, the smoothing.
@@ -33,10 +33,10 @@ class JointMemory;
 
 namespace hsi::sahic {
 
-/// Its costs, for `-device auto` (core/cost.h).
+/// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost classifier{4e-10, 1e-12}; ///< a value and a class
-inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< a pixel, a class and an iteration
+inline constexpr Cost classifier{4e-10, 1e-12}; ///< per value and class
+inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< per pixel, class and iteration
 } // namespace cost
 
 // ---- The spectral model -------------------------------------------------------------------------------
@@ -46,9 +46,9 @@ using model::ModelClass; ///< weight: unused
 /// Sparse multinomial logistic regression on RBF features. With u = x / scale:
 ///   h(x) = [1, K(x, a_1) .. K(x, a_J)],  K(x, a) = exp(-|u_x - u_a|^2 / (2 delta^2 spread)),
 ///   P(class k | x) = exp(w_k . h(x)) / sum over j of exp(w_j . h(x)),  w of the last class = 0.
-/// Only anchors that some class uses are kept.
+/// Only anchors that some class uses are stored.
 struct MlrModel : model::ModelBands {
-    double scale = 1;   ///< greatest absolute value of the scene that it was trained on
+    double scale = 1;   ///< greatest absolute value of the training scene
     double delta = 0.8; ///< width of the kernel, without a unit
     double spread = 1;  ///< mean of |u_i - u_j|^2 over all ordered pairs of training pixels
 
@@ -56,16 +56,16 @@ struct MlrModel : model::ModelBands {
 
     // The regressors.
     std::vector<float> anchors;  ///< [anchor][band], values as in the scene
-    std::vector<double> weights; ///< [class, all but the last][1 + anchor]: the constant first
+    std::vector<double> weights; ///< [class, without the last][1 + anchor]: the constant first
 
-    // How it was made.
+    // Facts about the training.
     std::string solver; ///< "paper": a fixed number of steps; "optimum": to a proven gap
     int iterations = 0;
     double lambda_c = 0, beta = 0;
     double objective = 0; ///< -log likelihood + lambda_c |w|_1
     double gap = 0;       ///< optimum: objective - a proven lower bound of the minimum
     int64_t training_pixels = 0;
-    std::string trained_on, labels; ///< file names, for people
+    std::string trained_on, labels; ///< file names, for users
     model::Origin origin;
 
     int features() const { return static_cast<int>(bands.size()); }
@@ -73,42 +73,42 @@ struct MlrModel : model::ModelBands {
     int64_t anchor_count() const {
         return bands.empty() ? 0 : static_cast<int64_t>(anchors.size() / bands.size());
     }
-    /// Weights that are not zero.
+    /// Returns the number of weights that are not zero.
     int64_t active_weights() const;
-    /// K(x, a) = exp(-gamma |u_x - u_a|^2).
+    /// Returns gamma of K(x, a) = exp(-gamma |u_x - u_a|^2).
     double gamma() const { return 1.0 / (2.0 * delta * delta * spread); }
 };
 
-/// The model file: JSON, one line an anchor. Numbers are restored to the last bit.
+/// Returns the model file: JSON, one text line per anchor. Numbers are restored to the last bit.
 std::string to_json(const MlrModel& model);
 /// Throws Error with the fault; any text is safe to read. `name` is for messages.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
-/// The same regression for values that become the model's by `by`. Probabilities equal those of the rescaled
-/// values, but for rounding. Throws Error, naming the model's `file`, when bands have different factors: the
-/// kernel has one scale.
+/// Converts the model to values that `by` converts to the model's values. Probabilities equal those of the
+/// rescaled values except for rounding. Throws Error that names the model's `file` if bands have different
+/// factors, because the kernel has only one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 
-/// The instruction set that the inner loops of the CPU use here.
+/// Returns the instruction set of the CPU's inner loops.
 const char* simd_target();
 
 // ---- One pass over the scene: probabilities and spatial weights ----------------------------------------
 
-/// Outputs in this order, as far as they are on.
+/// The requested outputs, in this order.
 struct SpectralOptions {
     bool map = false;           ///< class value of the most probable class (ties: the first), one band
-    bool probabilities = false; ///< a band a class
+    bool probabilities = false; ///< one band per class
     bool confidence = false;    ///< the largest probability, one band
     /// a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2)) of the values divided by
     /// the model's scale, one band. Differences that leave the scene or touch an invalid pixel are zero.
     bool weight = false;
-    /// The scene's first line and first sample, for a weight that wraps round: [band][sample] and
+    /// The scene's first line and first sample, for a weight with a wrapping border: [band][sample] and
     /// [band][line]. Empty: reflecting border.
     std::vector<float> first_line, first_sample;
 };
 
-/// Invalid pixels are NaN in the output (with a weight of 1).
+/// Computes the outputs. Invalid pixels are NaN (with a weight of 1).
 class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
@@ -118,10 +118,10 @@ class SpectralPass : public stream::Operation {
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     const MlrModel& model() const { return *m_model; }
-    /// Complete after the pass.
+    /// Return the counts, which are complete after the pass.
     int64_t invalid() const { return m_invalid; }
     const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
-    /// Backends add the counts of a worker; called from stop().
+    /// Adds the counts of a worker; backends call it from stop().
     void count(const std::vector<int64_t>& by_class, int64_t invalid);
 
   protected:
@@ -140,9 +140,9 @@ std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel>
 
 // ---- The Markov random field -----------------------------------------------------------------------------
 
-/// minimise over q  1/2 |q - p|_F^2 + lambda sum_i a(i) TV_i(q)
-/// subject to q >= 0, sum over classes = 1, q = one-hot at training pixels
-/// by ADMM with the splitting of the paper's Algorithm 1, an exact number of iterations.
+/// minimise over q  1/2 |q - p|_F^2 + lambda sum_i a(i) TV_i(q) subject to q >= 0, sum over classes = 1, q =
+/// one-hot at training pixels by ADMM with the splitting of the paper's Algorithm 1, with an exact number of
+/// iterations.
 struct MrfOptions {
     double lambda = 2;
     double mu = 0.05; ///< penalty; the threshold of V5 is lambda a(i) / mu
@@ -150,8 +150,9 @@ struct MrfOptions {
     bool anisotropic = false;
 };
 
-/// Pixels that must surround a tile so that its core agrees with the whole scene's to 1e-4 (8e-6 was measured
-/// at mu = 0.05); empty when no reasonable halo is wide enough for this mu and count of iterations.
+/// Returns the number of pixels that must surround a tile so that its core agrees with the whole scene's to
+/// 1e-4 (8e-6 was measured at mu = 0.05); empty if no reasonable halo is wide enough for this mu and number
+/// of iterations.
 std::optional<int64_t> mrf_halo(const MrfOptions& options);
 
 /// One tile, or a whole scene. Arrays are packed, line by line.
@@ -161,17 +162,17 @@ struct MrfProblem {
     const float* p = nullptr;        ///< [class][line][sample]; NaN in class 0: the pixel is invalid
     const float* weight = nullptr;   ///< a, [line][sample]
     const uint16_t* fixed = nullptr; ///< [line][sample]: 0 free, 1 + index of the class at training pixels
-    /// The window's right edge touches its left, and its bottom its top; else its border reflects. The window
-    /// of a tile includes the pixels beyond a wrapping border.
+    /// True if the scene wraps around (the window's right edge touches its left, and its bottom its top);
+    /// otherwise its border reflects. The window of a tile includes the pixels beyond a wrapping border.
     bool periodic = false;
-    Rect core; ///< part of the window that counts in the residuals
+    Rect core; ///< part of the window that is used for the residuals
 };
 
-/// Sums over the core at the last iteration; root mean squares by sqrt(sum / entries).
+/// Sums over the core at the last iteration; the root mean square is sqrt(sum / entries).
 struct MrfResiduals {
     double v1 = 0, v2 = 0, v3 = 0, v4 = 0; ///< sum of (q - V_i)^2
     double v5 = 0;                         ///< sum of |H V4 - V5|^2, both directions
-    double change = 0;                     ///< sum of (q - q of the iteration before)^2
+    double change = 0;                     ///< sum of (q - q of the previous iteration)^2
     double objective = 0;                  ///< 1/2 |q - p|^2 + lambda sum a TV(q), valid pixels
     int64_t entries = 0;                   ///< classes x pixels of the core
     MrfResiduals& operator+=(const MrfResiduals& o);
@@ -180,37 +181,38 @@ struct MrfResiduals {
 class MrfSolver {
   public:
     virtual ~MrfSolver() = default;
-    /// q: [class][line][sample], as iterated (entries may be slightly negative). Invalid pixels hold
-    /// something finite. Throws Cancelled.
+    /// q: [class][line][sample], as iterated (entries may be slightly negative). Invalid pixels contain
+    /// finite values. Throws Cancelled.
     virtual MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) = 0;
-    /// Called by solve() from its own thread with the share of the iterations that are done.
+    /// Called by solve() on its own thread with the fraction of the iterations that are done.
     std::function<void(double)> progress;
 };
 
-/// Largest window that a solver will see; it allocates for this once.
+/// The largest window that a solver gets. The solver allocates for it once.
 struct MrfLimits {
     int classes = 0;
     int64_t lines = 0, samples = 0;
 };
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
-/// Uses a team (parallel/team.h), whose members may belong to several processes: then each process makes one
-/// with the same arguments, and solves the same problem, with q in the team's memory.
+/// Creates a solver with a team (parallel/team.h), whose members may belong to several processes. Then each
+/// process creates a solver with the same arguments, and solves the same problem, with q in the team's
+/// memory.
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
                                            std::unique_ptr<Team> team);
-/// Host bytes that the CPU solver allocates.
+/// Returns the host bytes that the CPU solver allocates.
 uint64_t mrf_bytes(const MrfLimits& limits);
 
 /// Projects q (count pixels, class planes `stride` apart) on the simplex, in place: non-negative, sum 1.
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 
-// ---- The backends
-// ------------------------------------------------------------------------------------------
+// --- The backends
+// ----------------------------------------------------------------------------------
 
 struct LorsalOptions;
 struct LorsalResult;
 
-/// All computation, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
+/// All computations, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
 /// since training needs a BLAS.
 class Backend {
   public:
@@ -221,21 +223,22 @@ class Backend {
                                                              int64_t lines) = 0;
     virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
-    /// True when there is make_joint_mrf_solver().
+    /// Returns true if make_joint_mrf_solver() is supported.
     virtual bool joins() const { return false; }
-    /// A solver of all processes that have this memory in common.
+    /// Creates a solver of all processes that share this memory.
     virtual std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions&, const MrfLimits&,
                                                              std::shared_ptr<parallel::JointMemory>) {
         return nullptr;
     }
-    /// Host and device bytes of a solver.
+    /// Return host and device bytes of a solver.
     virtual uint64_t mrf_host_bytes(const MrfLimits& limits) const = 0;
     virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;
-    /// The allocator of host buffers that the solver reads and writes.
+    /// Returns the allocator of host buffers that the solver reads and writes.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
-    /// Seconds that kernels took since the backend was made, copies left out: training, probabilities, MRF.
+    /// Returns the seconds of all kernels since the backend was created, without copies: training,
+    /// probabilities, MRF.
     virtual std::array<double, 3> kernel_seconds() const { return {}; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 

@@ -2,30 +2,31 @@
 // The softmax of class probabilities and the inner loops of the MRF's ADMM along a line, compiled for several
 // instruction sets (Highway).
 //
-// The state that the ADMM of the paper's Algorithm 1 keeps. Several of its arrays follow from others:
-//   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1            -> D1
-//   t = q - D2: V2 = max(t, 0), D2 = max(-t, 0), so V2 + D2 = |t|                           -> t
-//   D3' = b, one number a pixel: b = (1 - sum q)/K + D3;  V3 + D3 = q + 2b - D3             -> q, D3, e = 2b
-//   - D3
-//   t5 = H V4 - D5: D5' = -projection of t5 on the ball of the threshold, V5' = t5 + D5'    -> t5
+// Stored state of the ADMM of the paper's Algorithm 1. The right column lists the stored arrays; the others
+// follow from them:
+//   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1                    -> D1
+//   t = q - D2: V2 = max(t, 0), D2 = max(-t, 0), so V2 + D2 = |t|                                   -> t
+//   D3' = b, one number per pixel: b = (1 - sum q)/K + D3;  V3 + D3 = q + 2b - D3   -> q, D3, e = 2b - D3
+//   t5 = H V4 - D5: D5' = -projection of t5 on the ball of the threshold, V5' = t5 + D5'            -> t5
 //   D4' = D4 - q + V4, and V4 solves (I + H'H) V4 = q - D4 + H'(V5 + D5), so
-//   D4' = H'(V5 + D5 - H V4) = H'(V5 - t5), t5 the new one: nothing is kept. The next right hand side is then
-//   q' - D4' + H'(V5' + D5') = q' + H'(2 V5' - V5), where D5, many times as large, has gone.
+//   D4' = H'(V5 + D5 - H V4) = H'(V5 - t5), with the new t5: nothing is stored.
+// The next right side is q' - D4' + H'(V5' + D5') = q' + H'(2 V5' - V5). D5, which is many times as large,
+// cancels.
 #pragma once
 
 #include <cstdint>
 
 namespace hsi::sahic {
 
-/// Edges of one line of one class: t5, and the terms of D4' and the right hand side.
+/// The edges of one line of one class: t5, and the terms of D4' and the right side.
 struct EdgeRow {
     int64_t samples = 0;
-    const float *v4 = nullptr, *v4_below = nullptr; ///< one sample beyond the last is read
+    const float *v4 = nullptr, *v4_below = nullptr; ///< one sample after the last is read
     const float *th_old = nullptr, *tv_old = nullptr;
-    float *th = nullptr, *tv = nullptr; ///< may be null: only u and s are wanted
+    float *th = nullptr, *tv = nullptr; ///< may be null: only u and s are requested
     const float* threshold = nullptr;   ///< lambda a / mu
     /// 1 or 0 per sample: the difference is penalised; both null: all are. A difference that leaves the scene
-    /// is made zero by the values of `v4` beyond it.
+    /// becomes zero by the values of `v4` beyond the scene.
     const float *h_counts = nullptr, *v_counts = nullptr;
     float *uh = nullptr, *uv = nullptr; ///< V5 - t5'
     float *sh = nullptr, *sv = nullptr; ///< 2 V5' - V5
@@ -35,7 +36,7 @@ struct EdgeRow {
 struct SiteRow {
     int64_t samples = 0;
     const float *p = nullptr, *v4 = nullptr, *e = nullptr;
-    const float* valid = nullptr; ///< 1 or 0 a sample; null: all are
+    const float* valid = nullptr; ///< 1 or 0 per sample; null: all are valid
     const float* fixed = nullptr; ///< index of the class or -1; null: no training pixel in this line
     float wanted = 0;             ///< index of this class
     float mu = 0;
@@ -51,14 +52,14 @@ struct MrfKernels {
     void (*edges_isotropic)(const EdgeRow& row);
     void (*edges_anisotropic)(const EdgeRow& row);
     void (*pixels)(const SiteRow& row);
-    /// b, e, D3 of one line.
+    /// Computes b, e, D3 of one line.
     void (*sums)(int64_t samples, const float* sum, float inverse_classes, float* d3, float* e);
 };
 
 const MrfKernels& mrf_kernels();
 
-/// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: as in
-/// math::RbfKernels, or another multiple of a vector's lanes.
+/// Converts logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width:
+/// as in math::RbfKernels, or another multiple of a vector's lanes.
 void softmax(int outputs, int width, const double* logits, double* probabilities);
 
 } // namespace hsi::sahic

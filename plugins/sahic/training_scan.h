@@ -14,15 +14,15 @@ namespace hsi::sahic {
 
 class TrainingScan final : public stream::Operation {
   public:
-    /// `index`: line * samples + sample of the wanted pixels, ascending.
+    /// `index`: line * samples + sample of the requested pixels, ascending.
     TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
-    /// Tiles of the plan that hold a wanted pixel or a piece of the border: enough when the greatest value is
-    /// known already.
+    /// Returns the tiles of the plan that contain a requested pixel or a part of the border. They suffice if
+    /// the greatest value is already known.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
 
     struct Result {
@@ -30,15 +30,15 @@ class TrainingScan final : public stream::Operation {
         std::vector<int> empty;
         const std::vector<int>& empty_bands() const { return empty; }
     };
-    /// The result of a pass over all tiles.
+    /// Returns the result of a pass over all tiles.
     Result result() const { return {m_shape.pixels() - m_invalid, m_invalid, empty_bands()}; }
 
     // Complete after the pass.
-    float largest() const { return m_largest; } ///< of the valid pixels; 0 without any
+    float largest() const { return m_largest; } ///< of the valid pixels; 0 without valid pixels
     int64_t invalid() const { return m_invalid; }
-    /// Bands (0-based) without a single finite value.
+    /// Returns the bands (0-based) without any finite value.
     std::vector<int> empty_bands() const;
-    /// [pixel][band] in the order of `index`.
+    /// Returns [pixel][band] in the order of `index`.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
     const std::vector<float>& first_line() const { return m_first_line; }     ///< [band][sample]

@@ -13,11 +13,11 @@
 
 namespace hsi::sample {
 
-/// How many training pixels a class gives.
+/// The number of training pixels of a class.
 struct Share {
     int64_t count = -1;   ///< the count; -1: use fraction
-    double fraction = 0;  ///< this share of the class, rounded to the nearest whole number, at least 1
-    bool at_most = false; ///< fewer where the class has fewer
+    double fraction = 0;  ///< this fraction of the class, rounded to the nearest whole number, at least 1
+    bool at_most = false; ///< fewer if the class has fewer
 };
 
 struct Options {
@@ -25,7 +25,7 @@ struct Options {
     std::map<int, Share> by_class; ///< class value to share
     uint64_t seed = 1;
     double min_distance = 0; ///< pixels; every test pixel is at least this far from all training pixels
-    int patches = 1;         ///< with min_distance: compact training patches a class
+    int patches = 1;         ///< with min_distance: compact training patches per class
 };
 
 using hsi::LabelClass; ///< pixels: with a label
@@ -33,22 +33,23 @@ using hsi::LabelClass; ///< pixels: with a label
 enum class Part : uint8_t { left_out = 0, train = 1, test = 2 };
 
 struct Split {
-    std::vector<Part> part;             ///< a labelled pixel each, in the order given
-    std::map<int, int64_t> train, test; ///< pixels a class
-    int64_t left_out = 0;               ///< too near to a training pixel
-    /// By patches: how many training pixels a class lacks, since its last patch stays for the test.
+    std::vector<Part> part;             ///< one per labelled pixel, in the given order
+    std::map<int, int64_t> train, test; ///< pixels per class
+    int64_t left_out = 0;               ///< too close to a training pixel
+    /// By patches: the number of training pixels that a class lacks, because its last patch is kept for the
+    /// test.
     std::map<int, int64_t> missing;
 };
 
 /// The patches of labelled pixels: pixels of a class that touch, also at corners.
 class Patches {
   public:
-    /// `index`: line * samples + sample, ascending; `value`: the class. Both outlive this.
+    /// `index`: line * samples + sample, ascending; `value`: the class. Both must outlive this object.
     Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples);
-    /// Makes the part of `pixels` (as `index`) with label `value` one patch, with all pixels that it touches:
-    /// for the pixels of one polygon, which may be disconnected at narrow places.
+    /// Joins the pixels with label `value` in `pixels` (as `index`), and all pixels that they touch, to one
+    /// patch. Use it for the pixels of one polygon, which may be disconnected at narrow places.
     void join(uint16_t value, const std::vector<int64_t>& pixels);
-    /// The patch of every pixel; they are numbered from 0 in the order of their first pixels.
+    /// Returns the patch of every pixel, numbered from 0 in the order of their first pixels.
     std::vector<size_t> numbers() const;
 
   private:
@@ -57,49 +58,49 @@ class Patches {
 
     const std::vector<int64_t>& m_index;
     const std::vector<uint16_t>& m_value;
-    std::vector<size_t> m_parent; ///< the first pixel of a patch is its own
+    std::vector<size_t> m_parent; ///< the first pixel of a patch is its own parent
 };
 
-/// `index`: line * samples + sample of every labelled pixel, ascending; `value`: its class. Without a minimum
-/// distance training pixels are drawn evenly from the class and all others are test pixels. With one, the
-/// training pixels of a class are grown as compact patches around drawn pixels, and test pixels that are too
-/// near to any training pixel (Euclidean distance between pixel centres) are left out of both sets: scattered
-/// training pixels would leave no test pixel. The same seed gives the same split on every machine. Throws
-/// Error naming the class and its count when a class has fewer pixels than wanted, or when no test pixel is
-/// left at all.
+/// Splits labelled pixels. `index`: line * samples + sample of every labelled pixel, ascending; `value`: its
+/// class. Without a minimum distance, training pixels are drawn at random from the class and all others are
+/// test pixels. With a minimum distance, the training pixels of a class are grown as compact patches around
+/// drawn pixels. Test pixels that are too close to a training pixel (Euclidean distance between pixel
+/// centres) are left out of both sets; scattered training pixels would leave no test pixel. The same seed
+/// gives the same split on every machine. Throws Error that names the class and its number of pixels if a
+/// class has fewer pixels than requested, or if no test pixel remains.
 ///
-/// `patch`: of every pixel, as Patches numbers them; empty: pixels are drawn one by one. Else whole patches
-/// are drawn in random order until the class has as many training pixels as wanted, or more; the last one of
-/// a class that has several stays for the test. All pixels of a class with one patch are training pixels.
-/// With a minimum distance, patches are not grown then.
+/// `patch`: patch of every pixel, as numbered by Patches; empty: pixels are drawn one by one. Otherwise whole
+/// patches are drawn in random order until the class has at least the requested number of training pixels.
+/// The last patch of a class with several patches is kept for the test; all pixels of a class with one patch
+/// are training pixels. With a minimum distance, patches are then not grown.
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
             const std::vector<size_t>& patch = {});
 
-/// `count` splits in which each pixel (each patch) is tested once: shuffled class by class and dealt out, the
-/// largest patches first, each to the fold with the fewest pixels of the class, then of all. Training pixels
-/// of a fold are drawn from all others by the shares of the options (all of them: a fraction of 1), pixel by
-/// pixel or by whole patches, as in split(), except that a fold may take all of them. Throws Error as split()
-/// does, and when there are fewer patches (or pixels) than folds.
+/// Returns `count` splits in which each pixel (or patch) is tested once. Pixels are shuffled class by class
+/// and dealt out, the largest patches first, each to the fold with the fewest pixels of the class, then of
+/// all. Training pixels of a fold are drawn from all others by the shares of the options (all of them: a
+/// fraction of 1), pixel by pixel or by whole patches, as in split(), except that a fold may take all of
+/// them. Throws Error as split() does, and if there are fewer patches (or pixels) than folds.
 std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});
 
-/// A fold from 0 on for each pixel, so that the pixels of a group are in one fold. Groups may hold several
-/// classes. They are dealt out, the largest first and equal ones in the order of the seed, each to the fold
-/// that then has the least of its classes, by their shares, and of all pixels. At most as many folds as there
-/// are groups.
+/// Returns a fold (from 0 on) for each pixel, so that the pixels of a group are in one fold. Groups may
+/// contain several classes. They are dealt out, the largest first and equal ones in the order of the seed,
+/// each to the fold that then has the fewest pixels of its classes, relative to their sizes, and of all
+/// pixels. There are at most as many folds as groups.
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed);
 
-/// The stated option forms, "50", "150 at most" or "15:1,9,7" (the classes by value or by name, as
-/// listed_words() takes them): sets options.share or by_class. `fraction`: the numbers are shares between 0
-/// and 1 (-fraction) rather than counts (-n). Throws UsageError, also for a class that was named before.
-/// Names are resolved against `classes`.
+/// Parses an option value, "50", "150 at most" or "15:1,9,7" (the classes by value or by name, as in
+/// listed_words()), and sets options.share or by_class. `fraction`: the numbers are fractions between 0 and 1
+/// (-fraction) rather than counts (-n). Throws UsageError, also for a class that was named before. Names are
+/// searched in `classes`.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 
-/// Checks the form only, before any file is opened. Throws UsageError.
+/// Checks only the form, before any file is opened. Throws UsageError.
 void check_share(const std::string& text, bool fraction);
 
 } // namespace hsi::sample

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Transforms of single spectra, and as an operation on the pixels of a scene. Each value is computed in
-// double precision; a pixel depends on itself alone, so no tile or thread changes a bit.
+// Transforms of single spectra, also as an operation on the pixels of a scene. Each value is computed in
+// double precision. A pixel depends only on itself, so results do not depend on tiles or threads.
 //
 // R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
 // near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.
@@ -30,8 +30,8 @@ enum class Method {
     absorbance,   ///< -log10(factor x)
     snv,          ///< (x - m)/s, s the standard deviation, divided by n - 1
     msc,          ///< (x - a)/b, of x = a + b reference by least squares; b > 0
-    detrend,      ///< x minus its polynomial of least squares of `degree` in wavelength, over all bands
-    normalise,    ///< x divided by `norm`, which is above 0
+    detrend,      ///< x minus its least-squares polynomial of `degree` in wavelength, over all bands
+    normalise,    ///< x divided by `norm`, which must be above 0
     gain,         ///< gain x + offset, band by band
     logarithm,    ///< ln x
     log_residual, ///< exp(ln x - mean of ln x - reference + mean of reference); reference: mean ln of a scene
@@ -65,30 +65,30 @@ struct Transform {
     int order = 2;
     Norm norm = Norm::area;
     double factor = 1;
-    std::vector<double> reference;    ///< one a band, of msc and log_residual
-    std::vector<double> gain, offset; ///< one a band
+    std::vector<double> reference;    ///< one per band, for msc and log_residual
+    std::vector<double> gain, offset; ///< one per band
 };
 
-/// True of the methods that use wavelengths.
+/// Returns true for methods that use wavelengths.
 bool needs_wavelengths(const Transform& transform);
-/// True of savgol and mean, whose results are sums of bands.
+/// Returns true for savgol and mean, whose results are weighted sums of bands.
 bool is_sum(Method method);
-/// The weights of these sums. \throws Error for other methods.
+/// Returns the weights of these sums. \throws Error for other methods.
 Rows rows_of(const Transform& transform);
 
 /// A setting of a transform in documents and pixel functions, which also state its name: the settings of its
-/// method, not of sums.
+/// method, but not of sums.
 struct Setting {
     enum class Kind { word, number, list };
     const char* name;
     Kind kind;
-    std::string word;            ///< of a word
-    std::vector<double> numbers; ///< one, or of a list one for each band
+    std::string word;            ///< value of a word
+    std::vector<double> numbers; ///< one number, or for a list one per band
 };
 std::vector<Setting> settings_of(const Transform& transform);
-/// From such settings: `word(name, names)` finds the value of a word in a table like norm_names,
-/// `number(name, least, most)` a number, `whole(name, least, most)` a whole one, `list(name)` the numbers of
-/// all bands.
+/// Makes a transform from such settings. `word(name, names)` returns the value of a word in a table like
+/// norm_names, `number(name, least, most)` a number, `whole(name, least, most)` a whole number, `list(name)`
+/// the numbers of all bands.
 template <class Word, class Number, class Whole, class List>
 Transform transform_of(Method method, const Word& word, const Number& number, const Whole& whole,
                        const List& list) {
@@ -111,17 +111,18 @@ Transform transform_of(Method method, const Word& word, const Number& number, co
     return t;
 }
 
-/// A transform of spectra with this count of bands.
+/// A transform of spectra with this number of bands.
 class Transformer {
   public:
-    /// Lists of the transform have an entry for each band.
+    /// Lists of the transform have one entry per band.
     Transformer(size_t bands, Transform transform);
-    /// Bands of the result, at most those of a spectrum: savgol leaves out short segments.
+    /// Returns the number of bands of the result, at most those of a spectrum: savgol leaves out short
+    /// segments.
     size_t outputs() const { return is_sum(m_transform.method) ? m_rows.bands.size() : m_bands; }
-    /// The place among the spectrum's bands of each band of the result.
+    /// Returns the index among the spectrum's bands of each band of the result.
     std::vector<size_t> kept() const;
-    /// values: a row of `pixels` (at most most_pixels) for each band, in place; the first outputs() rows are
-    /// then the results. Where a result does not exist (a logarithm, a quotient), some of the pixel's values
+    /// Transforms values in place: a row of `pixels` (at most most_pixels) per band. The first outputs() rows
+    /// are then the results. If a result does not exist (a logarithm, a quotient), some of the pixel's values
     /// are not finite.
     void apply(double* values, size_t pixels, std::vector<double>& scratch) const;
     static constexpr size_t most_pixels = 64;
@@ -141,8 +142,8 @@ class Transformer {
     double m_mean = 0;                        ///< of the reference
 };
 
-/// The spectra, each by its finite values alone (which then make up its segments); NaN elsewhere and where
-/// the result does not exist. `transform` has lists for all bands.
+/// Transforms spectra, each by its finite values alone (which then form its segments); NaN elsewhere and
+/// where the result does not exist. `transform` has lists for all bands.
 std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
                                              const Transform& transform);
 
@@ -150,12 +151,12 @@ namespace cost {
 inline constexpr Cost value{3e-10, 0}; ///< a pixel and a band
 } // namespace cost
 
-/// Counts of the pass; complete after it.
+/// Transforms a scene. The counts are complete after the pass.
 class Transforming : public stream::Operation {
   public:
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; } ///< undefined pixels among them
+    int64_t valid() const { return m_valid; } ///< includes undefined pixels
     int64_t invalid() const { return m_invalid; }
     int64_t undefined() const { return m_undefined; } ///< valid pixels without a result
 
@@ -163,8 +164,8 @@ class Transforming : public stream::Operation {
     int64_t m_valid = 0, m_invalid = 0, m_undefined = 0;
 };
 
-/// One output with a band for each of Transformer::outputs(). A pixel is NaN throughout when it is invalid,
-/// and when one of its results does not exist or is beyond single precision.
+/// Makes one output with a band for each of Transformer::outputs(). A pixel is NaN in all bands if it is
+/// invalid, or if one of its results does not exist or exceeds single precision.
 std::unique_ptr<Transforming> make_transform(int inputs, Transform transform);
 
 } // namespace hsi::smooth

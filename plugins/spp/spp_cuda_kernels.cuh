@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// SPP on one GPU, on raw device pointers: what the module, the tests and the benchmark launch.
+// SPP on one GPU, on raw device pointers. The module, the tests and the benchmark launch it.
 //
-// All launches are asynchronous on `stream` and throw Error when they cannot be launched. Cubes are
-// band-sequential and packed: bands x lines x samples, single precision. A pixel's result depends on its
-// window's values only, never on the tile that it lies in: every sum is taken in an order that the band
-// number, the offset in the window or the position in the scene fixes.
+// All launches are asynchronous on `stream` and throw Error if they fail. Cubes are band-sequential and
+// packed: bands x lines x samples, single precision. A pixel's result depends only on the values of its
+// window, never on its tile: the order of every sum is determined by the band number, the offset in the
+// window or the position in the scene.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,18 +25,19 @@ struct TileShape {
     int core_pixels() const { return core_samples * core_lines; }
 };
 
-/// How many elements each scratch buffer of launch_alpha() needs, for windows up to the given size.
+/// The number of elements of each scratch buffer of launch_alpha(), for windows up to the given size.
 struct AlphaSizes {
     size_t inverse = 0; ///< double, and as many floats: 1/|y| of each pixel of the window
     size_t angles = 0;  ///< float: angles of the offsets of one batch
-    size_t sums = 0;    ///< double, twice: numerator and denominator of alpha; 0 when one batch is all
-    size_t list = 0;    ///< int: pixels to compute anew in double precision
+    size_t sums = 0;    ///< double, twice: numerator and denominator of alpha; 0 if there is one batch
+    size_t list = 0;    ///< int: pixels to recompute in double precision
     size_t weights = 0; ///< double
     uint64_t bytes() const { return inverse * 12 + angles * 4 + sums * 16 + list * 4 + weights * 8 + 4; }
 };
 AlphaSizes alpha_sizes(int window, int64_t window_samples, int64_t window_lines, int64_t core_pixels);
 
-/// beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window: row a = 0..d, column b = -d..d, 0 at the centre.
+/// Returns beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window: row a = 0..d, column b = -d..d, 0 at the
+/// centre.
 std::vector<double> half_window_weights(int window);
 
 struct AlphaWork {
@@ -44,7 +45,7 @@ struct AlphaWork {
     int bands = 0;
     TileShape shape;
     int window = 5; ///< ws, odd, 3..63
-    // Results, a value for each pixel of the core; NaN where the pixel is invalid.
+    // Results, one value per pixel of the core; NaN if the pixel is invalid.
     float* alpha = nullptr; ///< radians (eq. 1)
     float* rho = nullptr;   ///< (eq. 4); may be null
     float* scale = nullptr; ///< 1/rho
@@ -59,24 +60,24 @@ struct AlphaWork {
     const double* weights = nullptr; ///< half_window_weights(window)
 };
 
-/// alpha, rho and 1/rho of the core's pixels: the three steps below.
+/// Computes alpha, rho and 1/rho of the core's pixels by the three steps below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
-/// inverse = 1/|y|, 0 for an invalid pixel; inverse_single = the same in single precision, NaN where that has
-/// not the range (the pixel's angles are then taken in double precision).
+/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision, NaN if single
+/// precision lacks the range (the pixel's angles are then computed in double precision).
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
-/// Angles between the window's pixels and the results from them, in single precision; lists pixels that need
-/// double.
+/// Computes angles between the window's pixels and the results from them, in single precision; lists pixels
+/// that need double precision.
 void launch_angles(const AlphaWork& work, cudaStream_t stream);
-/// The results of the listed pixels in double precision from the cube's values.
+/// Computes the results of the listed pixels in double precision from the cube's values.
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
 
-/// y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats a band, high and low part. `out`: bands x core
-/// pixels.
+/// Computes y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats per band, high and low part. `out`:
+/// bands x core pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream);
-/// c in two parts.
+/// Returns c in two parts.
 std::vector<float2> split_centroid(const std::vector<double>& centroid);
 
 } // namespace hsi::spp::gpu

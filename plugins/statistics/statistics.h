@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The statistics of many scenes together, and as a file: sums over pixels without any rounding, so that files
-// merge, and added scenes can be removed again, to the last bit.
+// The statistics of many scenes together, also as a file: sums over pixels without any rounding, so that
+// files can be merged, and added scenes removed again, to the last bit.
 //
 // stream::StatisticsScan adds the sums of blocks without rounding, but rounds inside a block, whose position
-// depends on the scene: with other blocks, a scene has sums that differ in their last digits. Here nothing is
-// rounded at all. In a block each band is cut into slices of 20 bits by one unit for all its pixels; a
-// product of two slices has 40 bits, and 8192 of them add up to 53 at most: every sum of them in a register
-// is exact, in any order (the idea is from K. Ozaki, T. Ogita, S. Oishi, S. M. Rump: Error-free
+// depends on the scene. With other blocks, the sums of a scene differ in their last digits. Here nothing is
+// rounded. In a block, each band is divided into slices of 20 bits by one unit for all its pixels. A product
+// of two slices has 40 bits, and sums of 8192 products have at most 53. So every sum of products in a
+// register is exact, in any order (the idea is from K. Ozaki, T. Ogita, S. Oishi, S. M. Rump: Error-free
 // transformations of matrix multiplication by using fast routines of matrix multiplication and its
-// applications, Numerical Algorithms 59, 2012). Whole numbers below 2^20 are one slice, floats mostly two.
+// applications, Numerical Algorithms 59, 2012). Whole numbers below 2^20 have one slice, floats usually two.
 #pragma once
 
 #include "math/exact_sum.h"
@@ -24,24 +24,24 @@
 
 namespace hsi::statistics {
 
-/// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They depend only on the pixels, and
-/// not on their division into scenes, tiles, blocks and ranks, nor on their order.
+/// Sums over the valid pixels (core/valid_pixel.h) of one or many scenes. They depend only on the pixels, not
+/// on their order or their division into scenes, tiles, blocks and ranks.
 struct Sums : stream::PixelSums {
     explicit Sums(int n) : PixelSums(n, stream::Statistics::differences) {}
-    void subtract(const Sums& other); ///< of the same number of bands
-    /// As StatisticsScan's with differences, except for `constant`, which is empty because sums do not show
-    /// it.
+    void subtract(const Sums& other); ///< with the same number of bands
+    /// Returns the result of StatisticsScan with differences, except for `constant`, which is empty because
+    /// sums do not show it.
     stream::SceneStatistics result() const;
-    /// A number that other sums are most unlikely to share.
+    /// Returns a number that other sums are very unlikely to have.
     uint64_t digest() const;
     static uint64_t most_bytes(int bands);
 };
 
-/// An exact sum as the doubles that add up to it, each the rounded rest after the ones before: the same for
-/// the same sum, from any order of additions. parts[k][i]: part k of sum i.
+/// Returns an exact sum as doubles that add up to it, each the rounded rest after the previous ones. The same
+/// sum always gives the same doubles. parts[k][i]: part k of sum i.
 std::vector<std::vector<double>> parts_of(const math::ExactSums& sums);
 
-/// Extremes of the valid pixels, by band; infinite (low: +, high: -) without any.
+/// Extremes of the valid pixels, by band; infinite (low: +, high: -) without valid pixels.
 struct Extremes {
     std::vector<float> low, high;
 };
@@ -66,10 +66,10 @@ class ExactScan final : public stream::Operation {
     Extremes m_extremes;
 };
 
-// As a file
-// ----------------------------------------------------------------------------------------------------------
+// --- Statistics as a file
+// --------------------------------------------------------------------------
 
-/// One of the scenes that statistics were made of.
+/// One of the scenes in the statistics.
 struct SceneRecord {
     std::string name;
     int64_t bytes = 0;    ///< of the file; 0: unknown
@@ -79,7 +79,7 @@ struct SceneRecord {
     int64_t valid = 0, invalid = 0;
     uint64_t digest = 0; ///< of its sums
     Extremes extremes;
-    /// Numbers and wavelengths of bands that it has, but without a value, and that were left out for that.
+    /// Numbers and wavelengths of the scene's bands that were left out because they have no values.
     model::ModelBands left_out;
 };
 
@@ -90,26 +90,27 @@ struct Statistics {
     std::vector<SceneRecord> scenes;
 
     explicit Statistics(int count) : sums(count) {}
-    /// One scene more. \throws Error when one with the same pixels is there.
+    /// Adds a scene. \throws Error if there is already a scene with the same pixels.
     void add(const SceneRecord& scene, const Sums& of_scene);
-    /// All of `other`, from the file `name`. \throws Error when a scene of it is there already.
+    /// Adds all of `other`, from the file `name`. \throws Error if one of its scenes is already included.
     void add(const Statistics& other, const std::string& name);
-    /// Less all of `other`. \throws Error, naming the file, when a scene of it is not there.
+    /// Removes all of `other`. \throws Error that names the file if one of its scenes is not included.
     void remove(const Statistics& other, const std::string& name);
     Extremes extremes() const;          ///< of all scenes
-    model::ModelBands left_out() const; ///< by any of them
-    /// sums.result(), and the bands that are constant.
+    model::ModelBands left_out() const; ///< bands left out by any scene
+    /// Returns sums.result(), and the bands that are constant.
     stream::SceneStatistics result() const;
 };
 
-/// JSON, of the same bytes for the same scenes. `maker`: the tool and its version.
+/// Returns JSON; the same scenes give the same bytes. `maker`: the tool and its version.
 std::string to_json(const Statistics& statistics, const std::string& maker);
-/// \throws Error naming the file if it is not a statistics file, was made by a newer version, or is damaged.
+/// \throws Error that names the file if it is not a statistics file, was made by a newer version, or is
+/// damaged.
 Statistics from_json(const std::string& text, const std::string& name);
-/// Whether a text begins as to_json()'s do.
+/// Returns whether a text begins like those of to_json().
 bool is_statistics(const std::string& begin);
 
-/// In bytes, far more than any has: 1,000 bands of floats take 60 MB.
+/// In bytes, far more than any file has: 1,000 bands of floats take 60 MB.
 inline constexpr uint64_t largest_file = uint64_t{256} << 20;
 
 } // namespace hsi::statistics

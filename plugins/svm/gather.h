@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra of given pixels, in one scan over the tiles that hold them.
+// Spectra of given pixels, in one scan over the tiles that contain them.
 #pragma once
 
 #include "core/tile_plan.h"
@@ -15,12 +15,13 @@ class Gather final : public stream::Operation {
   public:
     /// `index`: line * samples + sample, ascending. `samples`: of the scene.
     Gather(int bands, int64_t samples, std::vector<int64_t> index);
-    /// Tiles of the plan that hold a pixel.
+    /// Returns the tiles of the plan that contain a pixel.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// [pixel][band], complete after the pass; core/valid_pixel.h decides which pixels are valid.
+    /// Return the spectra, [pixel][band], and whether a pixel is valid (core/valid_pixel.h). Complete after
+    /// the pass.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The steps after the decision values, for the processor and the GPU: votes, and LIBSVM's probability
+// The steps after the decision values, for the CPU and the GPU: votes, and LIBSVM's probability
 // estimates.
 #pragma once
 
@@ -16,25 +16,25 @@ struct Model;
 
 inline constexpr double unit_roundoff = 1.1102230246251565e-16; // 2^-53
 
-/// Place of the pair (i, j), i < j, among k classes.
+/// Returns the index of the pair (i, j), i < j, among k classes.
 HSI_HOST_DEVICE inline int pair_index(int i, int j, int k) { return i * (2 * k - i - 1) / 2 + (j - i - 1); }
 
-/// The first support vector of each class, and the end of the last one.
+/// Returns the first support vector of each class, and the end of the last one.
 std::vector<size_t> class_begin(const Model& model);
 
-/// What the error of a model's decision values is made from.
+/// The data for the error of a model's decision values.
 struct DecisionErrors {
     explicit DecisionErrors(const Model& model);
-    std::vector<double> coefficient_sum; ///< a pair each: sum of |coefficients|
+    std::vector<double> coefficient_sum; ///< one per pair: sum of |coefficients|
     double reach = 0;                    ///< the largest |s|
     double terms = 0;                    ///< the largest number of terms of a decision value
 };
 
-/// How far the kernel values of a pixel may lie from LIBSVM's, both computed in double precision, in units of
-/// a sum of coefficients. x2 = |x|^2; n features; reach and terms: see DecisionErrors.
-/// |x|^2 + |s|^2 - 2 x s errs by at most (n + 4) u 2 (|x|^2 + |s|^2), LIBSVM's sum (x - s)^2 by as much at
-/// most; twice that, times gamma, is the relative error of a kernel value. No kernel value exceeds exp(-gamma
-/// (|x| - reach)^2).
+/// Returns the greatest possible difference between the kernel values of a pixel and LIBSVM's, both computed
+/// in double precision, in units of a sum of coefficients. x2 = |x|^2; n features; reach and terms: see
+/// DecisionErrors. |x|^2 + |s|^2 - 2 x s has an error of at most (n + 4) u 2 (|x|^2 + |s|^2), and LIBSVM's
+/// sum (x - s)^2 at most the same. Twice that, times gamma, is the relative error of a kernel value. No
+/// kernel value exceeds exp(-gamma (|x| - reach)^2).
 HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, int n, double terms) {
     const double far = fmax(0.0, sqrt(x2) - reach) * (1 - 1e-9);
     const double largest = exp(-gamma * far * far);
@@ -42,21 +42,21 @@ HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, i
     return largest * (expm1(relative) + (terms + 64) * unit_roundoff) + 1e-300;
 }
 
-/// The decision value of a pair is certain beyond this. deviation: of the pixel.
+/// Returns the bound beyond which the decision value of a pair is certain. deviation: that of the pixel.
 HSI_HOST_DEVICE inline double decision_bound(double deviation, double coefficient_sum, double rho) {
     return deviation * coefficient_sum + 4 * unit_roundoff * fabs(rho);
 }
 
-/// P(i against j), kept away from 0 and 1, from t = a decision + b and e = exp(-|t|): the processor's
-/// exponential and the GPU's are not the same.
+/// Returns P(i against j), bounded away from 0 and 1, from t = a decision + b and e = exp(-|t|). The caller
+/// computes e, because the exponentials of the CPU and the GPU differ.
 HSI_HOST_DEVICE inline double pairwise_probability(double t, double e) {
     const double least = 1e-7, p = (t >= 0 ? e : 1.0) / (1.0 + e);
     return p < least ? least : p > 1 - least ? 1 - least : p;
 }
 
-/// Class probabilities from pairwise ones: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004, Algorithm 2, with
-/// LIBSVM's stopping rule; two classes need no coupling. r(i, j) is read; p: k values with stride `stride`;
-/// q: k*k, qp: k values of scratch, same stride.
+/// Computes class probabilities from pairwise ones: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004, Algorithm
+/// 2, with LIBSVM's stopping rule; two classes need no coupling. r(i, j) is read; p: k values with stride
+/// `stride`; q: k*k, qp: k values of scratch, with the same stride.
 template <class R>
 HSI_HOST_DEVICE inline void couple(int k, const R& r, double* p, double* q, double* qp, int64_t stride) {
     if (k == 2) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Counter-based random numbers: a value is a function of its coordinates alone, so the order in which tiles
-// and threads ask does not matter. The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood:
-// Fast splittable pseudorandom number generators, OOPSLA 2014).
+// Counter-based random numbers: a value depends only on its coordinates, so the order of tiles and threads
+// does not matter. The mixing function is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable
+// pseudorandom number generators, OOPSLA 2014).
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ inline uint64_t mix64(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/// Number i of the stream `key`.
+/// Returns number i of the stream `key`.
 inline uint64_t draw(uint64_t key, uint64_t i) { return mix64(key + (i + 1) * golden); }
 
-/// A separate stream for every purpose.
+/// Returns a separate stream for every purpose.
 inline uint64_t substream(uint64_t key, uint64_t purpose) {
     return mix64(mix64(key + golden) ^ (purpose * golden));
 }
 
-/// Number at (x, y) of the stream `key`; negative coordinates are as good as others.
+/// Returns the number at (x, y) of the stream `key`; coordinates may be negative.
 inline uint64_t draw(uint64_t key, int64_t x, int64_t y) {
     return draw(draw(key, static_cast<uint64_t>(y)), static_cast<uint64_t>(x));
 }
 
-/// The upper 24 bits as a number in [0, 1); exact in single precision.
+/// Returns the upper 24 bits as a number in [0, 1), exact in single precision.
 inline float unit(uint64_t h) { return static_cast<float>(h >> 40) * 0x1p-24f; }
 
 } // namespace hsi::synth

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ground cover of a made scene: shares of materials by pixel. A landscape is a function of its seed and
-// of a pixel's coordinates alone, of additions, multiplications and square roots in a fixed order, so that
-// runs may begin anywhere.
+// The ground cover of a synthetic scene: fractions of materials by pixel. A landscape depends only on its
+// seed and a pixel's coordinates. It uses additions, multiplications and square roots in a fixed order, so
+// that runs may begin anywhere.
 #pragma once
 
 #include "synth/hash.h"
@@ -20,7 +20,7 @@
 
 namespace hsi::synth {
 
-// Streams of random numbers. A new use gets a new number, so that old scenes stay the same.
+// Streams of random numbers. A new use gets a new number, so that old scenes do not change.
 enum Purpose : uint64_t {
     pixels_stream = 1,
     cells_stream,
@@ -46,9 +46,9 @@ enum Purpose : uint64_t {
     plots_stream
 };
 
-constexpr int water = 2, asphalt = 3; ///< places in the material library
+constexpr int water = 2, asphalt = 3; ///< indices in the material library
 
-/// Consecutive pixels of a line, and the buffers of the thread that makes them.
+/// Consecutive pixels of a line, and the buffers of the thread that computes them.
 struct PixelRun {
     explicit PixelRun(int materials) : abundance(static_cast<size_t>(materials)) {}
     struct alignas(64) Row {
@@ -57,20 +57,20 @@ struct PixelRun {
     struct alignas(64) Words {
         uint32_t v[run_pixels];
     };
-    std::vector<Row> abundance; ///< share times illumination, a row a material
+    std::vector<Row> abundance; ///< fraction times illumination, one row per material
     Words low{}, high{};        ///< halves of each pixel's hash
-    uint32_t active = 0;        ///< bit k: material k is somewhere in the run
-    Row trait{};                ///< of the ground, where a scene has one
-    std::vector<Row> absorbed;  ///< of each plant that is active: less its abundance times the trait
+    uint32_t active = 0;        ///< bit k: material k occurs in the run
+    Row trait{};                ///< of the ground, if the scene has a trait
+    std::vector<Row> absorbed;  ///< for each plant in the run: minus its abundance times the trait
     std::vector<float> spectra;
-    uint32_t spectra_of = 0; ///< the set of materials that `spectra` holds
+    uint32_t spectra_of = 0; ///< the set of materials in `spectra`
     std::vector<const float*> rows;
 
     void add(int material, size_t pixel, float share) {
         abundance[static_cast<size_t>(material)].v[pixel] += share;
         active |= 1u << material;
     }
-    /// The pixel's hash, kept for the noise; returns a number in [0, 1) of the pixel's own.
+    /// Stores the pixel's hash for the noise, and returns a number in [0, 1) that is specific to the pixel.
     float hash(uint64_t line_key, int64_t sample, size_t pixel) {
         const uint64_t h = draw(line_key, static_cast<uint64_t>(sample));
         low.v[pixel] = static_cast<uint32_t>(h);
@@ -88,12 +88,12 @@ class Landscape {
     virtual void paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) const = 0;
 };
 
-/// Pattern::fields and Pattern::land, of the first `materials` materials.
+/// Create Pattern::fields and Pattern::land with the first `materials` materials.
 std::unique_ptr<const Landscape> make_fields(uint64_t seed, int materials);
 std::unique_ptr<const Landscape> make_land(uint64_t seed, int materials);
 
-/// One line of smooth noise in [0, 1): random numbers at lattice points, smoothly interpolated. next() goes
-/// one sample on.
+/// One line of smooth noise in [0, 1): random numbers at lattice points, smoothly interpolated. next()
+/// advances by one sample.
 class SmoothLine {
   public:
     SmoothLine(uint64_t key, int64_t spacing, int64_t line, int64_t sample)
@@ -115,7 +115,7 @@ class SmoothLine {
     }
 
   private:
-    /// at / spacing, rounded down: lines over a landscape may begin west and north of it.
+    /// Returns at / spacing, rounded down, because lines over a landscape may begin west and north of it.
     static int64_t part(int64_t at, int64_t spacing) { return at / spacing - (at % spacing < 0 ? 1 : 0); }
     static float ease(float t) { return t * t * (3.0f - 2.0f * t); }
     float lattice(int64_t column) const {
@@ -127,9 +127,9 @@ class SmoothLine {
     float m_scale, m_down = 0, m_left = 0, m_right = 0;
 };
 
-/// Ground that is cut into cells around seats: a cell is the part that is nearest to its seat. `Cell` has the
-/// seat in u and v, well inside of a rectangle of a grid. The 3x3 cells around a place are kept while the
-/// place stays in the same rectangle.
+/// Divides the ground into cells around seeds: a cell is the part that is nearest to its seed. `Cell` has the
+/// seed in u and v, well inside a rectangle of a grid. The 3x3 cells around a position are kept while the
+/// position stays in the same rectangle.
 template <class Cell>
 class CellMap {
   public:
@@ -139,9 +139,9 @@ class CellMap {
 
     struct Nearest {
         const Cell *first, *second;
-        double gap; ///< how much farther the second seat is, in pixels: 0 at the border
-        /// The share of the first: 1 inside, 0.5 at the border. The gap changes by about two a pixel across
-        /// the border: mixed over a pixel or so.
+        double gap; ///< how much farther the second seed is, in pixels: 0 at the border
+        /// Returns the fraction of the first cell: 1 inside, 0.5 at the border. The gap changes by about two
+        /// per pixel across the border, so about one pixel is mixed.
         float share() const { return static_cast<float>(0.5 + 0.5 * std::min(1.0, gap * 0.5)); }
     };
     Nearest find(double u, double v) {
@@ -190,12 +190,13 @@ class CellMap {
 
 inline float clamp01(float x) { return std::min(1.0f, std::max(0.0f, x)); }
 
-/// How much of a pixel a line of the given half width covers, `distance` pixels off its middle.
+/// Returns the fraction of a pixel that a line of the given half width covers, `distance` pixels from its
+/// middle.
 inline float coverage(double distance, double half_width) {
     return clamp01(static_cast<float>(half_width + 0.5 - distance));
 }
 
-/// Distance (pixels) from the nearest line of a family of parallel lines, `spacing` apart.
+/// Returns the distance (pixels) from the nearest of parallel lines, `spacing` apart.
 inline double from_line(double across, double spacing) {
     const double turns = across * (1 / spacing);
     return std::abs(turns - std::floor(turns) - 0.5) * spacing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loop: abundances and hashes of a run of pixels become values of all bands.
+// The inner loop: converts abundances and hashes of a run of pixels to values of all bands.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace hsi::synth {
 
-/// Pixels of one run at most; all arrays of a run are this long and aligned to 64 bytes.
+/// The maximum number of pixels of a run; all arrays of a run have this length and are aligned to 64 bytes.
 inline constexpr size_t run_pixels = 512;
 
 struct BandModel {
@@ -26,7 +26,7 @@ struct RunInput {
     const BandModel* model = nullptr;        ///< [bands]
 };
 
-/// dst: the run in band 0; band_stride: elements from a band to the next.
+/// dst: the run in band 0; band_stride: elements from one band to the next.
 void run_values(const RunInput& in, float* dst, ptrdiff_t band_stride);
 
 } // namespace hsi::synth

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data of unmixing with draws that all pixels share, on the processor and on GPUs.
+// The data of unmixing with draws that all pixels share, on the CPU and on GPUs.
 #pragma once
 
 #include "unmix/draws.h"
@@ -11,7 +11,7 @@
 
 namespace hsi::unmix {
 
-/// A draw's spectra: the factors of their least squares, and the class of each.
+/// The spectra of a draw: the factors of their least squares, and the class of each.
 struct Draw {
     Draw(int n, const Endmembers& chosen, Method method, std::vector<int> of_library,
          std::vector<int> classes);

@@ -10,7 +10,7 @@
 
 namespace hsi::unmix {
 
-/// make_draws() on devices, to the last bit; its kernels' seconds are added to kernel_seconds.
+/// Works as make_draws() on devices, to the last bit. Adds the seconds of its kernels to kernel_seconds.
 std::unique_ptr<DrawUnmixing> make_cuda_draws(std::vector<CudaDevice> devices, const Endmembers& library,
                                               const Classes& classes, const DrawOptions& options,
                                               double& kernel_seconds);

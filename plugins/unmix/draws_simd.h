@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The computations of draws for a few pixels at a time: noise of a place, and products with spectra. Every
-// lane is a pixel, and no multiplication is fused with an addition: the bits are the same in every
+// The computations of draws for a few pixels at a time: noise of a position, and products with spectra. Every
+// lane is a pixel, and no multiplication is fused with an addition, so the bits are the same in every
 // instruction set, and on a GPU.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace hsi::unmix {
 
-inline constexpr size_t draw_pixels = 32; ///< pixels that are taken together
+inline constexpr size_t draw_pixels = 32; ///< pixels that are processed together
 
 struct DrawKernels {
-    /// noisy = values + sigma z, all [band][draw_pixels], and squared: the sums of noisy^2. z: the numbers of
-    /// the place (docs/gdal_hsi_unmix.md) in draw `draw`, of the pixels from number `first` on.
+    /// noisy = values + sigma z, all [band][draw_pixels]; squared: the sums of noisy^2. z: the random numbers
+    /// of the position (docs/gdal_hsi_unmix.md) in draw `draw`, for the pixels from number `first` on.
     void (*add_noise)(const double* values, const double* sigma, int bands, uint32_t draw, uint64_t seed,
                       uint64_t first, double* noisy, double* squared);
     /// products[k][draw_pixels] = sum over the bands, in their order, of spectra[k][band] x[band][pixel].
@@ -22,7 +22,7 @@ struct DrawKernels {
 };
 const DrawKernels& draw_kernels();
 
-/// The second word of a counter of noise: this and the draw.
+/// The second word of a counter of noise: this constant and the draw.
 inline constexpr uint32_t noise_of_draw = 1u << 24;
 
 } // namespace hsi::unmix

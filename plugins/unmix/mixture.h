@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One pixel's constrained least squares, in the p-dimensional space of the products E'x.
+// Constrained least squares of one pixel, in the p-dimensional space of the products E'x.
 #pragma once
 
 #include "unmix/solve.h"
@@ -10,7 +10,7 @@
 
 namespace hsi::unmix {
 
-/// Data shared by all pixels.
+/// The data that all pixels share.
 class Mixture {
   public:
     Mixture(const Endmembers& endmembers, Method method);
@@ -21,9 +21,9 @@ class Mixture {
     size_t size() const { return m_size; }
     size_t bands() const { return m_bands; }
     const double* spectrum(size_t k) const { return m_spectra.data() + k * m_bands; }
-    /// For scls and fcls, the sum has the weight of a row of ones below E that is as long as the longest
-    /// column: where the sum is exactly one it changes no distance, and makes a dark endmember harmless. The
-    /// result points into this object.
+    /// Returns the problem, which points into this object. For scls and fcls, the sum has the weight of a row
+    /// of ones below E that is as long as the longest column. If the sum is exactly one, this changes no
+    /// distance, and it makes a dark endmember harmless.
     const Problem& problem() const { return m_problem; }
 
   private:
@@ -32,13 +32,13 @@ class Mixture {
     Problem m_problem;
 };
 
-/// Solves pixel after pixel on the processor; one a thread.
+/// Solves pixel after pixel on the CPU. Use one object per thread.
 class Solver {
   public:
     explicit Solver(const Mixture& mixture);
 
-    /// products: E'x, p numbers; squared: x'x. The result is in abundances() until the next call. Returns
-    /// |x - E a|^2, where it is wanted.
+    /// Solves one pixel. products: E'x, p numbers; squared: x'x. The result is in abundances() until the next
+    /// call. Returns |x - E a|^2 if requested.
     double solve(const double* products, double squared, bool with_residual);
     const std::vector<double>& abundances() const { return m_abundances; }
 

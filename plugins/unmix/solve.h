@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One pixel's constrained least squares (NNLS, SCLS, FCLS), solved by one thread of the processor, by one of
-// a GPU, or by a team of a GPU's threads: the same operations in the same order, none fused, so that all give
-// the same bits. The method is told in unmix.h and mixture.h.
+// Constrained least squares of one pixel (NNLS, SCLS, FCLS), solved by one thread of the CPU, by one thread
+// of a GPU, or by a team of GPU threads: the same operations in the same order, without fusing, so that all
+// give the same bits. unmix.h and mixture.h describe the method.
 #pragma once
 
 #include "core/host_device.h"
@@ -12,27 +12,27 @@
 
 namespace hsi::unmix {
 
-/// What all pixels share, p endmembers. Triangles are those of Cholesky factors, row by row, entry (r, c) at
-/// triangle(r) + c, with one over the pivots on the diagonal.
+/// The data that all pixels share, for p endmembers. Triangles are those of Cholesky factors, row by row,
+/// with entry (r, c) at triangle(r) + c, and the reciprocal pivots on the diagonal.
 struct Problem {
-    int size = 0;                  ///< p
-    bool sum = false;              ///< abundances sum to one
-    bool nonnegative = false;      ///< none is negative
-    double weight_squared = 0;     ///< what every entry of gram has more in the matrix that is factorised
-    double longest = 0;            ///< length of the longest column of E
-    const double* gram = nullptr;  ///< E'E, p x p
-    const double* whole = nullptr; ///< the factor of all rows and columns
+    int size = 0;                       ///< p
+    bool sum = false;                   ///< abundances sum to one
+    bool nonnegative = false;           ///< all abundances are at least 0
+    double weight_squared = 0;          ///< added to every entry of gram before it is factorised
+    double longest = 0;                 ///< length of the longest column of E
+    const double* gram = nullptr;       ///< E'E, p x p
+    const double* whole = nullptr;      ///< the factor with all rows and columns
     const double* whole_ones = nullptr; ///< the solution for a right side of ones, p numbers
 };
 
-/// A pivot that rounding has made 0 or less.
+/// Replaces a pivot that rounding has made 0 or less.
 inline constexpr double least_pivot = std::numeric_limits<double>::min();
 
 HSI_HOST_DEVICE inline size_t triangle(int rows) {
     return static_cast<size_t>(rows) * (static_cast<size_t>(rows) + 1) / 2;
 }
 
-/// One pixel's numbers; all but products are scratch.
+/// The data of one pixel; all except products are scratch.
 struct Workspace {
     const double* products = nullptr; ///< E'x, endmember k at k * stride
     size_t stride = 1;
@@ -40,50 +40,50 @@ struct Workspace {
     double* abundances = nullptr;   ///< p
     double* trial = nullptr;        ///< p: the minimiser over the passive set, in its order
     double* ones = nullptr;         ///< p
-    int* index = nullptr;           ///< p: the passive ones
+    int* index = nullptr;           ///< p: the passive endmembers
     unsigned char* state = nullptr; ///< p
 };
 
-/// A team of one.
+/// A team of one thread.
 struct Alone {
     static constexpr int lanes = 1;
     HSI_HOST_DEVICE int lane() const { return 0; }
     HSI_HOST_DEVICE void sync() const {}
     HSI_HOST_DEVICE bool any(bool mine) const { return mine; }
     HSI_HOST_DEVICE double least(double mine) const { return mine; }
-    /// The largest value of all lanes, and its k; of equal ones the smallest k.
+    /// Returns the largest value of all lanes, and its k; of equal ones the smallest k.
     HSI_HOST_DEVICE void best(double&, int&) const {}
-    /// Of the lanes before this one, and of all, how many say yes.
+    /// Returns the number of lanes before this one, and of all lanes, for which `mine` is true.
     HSI_HOST_DEVICE void count(bool mine, int& before, int& all) const {
         before = 0;
         all = mine ? 1 : 0;
     }
 };
 
-/// Lawson and Hanson's active set, with the sum as a further equation; it begins with what is left of all
-/// endmembers when those whose abundances are not positive leave until there are none. All lanes of the team
-/// call all functions together.
+/// Lawson and Hanson's active set, with the sum as a further equation. It begins with all endmembers, and
+/// removes those whose abundances are not positive until none is left to remove. All lanes of the team call
+/// all functions together.
 template <class Team>
 class ActiveSet {
   public:
     HSI_HOST_DEVICE ActiveSet(const Problem& problem, const Workspace& space, const Team& team)
         : m_problem(problem), m_space(space), m_team(team) {}
 
-    /// The minimiser, into abundances; squared: x'x.
+    /// Computes the minimiser, into abundances; squared: x'x.
     HSI_HOST_DEVICE void solve(double squared) {
         start();
         if (!m_problem.nonnegative) return;
-        // What rounding makes of a gradient that is zero: endmembers that are alike in all but a thousandth
-        // differ in no more than the square of that.
+        // The rounding error of a gradient that is zero. Endmembers that are equal except for a thousandth
+        // differ by only the square of that.
         const double tolerance = 1e-14 * m_problem.longest * (sqrt(squared) + m_problem.longest);
-        // Every round lowers the error, so no passive set comes twice; rounding could make it, hence the
+        // Every round lowers the error, so no passive set occurs twice. Rounding could cause it, hence the
         // bound.
         for (int rounds = 0; rounds < 30 * m_problem.size + 30; ++rounds) {
             const int entering = next_to_enter(tolerance);
             if (entering == m_problem.size) return;
             set_state(entering, passive);
             solve_passive();
-            if (fails(entering)) { // by rounding alone
+            if (fails(entering)) { // only by rounding
                 set_state(entering, barred);
                 gather();
                 continue;
@@ -96,7 +96,7 @@ class ActiveSet {
         }
     }
 
-    /// |x - E a|^2 of the pixel that was solved last.
+    /// Returns |x - E a|^2 of the pixel that was solved last.
     HSI_HOST_DEVICE double residual(double squared) const {
         const int n = m_count;
         for (int i = m_team.lane(); i < n; i += Team::lanes) {
@@ -111,7 +111,7 @@ class ActiveSet {
         return sum > 0 ? sum : 0.0;
     }
 
-    /// The Cholesky factor of the rows and columns `index` of gram + weight_squared.
+    /// Computes the Cholesky factor of the rows and columns `index` of gram + weight_squared.
     HSI_HOST_DEVICE static void factorise(const Problem& problem, const int* index, int n, double* lower,
                                           const Team& team) {
         for (int c = 0; c < n; ++c) {
@@ -120,7 +120,7 @@ class ActiveSet {
             double pivot = column[index[c]] + problem.weight_squared;
             for (int i = 0; i < c; ++i)
                 pivot -= pivot_row[i] * pivot_row[i];
-            // Endmembers are independent, so a pivot is above 0 but for rounding.
+            // Endmembers are independent, so a pivot is above 0 except for rounding.
             const double over = 1 / sqrt(pivot > least_pivot ? pivot : least_pivot);
             for (int r = first_from(c, team); r < n; r += Team::lanes) {
                 double* const row = lower + triangle(r);
@@ -137,7 +137,7 @@ class ActiveSet {
         }
     }
 
-    /// x and, with Both, y become (L L')^-1 x and (L L')^-1 y, n numbers each.
+    /// Replaces x and, with Both, y by (L L')^-1 x and (L L')^-1 y, n numbers each.
     template <bool Both>
     HSI_HOST_DEVICE static void substitute(const double* lower, int n, double* x, double* y,
                                            const Team& team) {
@@ -148,9 +148,10 @@ class ActiveSet {
     }
 
   private:
-    enum State : unsigned char { outside, passive, barred }; ///< barred: rounding keeps it out
+    enum State : unsigned char { outside, passive, barred }; ///< barred: rounding keeps it outside
 
-    /// The first of the lane's rows (those that are `lane` modulo the lanes) that is not before `from`.
+    /// Returns the first of the lane's rows (those that are `lane` modulo the lanes) that is not before
+    /// `from`.
     HSI_HOST_DEVICE static int first_from(int from, const Team& team) {
         const int row = from / Team::lanes * Team::lanes + team.lane();
         return row < from ? row + Team::lanes : row;
@@ -180,8 +181,8 @@ class ActiveSet {
         }
     }
 
-    /// The same operations on every number, in the same order; what is divided by the pivots is so in the
-    /// end, so that nobody reads what another lane writes.
+    /// Does the same operations on every number, in the same order. The division by the pivots is at the end,
+    /// so that no lane reads a value that another lane writes.
     template <bool Both>
     HSI_HOST_DEVICE static void substitute_together(const double* lower, int n, double* x, double* y,
                                                     const Team& team) {
@@ -222,7 +223,7 @@ class ActiveSet {
         return m_space.products[static_cast<size_t>(k) * m_space.stride];
     }
 
-    /// Entry k of E'E a. Abundances outside of the passive set are 0.
+    /// Returns entry k of E'E a. Abundances outside of the passive set are 0.
     HSI_HOST_DEVICE double explained(int k) const {
         double sum = 0;
         for (int i = 0; i < m_count; ++i) {
@@ -237,7 +238,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// The passive ones into index, in their order.
+    /// Collects the passive endmembers in index, in their order.
     HSI_HOST_DEVICE void gather() {
         m_count = 0;
         for (int first = 0; first < m_problem.size; first += Team::lanes) {
@@ -251,7 +252,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// The minimiser over the passive set alone, into trial.
+    /// Computes the minimiser over the passive set alone, into trial.
     HSI_HOST_DEVICE void solve_passive() {
         gather();
         const int n = m_count;
@@ -273,7 +274,7 @@ class ActiveSet {
             u += m_space.trial[i];
             v += along[i];
         }
-        const double excess = (u - 1) / v; // of the sum, for each unit along v
+        const double excess = (u - 1) / v; // of the sum, per unit along v
         m_team.sync();
         for (int i = m_team.lane(); i < n; i += Team::lanes)
             m_space.trial[i] -= excess * along[i];
@@ -294,7 +295,7 @@ class ActiveSet {
         return m_team.any(mine);
     }
 
-    /// What was tried becomes the abundances.
+    /// Copies the trial to the abundances.
     HSI_HOST_DEVICE void keep() {
         for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
             m_space.abundances[k] = 0;
@@ -304,7 +305,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// The first feasible point.
+    /// Finds the first feasible point.
     HSI_HOST_DEVICE void start() {
         for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
             m_space.state[k] = passive;
@@ -320,7 +321,8 @@ class ActiveSet {
         keep();
     }
 
-    /// The endmember outside of the passive set whose abundance would lower the error the most; p: none.
+    /// Returns the endmember outside of the passive set whose abundance would lower the error the most; p:
+    /// none.
     HSI_HOST_DEVICE int next_to_enter(double tolerance) const {
         double mean = 0;
         if (m_problem.sum) {
@@ -348,8 +350,8 @@ class ActiveSet {
         return best;
     }
 
-    /// From the abundances towards what was tried as far as all stay above zero; those at zero leave the
-    /// passive set.
+    /// Moves the abundances towards the trial until one becomes zero; endmembers with zero abundance leave
+    /// the passive set.
     HSI_HOST_DEVICE void step_to_border() {
         double share = 1;
         for (int i = m_team.lane(); i < m_count; i += Team::lanes) {
@@ -373,7 +375,7 @@ class ActiveSet {
     const Problem m_problem;
     const Workspace m_space;
     const Team m_team;
-    int m_count = 0; ///< passive ones
+    int m_count = 0; ///< number of passive endmembers
 };
 
 } // namespace hsi::unmix

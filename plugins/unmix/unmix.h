@@ -6,12 +6,12 @@
 //
 // D. C. Heinz, C.-I. Chang: Fully Constrained Least Squares Linear Spectral Mixture Analysis Method for
 // Material Quantification in Hyperspectral Imagery, IEEE TGRS 39(3), 2001, states the four problems. Its row
-// of heavy weights for the sum is an approximation; here the constraint is exact, and so is the minimiser: an
+// of large weights for the sum is an approximation. Here the constraint is exact, and so is the minimiser: an
 // active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23, with the sum as a
 // further equation.
 //
-// All in double precision, pixel by pixel: neither tiles nor threads nor the processor nor a GPU change a
-// bit.
+// All values are in double precision, pixel by pixel, so results do not depend on tiles, threads, the
+// processor or a GPU.
 #pragma once
 
 #include "core/cost.h"
@@ -27,49 +27,50 @@
 
 namespace hsi::unmix {
 
-/// Its costs, for `-device auto` (core/cost.h).
+/// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost product{4.5e-10, 3e-13};    ///< a value and an endmember
-inline constexpr Cost round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
-inline constexpr Cost draw_product{7e-11, 3e-13}; ///< with draws: a value and a spectrum
-inline constexpr Cost draw_noise{2.7e-9, 5e-12};  ///< a value and a draw
-inline constexpr Cost draw_round{7e-10, 1e-11};   ///< a pixel, a draw and the cube of its spectra
+inline constexpr Cost product{4.5e-10, 3e-13};    ///< per value and endmember
+inline constexpr Cost round{1.5e-9, 1e-11};       ///< per pixel, round and pair of endmembers
+inline constexpr Cost draw_product{7e-11, 3e-13}; ///< with draws: per value and spectrum
+inline constexpr Cost draw_noise{2.7e-9, 5e-12};  ///< per value and draw
+inline constexpr Cost draw_round{7e-10, 1e-11};   ///< per pixel, draw and cube of its spectra
 } // namespace cost
 
 enum class Method { ucls, nnls, scls, fcls };
-/// As documents and pixel functions name them.
+/// The names in documents and pixel functions.
 inline constexpr std::pair<const char*, Method> method_names[] = {
     {"ucls", Method::ucls}, {"nnls", Method::nnls}, {"scls", Method::scls}, {"fcls", Method::fcls}};
 inline const char* name_of(Method method) {
     for (const auto& one : method_names)
         if (one.second == method) return one.first;
-    return nullptr; // this is the only one
+    return nullptr; // the only endmember
 }
 
-/// Whether abundances sum to one, and whether none is negative.
+/// Return whether abundances sum to one, and whether all are at least 0.
 inline bool sums_to_one(Method m) { return m == Method::scls || m == Method::fcls; }
 inline bool is_nonnegative(Method m) { return m == Method::nnls || m == Method::fcls; }
 
 struct Endmembers {
     std::vector<std::string> names;           ///< p of them, for messages
-    std::vector<std::vector<double>> spectra; ///< p of one length, in the units of the scene
+    std::vector<std::vector<double>> spectra; ///< p of equal length, in the units of the scene
     int count() const { return static_cast<int>(spectra.size()); }
     int bands() const { return spectra.empty() ? 0 : static_cast<int>(spectra.front().size()); }
 };
 
-/// How far the least independent endmember is from the span of the others.
+/// The distance of the least independent endmember from the span of the others.
 struct Independence {
     double distance = 1; ///< of the spectrum, scaled to length 1
     int endmember = 0;   ///< 0-based
 };
 
-/// Abundances keep their accuracy from this distance on.
+/// Abundances are accurate from this distance on.
 inline constexpr double safe_distance = 1e-4;
 
-/// The independence of the columns of E; for scls and fcls of E with a further row that holds the length of
-/// the longest column, which distinguishes endmembers that differ only in brightness. Throws Error naming the
-/// spectrum when its distance is 1e-6 or less (this covers duplicate endmembers, a zero endmember for ucls
-/// and nnls, and more endmembers than bands), when a value is not finite, and without endmembers.
+/// Returns the independence of the columns of E. For scls and fcls, E has a further row that contains the
+/// length of the longest column, which distinguishes endmembers that differ only in brightness. Throws Error
+/// that names the spectrum if its distance is 1e-6 or less (this covers duplicate endmembers, a zero
+/// endmember for ucls and nnls, and more endmembers than bands), if a value is not finite, and without
+/// endmembers.
 Independence check_endmembers(const Endmembers& endmembers, Method method);
 
 struct Options {
@@ -78,23 +79,23 @@ struct Options {
     bool sums = false; ///< on devices: Unmixing::sums() are made, too
 };
 
-/// Counts of the pass; complete after it.
+/// Unmixes. The counts are complete after the pass.
 class Unmixing : public stream::CountingOperation {
   public:
-    /// If requested: over the valid pixels, the sums of abundances and of the squares of the errors as
-    /// written.
+    /// Returns, if requested, the sums over the valid pixels of abundances and of the squares of the errors
+    /// as written.
     const math::ExactSums& sums() const { return m_sums; }
 
   protected:
     math::ExactSums m_sums{2};
 };
 
-/// Bands of the outputs: `size` abundances, and the error when it is wanted.
+/// Returns the bands of the outputs: `size` abundances, and the error if requested.
 std::vector<int> bands_of(int size, bool rmse);
 
-/// On the CPU. Output 0: an abundance a band, in the order of the endmembers, exactly 0 outside of the active
-/// set; output 1, when asked for: the root mean square error. A pixel is invalid, NaN in both, when a value
-/// is not finite or all are zero. Throws as check_endmembers().
+/// Creates the operation on the CPU. Output 0: one abundance per band, in the order of the endmembers,
+/// exactly 0 outside of the active set. Output 1, if requested: the root mean square error. A pixel is
+/// invalid (NaN in both) if a value is not finite or all are zero. Throws as check_endmembers().
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options);
 
 struct Classes;
@@ -105,18 +106,18 @@ class DrawUnmixing;
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// As the function above.
+    /// Works as the function above.
     virtual std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) = 0;
-    /// As the function in draws.h.
+    /// Works as the function in draws.h.
     virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                                      const DrawOptions& options) = 0;
-    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the device.
-    /// Returns false if this is not a device.
+    /// Computes squares[i], the sum of the squares of pixel i, counted line by line, of a scene on the
+    /// device. Returns false if this is not a device.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
-    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
-    /// slow one another when they share a device); 0 on the CPU.
+    /// Returns the seconds of all kernels since the backend was created, without copies, summed over the
+    /// lanes (which slow each other on a shared device); 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 

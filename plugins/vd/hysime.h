@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The signal subspace by HySime.
 //
-// J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8), 2008: the
+// J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8), 2008. The
 // noise of a band is the residual of its regression on all other bands (Algorithm 1), and a direction belongs
 // to the signal if omitting it would cost more than its noise (Algorithm 2). With R the mean of x x' over the
-// valid pixels, P = R^-1 and D = diag(1/P_bb) the residual of x is D P x, so that all follows from R:
+// valid pixels, P = R^-1 and D = diag(1/P_bb), the residual of x is D P x, so all results follow from R:
 //   Rs = R - 2 D + D P D (signal), e_k its eigenvectors;  Rn = D + 1e-5 (trace Rs / B) I (noise, diagonal);
 //   delta_k = 2 e_k'Rn e_k - e_k'R e_k;  the dimension is the number of negative delta_k.
-// The 1e-5 comes from the authors' own program, not from the paper: without it, directions that are almost
-// free of noise count.
+// The 1e-5 is from the authors' own program, not from the paper: without it, directions that are almost free
+// of noise count.
 #pragma once
 
 #include "stream/statistics_scan.h"
@@ -31,12 +31,14 @@ struct SignalSubspace {
     int dimension = 0;
     std::vector<Direction> directions; ///< by band
     std::vector<double> noise;         ///< standard deviations by band: sqrt D
-    bool resolved = true;              ///< false: bands depend on one another, and the noise is a bound
+    bool resolved = true;              ///< false: bands are linearly dependent, and the noise is an upper
+                                       ///< bound
 };
 
-/// If bands depend linearly on one another (R with a unit diagonal has an eigenvalue under 1e-12, which then
-/// counts as 1e-12), the noise is only bounded; the 1e-5 of the signal's power decides there. \throws Error
-/// when a band is zero, or when pixels do not outnumber bands: regression then leaves no residual.
+/// Finds the subspace. If bands are linearly dependent (R with a unit diagonal has an eigenvalue below 1e-12,
+/// which then counts as 1e-12), the noise is only bounded, and the 1e-5 of the signal's power decides.
+/// \throws Error if a band is zero, or if there are not more pixels than bands: regression then leaves no
+/// residual.
 SignalSubspace hysime(const stream::SceneStatistics& scene);
 
 } // namespace hsi::vd
