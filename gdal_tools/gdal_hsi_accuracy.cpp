@@ -712,28 +712,29 @@ void declare(tool::Builder& args) {
         .between(2, tools::most_folds)
         .shown_as("K")
         .preset.value.clear();
-    tools::add_pairs_option(args, s.with, "Also assess this map with this reference, and all pixels together",
-                            "MAP REFERENCE");
+    tools::add_pairs_option(
+        args, s.with, "Also assess this map against this reference, and the pixels of all maps together",
+        "MAP REFERENCE");
     args.exclusive("with", "folds");
-    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("json", s.json, "Print only the result, as JSON");
     args.output(
         "csv", s.csv, Content::text,
-        "Also write the confusion matrix with accuracies, or with -folds a row per fold, to FILE (CSV)");
+        "Also write the confusion matrix with accuracies, or with -folds one row per fold, to FILE (CSV)");
     args.input("mask", s.mask.path, Content::labels,
-               "Assess only these pixels: raster FILE not 0, or inside features of the vector FILE");
+               "Assess only pixels where the raster FILE is not 0, or inside features of the vector FILE");
     args.input("training", s.training.path, Content::labels,
                "Labels that the map was trained with; a warning is printed if reference pixels overlap "
                "or touch them");
     args.choice<std::string>("unclassified", s.unclassified, "Labelled pixels without a class in the map",
                              {{"ignore", "ignore", "exclude them from the accuracies"},
                               {"error", "error", "count them as errors"}});
-    args.flag("scores", s.scores,
-              "map has scores of a detector, a band per target: print AUC, detections, thresholds and "
-              "precision");
+    args.flag(
+        "scores", s.scores,
+        "map contains detector scores, one band per target: print AUC, detections, thresholds and precision");
     args.choice("better", s.better, "With -scores: which scores are better",
-                {{"auto", Better::automatic, "as specified by the bands (HSI_BETTER), else larger ones"},
-                 {"larger", Better::larger, "larger ones"},
-                 {"smaller", Better::smaller, "smaller ones, as angles are"}});
+                {{"auto", Better::automatic, "as stated by the bands (HSI_BETTER), otherwise larger scores"},
+                 {"larger", Better::larger, "larger scores"},
+                 {"smaller", Better::smaller, "smaller scores, as for angles"}});
     args.option("guard", s.guard,
                 "With -scores: exclude unlabelled pixels within N pixels of a target from the background")
         .between(0, 10000)

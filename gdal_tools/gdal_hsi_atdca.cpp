@@ -309,9 +309,10 @@ void declare(tool::Builder& args) {
         .shown_as("N|auto");
     args.choice<std::string>(
         "method", s.method, "Score that the next target maximises",
-        {{"osp", "osp", "||P x||^2, of the part of the spectrum that is orthogonal to the targets so far"},
+        {{"osp", "osp",
+          "||P x||^2, the squared length of the part of x that is orthogonal to the targets so far"},
          {"gs", "gs", "|p.x|, by Gram-Schmidt"}});
-    args.choice<std::string>("score", s.score, "With -method gs: the number that is compared",
+    args.choice<std::string>("score", s.score, "With -method gs: the value that is compared",
                              {{"abs", "abs", "the absolute value of p.x"},
                               {"signed", "signed", "p.x itself, as Algorithm 2 is printed in the paper"}});
     args.choice<std::string>(
@@ -321,10 +322,9 @@ void declare(tool::Builder& args) {
     tools::add_with_option(args, s.with);
     args.exclusive("with", "original");
     args.input("original", s.original, Content::raster,
-               "Scene FILE for spectra, -map and -scores, of which src is a preprocessed copy of the "
-               "same size");
+               "Original scene of which src is a preprocessed copy; used for spectra, -map and -scores");
     args.output("spectra", s.spectra, Content::spectra,
-                "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
+                "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (one row per band)");
     args.output("map", s.map, Content::raster,
                 "Also write the number of the nearest target of every pixel (0: unclassified) to FILE");
     args.option("max-angle", s.max_angle,
@@ -332,7 +332,7 @@ void declare(tool::Builder& args) {
         .in_unit("degrees")
         .shown_as("DEGREES");
     args.output("scores", s.scores, Content::raster,
-                "Also write detection scores, a band per target, to FILE");
+                "Also write detection scores, one band per target, to FILE");
     args.choice<std::string>(
         "score-kind", s.score_kind, "Content of -scores",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},
@@ -367,7 +367,7 @@ extern constinit const tool::Definition atdca{
      {"gdal_hsi_atdca -spectra targets.sli -map nearest.tif -max-angle 5 scene.img targets.gpkg",
       "A library, and a map with a threshold"},
      {"gdal_hsi_atdca -q -reference minerals.sli scene.img targets.gpkg",
-      "How near the targets come to known spectra"}},
+      "Angles between the targets and known spectra"}},
     "",
     atdca_tool::declare};
 

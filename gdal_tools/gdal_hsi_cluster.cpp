@@ -299,7 +299,7 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_mask("the clusters", true);
     args.add_destination(
-        "The map: 1 to k in the order of the start, 0 for nodata; it appears when it is complete");
+        "The map: 1 to k in the order of the initial centres, 0 for nodata; it appears when it is complete");
     args.option("k", s.count, "Number of clusters; with -start the number of its spectra")
         .between(2, cluster::most_clusters)
         .defaults_to("required without -start")
@@ -320,9 +320,9 @@ void declare(tool::Builder& args) {
     tools::add_resample_option(args, s.fit);
     args.option("seed", s.options.seed, "Seed of the random start of k-means++");
     args.output("centres", s.centres, Content::spectra,
-                "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (a line "
+                "Also write the centres, in the units of src, to FILE: .sli (ENVI library) or .csv (one row "
                 "per band)");
-    args.flag("json", s.json, "Print counts, inertia and iterations as JSON, and nothing else");
+    args.flag("json", s.json, "Print only counts, inertia and iterations, as JSON");
     args.add_compute();
     args.check([&s](const tool::Call& call) { check_settings(call, s); });
     args.body([&s](tool::Run& run) { run_cluster(run, s); });
@@ -341,7 +341,7 @@ extern constinit const tool::Definition cluster{
     {{"gdal_hsi_cluster -k 10 scene.img clusters.tif", "Ten clusters"},
      {"gdal_hsi_cluster -k 8 -distance angle -centres means.sli scene.img clusters.tif",
       "By spectral angle, with the mean spectra"},
-     {"gdal_hsi_cluster -start endmembers.sli scene.img clusters.tif", "From known spectra on"}},
+     {"gdal_hsi_cluster -start endmembers.sli scene.img clusters.tif", "Starting from known spectra"}},
     "",
     cluster_tool::declare};
 

@@ -81,10 +81,9 @@ void declare_thresholds(tool::Builder& args, Settings& s) {
     for (size_t k = 0; k < spectral_metrics.size(); ++k) {
         const std::string name = compare::metric_name(spectral_metrics[k]);
         limit("max-" + name, s.limits[k].maximum,
-              "Fail when the maximum of " + name + " over the pixels is greater")
+              "Fail if the maximum of " + name + " over the pixels is greater")
             .from(0);
-        limit("mean-" + name, s.limits[k].mean,
-              "Fail when the mean of " + name + " over the pixels is greater")
+        limit("mean-" + name, s.limits[k].mean, "Fail if the mean of " + name + " over the pixels is greater")
             .from(0);
     }
     limit("min-ssim", s.min_ssim, "Fail if ssim of a band is smaller").between(-1, 1);
@@ -115,12 +114,13 @@ void declare(tool::Builder& args) {
     args.flag("mosaic", s.mosaic,
               "Compare scenes where they overlap on the ground, pair by pair; their sizes may differ");
     tools::add_with_option(args, s.with, "With -mosaic: also compare with this scene");
-    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("json", s.json, "Print only the result, as JSON");
     args.output("o", s.text_file, Content::text,
-                "Also write what is printed to FILE: text, or with -json JSON");
+                "Also write the printed result to FILE: text, or with -json JSON");
     declare_thresholds(args, s);
     args.output("map", s.map, Content::raster,
-                "Also write the metrics of every pixel to FILE, a band each; ssim is averaged over the bands")
+                "Also write the metrics of every pixel to FILE, one band per metric; ssim is averaged over "
+                "the bands")
         .under("Map");
     args.option("of", s.map_format, "Format of the map")
         .shown_as("FORMAT")
@@ -174,8 +174,8 @@ extern constinit const tool::Definition compare{
      {"gdal_hsi_compare -metric nrmse,sad -map distance.tif -json before.img after.tif",
       "Where do they differ?"},
      {"gdal_hsi_compare -q -mean-nrmse 1e-6 -max-maxsde 5e-6 reference.tif result.tif && echo alike",
-      "A test that the exit code decides"},
-     {"gdal_hsi_compare endmembers.sli minerals.sli", "Which spectrum of one library is which of the other"},
+      "A test by the exit code"},
+     {"gdal_hsi_compare endmembers.sli minerals.sli", "Pairs of spectra of two libraries"},
      {"gdal_hsi_compare -metric ssim,sr -band 1:2,1:3 profile.tif profile.tif",
       "Diffused copies of a component against the component itself"}},
     "Metrics of a pixel (mean and maximum are shown): nrmse, maxsde, sad (degrees), rmse, "

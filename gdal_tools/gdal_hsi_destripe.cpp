@@ -145,7 +145,7 @@ extern constinit const tool::Definition destripe{
     "Destriping: removes stripes along the columns of a pushbroom scanner, band by band, by "
     "comparing each column with its neighbours.",
     {{"gdal_hsi_destripe scene.img clean.img -of ENVI", "By differences of neighbouring columns"},
-     {"gdal_hsi_destripe -method ratio -window 31 scene.img clean.tif", "Stripes that are factors"},
+     {"gdal_hsi_destripe -method ratio -window 31 scene.img clean.tif", "Multiplicative stripes"},
      {"gdal_hsi_destripe scene.img clean.hsi", "Computed when it is displayed"}},
     "",
     destripe_tool::declare};

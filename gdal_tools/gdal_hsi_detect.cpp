@@ -72,7 +72,7 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_follow();
     args.add_mask("the background", true);
-    args.add_destination("The scores, a band per target; it appears when it is complete");
+    args.add_destination("The scores, one band per target; it appears when it is complete");
     args.computes_dst();
     args.input("target", o.target.library, Content::spectra,
                "Library with the targets' spectra (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, .mat, "
@@ -115,28 +115,27 @@ void declare(tool::Builder& args) {
                 "With -exclude-share: number of repetitions, each from all pixels")
         .from(1);
     args.flag("target-is-absorption", o.target.absorption,
-              "The library has the absorption of one unit of a gas; scores of mf are in these units "
+              "The library contains the absorption of one unit of a gas; scores of mf are in this unit "
               "(mf, ace)");
     args.option("window", o.window,
-                "Local background (rx): the square of OUTER pixels around a pixel without the square of "
-                "INNER")
+                "Local background (rx): the square of OUTER pixels around a pixel, without the inner square "
+                "of INNER")
         .shown_as("INNER OUTER")
         .in_unit("pixels, odd")
         .defaults_to("the whole scene is the background");
     args.output("map", o.map.path, Content::raster,
                 "Also write the number of the best target of every pixel (0: no target) to FILE");
     args.option("threshold", o.map.threshold_text,
-                "With -map: no target if the best score is worse than this; 99%: worse for 99 % of the "
-                "pixels")
+                "With -map: worst score of a target; 99%: the score that 99 % of the pixels do not reach")
         .shown_as("V|P%");
-    args.option("false-alarms", o.map.false_alarms,
-                "With -map: threshold that this share of the background reaches (of -background, else of "
-                "a normal one)")
+    args.option(
+            "false-alarms", o.map.false_alarms,
+            "With -map: threshold that this share of -background reaches (without: of a normal background)")
         .shown_as("RATE");
     args.exclusive("threshold", "false-alarms");
-    args.option("nc", o.components_text,
-                "Use the first N principal components of the background (mtmf: of MNF); auto: one per ten"
-                " pixels")
+    args.option(
+            "nc", o.components_text,
+            "Use the first N principal components of the background (mtmf: MNF); auto: one per ten pixels")
         .shown_as("N|auto")
         .defaults_to("all bands");
     args.option("shrinkage", o.shrinkage.text,
@@ -173,13 +172,13 @@ extern constinit const tool::Definition detect{
     {{"gdal_hsi_detect -target minerals.sli scene.img ace.tif", "Adaptive coherence of every spectrum"},
      {"gdal_hsi_detect -method sam -target minerals.csv -map minerals.tif -threshold 0.1 scene.img "
       "angles.tif",
-      "Angles, and a map of what is nearer than 0.1 radians"},
+      "Angles, and a map of the pixels below 0.1 radians"},
      {"gdal_hsi_detect -method mf -target-pixel 120 64 -background soil.gpkg scene.img like_it.tif",
       "Pixels that are like one pixel and unlike a background"},
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
-      "What is unlike its neighbourhood"},
+      "Pixels that differ from their neighbourhood"},
      {"gdal_hsi_detect -map anomalies.tif -false-alarms 1e-4 scene.img rx.tif",
-      "Scores that only one pixel in 10,000 of a normal background reaches"},
+      "A threshold that one in 10,000 pixels of a normal background reaches"},
      {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"},
      {"gdal_hsi_detect -method sff -target minerals.sli -range 2100-2400nm -map best.tif -threshold 0.7 "
       "scene.img "
@@ -187,7 +186,7 @@ extern constinit const tool::Definition detect{
       "Minerals by the shapes of their absorptions"},
      {"gdal_hsi_detect -method mtmf -target minerals.sli -map best.tif -threshold 0.1 -max-infeasibility 2 "
       "scene.img mtmf.tif",
-      "Shares of targets, and whether these may be mixtures at all"},
+      "Matched filter on MNF components, without infeasible pixels"},
      {"gdal_hsi_detect -method mf -target gas.csv -target-is-absorption -background-by columns radiance.img "
       "gas.tif",
       "A gas by its absorption, each detector of the scanner against itself"}},

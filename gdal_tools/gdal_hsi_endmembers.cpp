@@ -610,8 +610,9 @@ void declare(tool::Builder& args) {
     args.output_argument("dst", s.members.path, Content::vector,
                          "The endmembers, a vector layer of points; it appears when it is complete");
     auto& count =
-        args.option("t", s.numbers,
-                    "Number of endmembers, or a range such as 2-20, whose set at the knee is written")
+        args.option(
+                "t", s.numbers,
+                "Number of endmembers, or a range such as 2-20; of a range, the set at the knee is written")
             .also("targets")
             .shown_as("N|N-N");
     count.required = true;
@@ -622,12 +623,13 @@ void declare(tool::Builder& args) {
          {"atdca", "atdca", "orthogonal subspace projection, as gdal_hsi_atdca -method osp"}});
     args.option("seed", s.seed, "With -method vca: seed of the random directions");
     args.output("spectra", s.spectra, Content::spectra,
-                "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
-    args.flag("residual", s.residual,
-              "Also print the residual of unmixing, and with one endmember less; warn if that is smaller");
-    args.output("plot", s.curve, Content::text,
-                "Also write the explained share by number to FILE (range of -t): .svg, .png, or .csv (a "
-                "table)");
+                "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (one row per band)");
+    args.flag(
+        "residual", s.residual,
+        "Also print the residual of unmixing with N and N - 1 endmembers; warn if N - 1 has the smaller one");
+    args.output(
+        "plot", s.curve, Content::text,
+        "With a range of -t: also write the explained share of each number to FILE: .svg, .png or .csv");
     tools::add_reference_options(args, s.reference, "endmember");
     tools::add_with_option(args, s.with);
     tools::add_vector_options(args, s.members);
@@ -666,7 +668,7 @@ extern constinit const tool::Definition endmembers{
       "members.sli abundances.tif",
       "Their spectra, and how much of each is in every pixel"},
      {"gdal_hsi_endmembers -t 2-20 -plot members.svg scene.img members.gpkg",
-      "How many? What each number explains, and the set at the knee"},
+      "How many? The explained share of each number, and the set at the knee"},
      {"gdal_hsi_endmembers -t 12 -method vca -seed 7 scene.img members.geojson", "Another method"}},
     "",
     endmembers_tool::declare};

@@ -342,9 +342,8 @@ void run_features(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_destination(
-        "The result: a raster; of a library .csv (a row per spectrum and range), with -output "
-        "removed .sli or .csv");
+    args.add_destination("The result: a raster; for a library .csv (one row per spectrum and range), or a "
+                         "library (-output removed)");
     args.computes_dst();
     args.add_mask("the result", true);
     args.add_compute();

@@ -475,7 +475,7 @@ void declare(tool::Builder& args) {
         .from(0)
         .in_unit("cm");
     args.output("save-absorption", s.save, Content::spectra,
-                "Also write the unit absorption used to FILE (.csv or .sli)");
+                "Also write the used unit absorption to FILE (.csv or .sli)");
     args.option("columns-per-group", s.columns_text,
                 "Use a separate background for each group of N neighbouring columns; all: one background")
         .shown_as("N|all");
@@ -496,8 +496,8 @@ void declare(tool::Builder& args) {
                 "Factor from stored values to uW cm-2 sr-1 nm-1, for -noise and -flare-threshold")
         .above(0);
     args.option("flare-threshold", s.flare,
-                "Exclude 5x5 pixels around a greater radiance at 2389.5 nm from the background (uW cm-2 "
-                "sr-1 nm-1)")
+                "Exclude 5x5 pixels around pixels above this radiance at 2389.5 nm from the background (uW "
+                "cm-2 sr-1 nm-1)")
         .above(0)
         .defaults_to("off; 1.5 for EMIT");
     declare_plumes(args, s.plumes);

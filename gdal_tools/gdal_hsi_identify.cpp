@@ -462,7 +462,7 @@ void declare(tool::Builder& args) {
     args.input_argument("rules", s.rules, Content::model,
                         "The rules: a JSON file of this tool's format or of CRAMM's");
     args.add_destination(
-            "The map: the number of the rule, 0 if no rule is met; with several groups one file each,"
+            "The map: the number of the rule, 0 if no rule is met; with several groups one file per group,"
             " NAME_GROUP")
         .required = false; // -explain needs no dst
     args.computes_dst();
@@ -486,10 +486,11 @@ void declare(tool::Builder& args) {
     args.output("scores", s.scores, Content::raster,
                 "Also write fit, depth and fit times depth of the winners");
     args.output("centre", s.centre, Content::raster,
-                "Also write the position (nm) of the first feature of the winners, a band per group");
+                "Also write the position (nm) of the first feature of the winners, one band per group");
     args.output("areas", s.areas, Content::text,
                 "Also write pixels, shares, areas and means by material to this CSV file");
-    args.output("materials", s.materials, Content::raster, "Also write a band per rule");
+    args.output("materials", s.materials, Content::raster,
+                "Also write the values of each rule to FILE, one band per rule");
     args.choice("materials-value", s.value, "Content of -materials", values);
     args.choice("materials-where", s.accepted, "Pixels with values in -materials; 0 elsewhere",
                 {{"won", false, "where the rule won a group"}, {"accepted", true, "where the rule is met"}});
@@ -509,13 +510,13 @@ namespace tools {
 extern constinit const tool::Definition identify{
     "identify",
     "Materials by rules",
-    "Names the material of each pixel by rules on absorption features, as Tetracorder and MICA do, and "
+    "Identifies the material of each pixel by rules on absorption features, as Tetracorder and MICA do, and "
     "writes a map "
     "with the names and colours of the rules.",
     {{"gdal_hsi_identify scene.img minerals.json map.tif", "A map of the materials"},
      {"gdal_hsi_identify -scores scores.tif -areas areas.csv scene.img minerals.json map.tif",
       "Also fit and depth, and a table of areas"},
-     {"gdal_hsi_identify -explain 120 45 scene.img minerals.json", "Why a pixel has its name"}},
+     {"gdal_hsi_identify -explain 120 45 scene.img minerals.json", "The result of every rule for one pixel"}},
     "",
     identify_tool::declare};
 

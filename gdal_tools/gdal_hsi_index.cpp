@@ -460,22 +460,24 @@ void declare(tool::Builder& args) {
     using indices::Choice;
     auto& s = args.settings<Settings>();
     args.add_source().required = false; // -list needs no src
-    args.add_destination("The indices, a band each: a raster, or .csv for a library").required = false;
+    args.add_destination("The indices: a raster with one band per index, or .csv for a library").required =
+        false;
     args.computes_dst();
     args.add_mask("the indices", true);
     args.add_compute(false);
     args.option("name", s.names,
-                "Indices, a domain (vegetation, pigment ..), or all; those that the scene has the bands for")
+                "Indices; a domain (vegetation, pigment ..) or all: the indices for which the scene has the "
+                "bands")
         .shown_as("NAME[,NAME]");
     args.option("expr", s.expressions,
                 "An expression, optionally with a name: 'ratio=r800/r670', mean(r[630:690]), b12")
         .shown_as("[NAME=]EXPR");
-    args.choice(
-        "choice", s.choosing.choice, "How the value at a wavelength is found",
-        {{"nearest", Choice::nearest, "the nearest good band within -tolerance"},
-         {"linear", Choice::linear, "the line between the bands around it, at most 4 tolerances apart"},
-         {"average", Choice::average, "the mean of the good bands within half of -width"},
-         {"response", Choice::response, "a band with the FWHM -width, made as gdal_hsi_resample does"}});
+    args.choice("choice", s.choosing.choice, "How the value at a wavelength is found",
+                {{"nearest", Choice::nearest, "the nearest good band within -tolerance"},
+                 {"linear", Choice::linear,
+                  "linear interpolation between the bands around it, at most 4 tolerances apart"},
+                 {"average", Choice::average, "the mean of the good bands within half of -width"},
+                 {"response", Choice::response, "a band with the FWHM -width, as by gdal_hsi_resample"}});
     args.option("tolerance", s.choosing.tolerance, "Maximum distance of a band from the wavelength")
         .from(0)
         .in_unit("nm");
@@ -484,7 +486,7 @@ void declare(tool::Builder& args) {
         .above(0)
         .shown_as("V")
         .defaults_to("scale and offset of the file");
-    args.flag("list", s.list, "Print the catalogue, with src also which indices the scene has the bands for");
+    args.flag("list", s.list, "Print the catalogue; with src, also the bands that each index would use");
     args.flag("json", s.json, "Print -list as JSON");
     for (const char* const other : {"name", "expr", "scale", "mask", "mask-exclude"})
         args.exclusive("list", other);
@@ -528,10 +530,10 @@ extern constinit const tool::Definition index{
     "expressions over the spectrum, at the bands of a scene or of a spectral library.",
     {{"gdal_hsi_index -name NDVI,REP,CAI scene.img indices.tif", "Three indices of the catalogue"},
      {"gdal_hsi_index -name vegetation scene.img vegetation.tif",
-      "All vegetation indices that the scene has the bands for"},
-     {"gdal_hsi_index -expr 'ratio=mean(r[770:800])/r670' scene.img ratio.tif", "An expression of one's own"},
+      "All vegetation indices for which the scene has the bands"},
+     {"gdal_hsi_index -expr 'ratio=mean(r[770:800])/r670' scene.img ratio.tif", "Your own expression"},
      {"gdal_hsi_index -name PRI -choice response -of VRT scene.img pri.vrt", "Computed when it is displayed"},
-     {"gdal_hsi_index -list scene.img", "What the scene has the bands for"}},
+     {"gdal_hsi_index -list scene.img", "Which bands each index would use"}},
     "",
     index_tool::declare};
 

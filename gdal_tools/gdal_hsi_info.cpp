@@ -764,7 +764,7 @@ void declare(tool::Builder& args) {
               "List the flags of the quality layers that come with the scene, for -mask-flags");
     args.flag("plan", s.plans,
               "Print the tiles and the memory of each tool for this scene, with default options");
-    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("json", s.json, "Print only the result, as JSON");
     args.flag("values", s.values, "Add the values of a library's spectra (with -json)");
     args.add_compute(false);
     args.check([&s](const tool::Call&) {
@@ -786,8 +786,9 @@ extern constinit const tool::Definition info{
     " number of valid pixels, bands without a value, the extremes of every band, and the "
     "tiles and the memory of each tool. It also lists spectral libraries.",
     {{"gdal_hsi_info scene.img", "What is in a file"},
-     {"gdal_hsi_info -extremes scene.img", "Which bands are empty, and what values the others have"},
-     {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
+     {"gdal_hsi_info -extremes scene.img", "Empty bands, and the values of the other bands"},
+     {"gdal_hsi_info -count -plan -memory 512MB flightline.dat",
+      "Also the plans of all tools with limited memory"},
      {"gdal_hsi_info endmembers.sli", "Which spectra are in a library"},
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",

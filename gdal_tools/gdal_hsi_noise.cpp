@@ -451,7 +451,7 @@ void declare(tool::Builder& args) {
         .shown_as("RANGE");
     args.output("columns", s.columns, tool::Content::text,
                 "Also write shift and depth of -smile for every column to FILE.csv");
-    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("json", s.json, "Print only the result, as JSON");
     args.overwrite(s.overwrite, "Replace existing files");
     args.check([&s](const tool::Call& call) {
         tools::PlotOutput::check_name("plot", s.plot);
@@ -479,11 +479,12 @@ extern constinit const tool::Definition noise{
     "noise",
     "Noise, signal-to-noise ratio and bad bands",
     "Noise: estimates the noise and the signal-to-noise ratio of every band of a scene, finds stripes along "
-    "columns, and proposes bands as bad.",
+    "columns, and proposes bad bands.",
     {{"gdal_hsi_noise scene.img", "A table of all bands"},
      {"gdal_hsi_noise -csv noise.csv -bad-bands bad.csv scene.img", "Tables as files"},
      {"gdal_hsi_noise -bad-bands scene.hdr -plot snr.svg scene.img", "Marked in the header, and a plot"},
-     {"gdal_hsi_noise -smile 740-785nm -columns smile.csv scene.img", "How the oxygen line moves"},
+     {"gdal_hsi_noise -smile 740-785nm -columns smile.csv scene.img",
+      "The shift of the oxygen absorption over the columns"},
      {"gdal_hsi_noise -method residual -json scene.img", "In blocks of pixels, for programs"},
      {"gdal_hsi_noise -method area -mask lake.gpkg scene.img", "In an area of one material"}},
     "",

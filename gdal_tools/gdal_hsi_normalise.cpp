@@ -671,16 +671,16 @@ void declare(tool::Builder& args) {
                 "Compute the sun's position at this time (UTC, 2022-08-28T10:19:16Z), or for the first "
                 "and last line")
         .shown_as("T[/T2]");
-    args.output("angles", s.angles_file, Content::raster, "Also write the angles used, a band each");
+    args.output("angles", s.angles_file, Content::raster, "Also write the used angles, one band per angle");
     declare_fit(args, s);
     args.output("model", s.model, Content::model, "Write the model to FILE (JSON)");
     args.flag("append", s.append, "Add to the scenes in the file of -model, if it exists");
     tools::add_pairs_option(args, s.with, "Also fit this scene and its file of angles (-: the scene itself)",
                             "SCENE GEOMETRY");
     for (auto* const argument :
-         {&args.option(
-              "apply", s.applied,
-              "Correct by the model FILE, or by HyTools' coefficients: topography and BRDF, a file each"),
+         {&args.option("apply", s.applied,
+                       "Correct with the model FILE, or HyTools' coefficients (one file for topography, one "
+                       "for BRDF)"),
           &args.option("merge", s.merged, "Also add the scenes of the model FILE; @FILE: a list of models"),
           &args.option("remove", s.removed,
                        "Remove the scenes of the model FILE; @FILE: a list of models")}) {
@@ -701,14 +701,14 @@ namespace tools {
 extern constinit const tool::Definition normalise{
     "normalise",
     "Topographic and BRDF normalisation",
-    "Removes the effects of terrain, view and sun from surface reflectance, in one scene or over a campaign "
-    "of "
-    "flight lines: topographic correction, and BRDF correction by kernels whose coefficients depend on NDVI.",
+    "Removes the effects of terrain, viewing angle and sun from surface reflectance, in one scene or a "
+    "campaign of flight lines: topographic correction, and BRDF correction by kernels whose coefficients "
+    "depend on NDVI.",
     {{"gdal_hsi_normalise -geometry line1_obs line1.img line1_flat.img", "One flight line"},
      {"gdal_hsi_normalise -geometry line1_obs -with line2.img line2_obs -model lines.json line1.img",
       "A model of two flight lines"},
      {"gdal_hsi_normalise -apply lines.json -geometry line2_obs line2.img line2_flat.img",
-      "One of them corrected by it"},
+      "Correct one of them with this model"},
      {"gdal_hsi_normalise -geometry line3_obs -append -model lines.json line3.img", "A third line added"}},
     "",
     normalise_tool::declare};

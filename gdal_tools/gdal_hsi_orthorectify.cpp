@@ -163,7 +163,7 @@ void declare(tool::Builder& args) {
     args.input("glt", s.table, Content::raster,
                "Geographic lookup table: the product of src (EMIT), or a raster of two bands, sample and"
                " line (AVIRIS)")
-        .defaults_to("src itself, when it is such a product");
+        .defaults_to("src itself, if it is such a product");
     args.body([&s](tool::Run& run) { run_orthorectify(run, s); });
 }
 
@@ -176,14 +176,14 @@ extern constinit const tool::Definition orthorectify{
     "orthorectify",
     "Orthorectification by a lookup table",
     "Resamples a scene in sensor geometry, or a result made from one, onto the orthorectified grid of "
-    "its geographic lookup table (GLT): every pixel of the grid gets the values of the one pixel that the "
-    "table names, unchanged, or nodata. Compute first, on the sensor's pixels, and orthorectify the result: "
-    "the grid repeats some pixels and lacks others.",
+    "its geographic lookup table (GLT): every grid pixel gets the unchanged values of one scene pixel, or "
+    "nodata. Run other tools first and orthorectify their results, because the grid repeats some pixels and "
+    "omits others.",
     {{"gdal_hsi_orthorectify emit.nc scene.tif", "The product itself"},
      {"gdal_hsi_unmix emit.nc minerals.csv a.tif && gdal_hsi_orthorectify -glt emit.nc a.tif abundances.tif",
-      "What was made of it"},
+      "Abundances of the product"},
      {"gdal_hsi_orthorectify -glt ang20150420t182050_glt ang_rdn.img ang_ortho.img -of ENVI",
-      "A flight line with its table beside it"}},
+      "A flight line with its own table"}},
     "",
     orthorectify_tool::declare,
     false,

@@ -747,15 +747,15 @@ extern constinit const tool::Definition pipeline{
     "Runs several tools as one: steps are separated by '!', and each processes the result of "
     "the step before it. Results that are computed tile by tile are not written; results that"
     " depend on the whole scene are kept in a temporary file. 'read' and 'write' have the "
-    "options of src and dst, every other step has the options of its tool. A step after 'tee'"
-    " also passes on its scene, 'tee [ STEPS ]' does so with several steps. All outputs "
+    "options of src and dst, every other step has the options of its tool. A step after 'tee' also passes "
+    "its unchanged scene to the next step; 'tee [ STEPS ]' does the same with several steps. All outputs "
     "appear together.",
     {{"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! pca -nc 7 ! write pca.tif",
       "No file between the two tools"},
      {"gdal_hsi_pipeline read scene.dat ! spp -ws 7 ! tee atdca -t 12 targets.gpkg ! pca ! svm_classify "
       "-apply model.json ! "
       "write map.tif",
-      "Targets on the way to a map"},
+      "Targets and a map in one run"},
      {"gdal_hsi_pipeline -dry-run read scene.dat -b 1-100 ! spp ! tee [ mnf ! write mnf.tif ] ! pca ! write "
       "pca.tif",
       "The plan: halos, passes, memory"}},

@@ -640,7 +640,7 @@ void declare(tool::Builder& args) {
         .above(0)
         .defaults_to("0.6 for scenes of visible light, else 1");
     args.flag("each", s.each, "Show each band of -b as a grey panel, three in a row");
-    args.option("title", s.title, "Write this above the picture").shown_as("TEXT");
+    args.option("title", s.title, "Write this title above the picture").shown_as("TEXT");
     args.flag("frame", s.frame,
               "Draw a frame for a report: coordinates, scale bar, north arrow, colour bar, names of panels");
     args.flag("no-legend", s.no_legend, "Do not draw the legend of class maps");
@@ -678,9 +678,9 @@ extern constinit const tool::Definition quicklook{
      {"gdal_hsi_quicklook -frame -title 'Potsdam, 20 July' scene.img report.png",
       "With coordinates, scale bar and north arrow"},
      {"gdal_hsi_quicklook -b 1 -b 2 -b 3 pcs.tif components.png", "Components as red, green and blue"},
-     {"gdal_hsi_quicklook -each -b 1 -b 2 -b 3 -b 4 pcs.tif components.png", "A panel for each"}},
-    "Only the pixels that are shown are looked at: of a large scene those nearest to the centres of the "
-    "picture's pixels. "
+     {"gdal_hsi_quicklook -each -b 1 -b 2 -b 3 -b 4 pcs.tif components.png", "One panel per component"}},
+    "Only the displayed pixels are read: in a large scene, those nearest to the centres of the picture's "
+    "pixels. "
     "Pixels without a value are black.",
     quicklook_tool::declare,
     true};

@@ -402,8 +402,8 @@ void declare(tool::Builder& args) {
                 {{"flat", Method::flat, "divided by the mean of -area"},
                  {"iarr", Method::iarr, "divided by the mean of the scene"},
                  {"log-residual", Method::log_residual, "logarithms minus the means of pixel and band"},
-                 {"empirical-line", Method::empirical_line, "a line per band through known targets"}});
-    args.input("area", s.area, Content::labels, "Mask of the even area of -method flat");
+                 {"empirical-line", Method::empirical_line, "one line per band through known targets"}});
+    args.input("area", s.area, Content::labels, "Mask of the uniform area of -method flat");
     args.input("reference", s.reference, Content::spectra,
                "Reflectance of -area: the first spectrum of this library");
     args.input("targets", s.targets, Content::labels, "Labels of the targets of -method empirical-line");
@@ -424,15 +424,17 @@ namespace tools {
 extern constinit const tool::Definition reflect{
     "reflect",
     "Reflectance from stored values",
-    "Reflectance: converts radiance or stored values to reflectance by an even area, by the "
+    "Reflectance: converts radiance or stored values to reflectance by an area of uniform reflectance, by "
+    "the "
     "mean of the scene, by logarithmic residuals, or by the empirical line through known "
     "targets.",
     {{"gdal_hsi_reflect -method iarr scene.img reflectance.tif", "Divided by the mean of the scene"},
-     {"gdal_hsi_reflect -method flat -area playa.gpkg scene.img reflectance.tif", "By an even area"},
+     {"gdal_hsi_reflect -method flat -area playa.gpkg scene.img reflectance.tif",
+      "By an area of uniform reflectance"},
      {"gdal_hsi_reflect -method empirical-line -targets panels.gpkg -library panels.sli -coefficients "
       "line.csv scene.img reflectance.tif",
       "By panels of known reflectance"},
-     {"gdal_hsi_reflect -apply line.csv other.img reflectance.tif", "By the same lines"}},
+     {"gdal_hsi_reflect -apply line.csv other.img reflectance.tif", "With the same gains and offsets"}},
     "",
     reflect_tool::declare};
 

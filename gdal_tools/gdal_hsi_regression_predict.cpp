@@ -309,7 +309,7 @@ extern constinit const tool::Definition regression_predict{
     "regression_predict",
     "Maps of a regression",
     "Applies models of gdal_hsi_regression_train, or trait models of HyTools, to a scene: the estimate, its "
-    "deviation, and where the spectrum is outside of what the model was trained with.",
+    "deviation, and where values or spectra are outside of the training data.",
     {{"gdal_hsi_regression_predict scene.img model.json traits.tif", "A map with three bands"},
      {"gdal_hsi_regression_predict -apply nitrogen.json -apply lma.json scene.img traits.tif",
       "Two models, one read"},

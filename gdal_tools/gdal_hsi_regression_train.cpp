@@ -318,7 +318,7 @@ void declare(tool::Builder& args) {
                          "The model (JSON); it appears when it is complete")
         .or_option("model");
     args.input("table", s.table, Content::text,
-               "Train with this table (a spectrum per row, columns named by wavelength) instead of src "
+               "Train with this table (one spectrum per row, columns named by wavelength) instead of src "
                "and labels");
     for (const char* const other : {"src", "labels", "mask", "mask-exclude"})
         args.exclusive("table", other);
@@ -402,7 +402,7 @@ extern constinit const tool::Definition regression_train{
     "Training of a regression",
     "Trains a regression of a continuous variable (a leaf trait, soil carbon) on spectra: partial least "
     "squares, ridge, a Gaussian process or a support vector machine. Cross-validation by groups chooses the "
-    "model and tells how good it is.",
+    "model and estimates its error.",
     {{"gdal_hsi_regression_train -field nitrogen scene.img plots.gpkg model.json",
       "From plots with a numeric field"},
      {"gdal_hsi_regression_train -table spectra.csv -field nitrogen -transform snv model.json",

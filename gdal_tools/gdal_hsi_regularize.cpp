@@ -192,7 +192,7 @@ void run_regularize(tool::Run& run, const Settings& s) {
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_destination("The smoothed probabilities, a band per class; it appears when it is complete");
+    args.add_destination("The smoothed probabilities, one band per class; it appears when it is complete");
     tools::add_mrf_options(args, s).from(0);
     args.input("scene", s.scene, Content::raster,
                "Preserve the edges of the scene FILE, which is on the same grid");
@@ -218,16 +218,13 @@ namespace tools {
 extern constinit const tool::Definition regularize{
     "regularize",
     "Smoothing of class probabilities by a Markov random field",
-    "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic, whose "
-    "potential is a vector total variation, smooths them and keeps the edges of a scene and pixels whose "
-    "class "
-    "is known.",
-    {{"gdal_hsi_regularize -map map.tif probabilities.tif smooth.tif",
-      "Probabilities to smoother ones, and a map"},
+    "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic (total "
+    "variation) smooths them and keeps the edges of a scene and the pixels whose class is known.",
+    {{"gdal_hsi_regularize -map map.tif probabilities.tif smooth.tif", "Smoothed probabilities, and a map"},
      {"gdal_hsi_svm_classify -apply model.json -probabilities p.tif scene.img raw.tif && gdal_hsi_regularize "
       "-scene "
       "scene.img -labels train.tif -map map.tif p.tif smooth.tif",
-      "Those of a support vector machine, with the edges of its scene and its training pixels"}},
+      "Probabilities of a support vector machine, with the edges of the scene and the training pixels"}},
     "",
     regularize_tool::declare};
 

@@ -310,11 +310,11 @@ extern constinit const tool::Definition resample{
     "resample",
     "Resampling to the bands of another sensor",
     "Resampling: converts the spectra of a scene or of a library to the bands of another "
-    "sensor, as that sensor would have measured them. The width of the source's bands is "
-    "taken into account.",
+    "sensor, as that sensor would have measured them. The widths of the source's bands are taken into "
+    "account.",
     {{"gdal_hsi_resample -like emit.nc scene.img scene_emit.tif", "A scene at EMIT's bands"},
      {"gdal_hsi_resample -like scene.img usgs.sli usgs_scene.sli", "A library at a scene's bands"},
-     {"gdal_hsi_resample -bands sentinel2.csv scene.img s2.tif", "Bands of a table with centres and widths"},
+     {"gdal_hsi_resample -bands sentinel2.csv scene.img s2.tif", "Bands from a table of centres and widths"},
      {"gdal_hsi_resample -bands bands.csv -of VRT scene.img s2.vrt", "Computed when it is displayed"}},
     "",
     resample_tool::declare};

@@ -602,7 +602,7 @@ void declare(tool::Builder& args) {
     declare_training(args, s);
     declare_random_field(args, s);
     args.output("probabilities", s.probabilities, Content::raster,
-                "Also write the probability of each class, a band per class, to FILE");
+                "Also write the probability of each class, one band per class, to FILE");
     args.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE");
     args.output("model", s.model_file, Content::model, "Also save the trained model to FILE (JSON)");
@@ -635,7 +635,7 @@ extern constinit const tool::Definition sahic{
       "From polygons, with probabilities and a model"},
      {"gdal_hsi_sahic -apply m.json other_scene.img none map.tif", "Another scene with the model"},
      {"gdal_hsi_sahic -apply m.json -no-spatial other_scene.img none map.vrt",
-      "The same pixel by pixel, computed when it is displayed"},
+      "Without the Markov random field, computed when it is displayed"},
      {"gdal_hsi_sahic -delta 0.35 -lambda 1 pavia.tif train.tif map.tif", "ROSIS, as in the paper"}},
     "",
     sahic_tool::declare};

@@ -395,7 +395,7 @@ void declare(tool::Builder& args) {
                "Put the labels on the grid of the raster FILE; required for vector labels");
     tool::add_label_options(args, s.labels);
     args.output("cover", s.cover_file, Content::raster,
-                "Also write the fractional cover of each class's polygons to FILE, a band per class");
+                "Also write the fractional cover of each class's polygons to FILE, one band per class");
     args.add_report();
     args.check([&s](const tool::Call& call) {
         for (const auto& text : s.counts)
@@ -448,7 +448,7 @@ extern constinit const tool::Definition sample{
      {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
       "Test pixels at least 5 pixels away from training pixels"},
      {"gdal_hsi_sample -folds 5 -by patches -min-cover 0.7 -like scene.img fields.gpkg train.tif test.tif",
-      "Five folds of whole fields, of pixels that they cover to 70 percent: train_1.tif, test_1.tif .."}},
+      "Five folds of whole fields, with pixels covered to at least 70 per cent: train_1.tif, test_1.tif .."}},
     "",
     sample_tool::declare,
     true};

@@ -338,9 +338,8 @@ namespace tools {
 extern constinit const tool::Definition smooth{
     "smooth",
     "Smoothed and transformed spectra",
-    "Smoothing: smooths the spectra of a scene or of a library on their real wavelengths, never across a "
-    "gap, and "
-    "computes derivatives, absorbance, SNV, MSC, detrended and normalised spectra.",
+    "Smoothing: smooths the spectra of a scene or of a library, using real wavelengths and never across a "
+    "gap, and computes derivatives, absorbance, SNV, MSC, detrended and normalised spectra.",
     {{"gdal_hsi_smooth scene.img smooth.tif", "Savitzky-Golay, nine bands, second degree"},
      {"gdal_hsi_smooth -deriv 1 -window 11 scene.img slope.tif", "The first derivative, per nm"},
      {"gdal_hsi_smooth -method snv scene.img snv.tif", "Standard normal variate"},

@@ -522,21 +522,21 @@ void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
     args.add_mask("the spectra");
-    args.input_argument("labels", s.labels.path, Content::labels,
-                        "Classes, polygons or points: a raster or vector file; a spectral library needs none")
+    args.input_argument(
+            "labels", s.labels.path, Content::labels,
+            "Classes, polygons or points: a raster or vector file; not needed for a spectral library")
         .required = false;
-    args.output_argument(
-            "out", s.out, Content::spectra,
-            "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles); with "
-            "-plot it may be missing")
+    args.output_argument("out", s.out, Content::spectra,
+                         "The spectra: .sli (ENVI library), .csv (one row per band) or .geojson (profiles); "
+                         "optional with -plot")
         .or_option("out")
         .required = false;
     args.choice("kind", s.kind, "Spectra to write",
                 {{"mean", Kind::mean, "the mean of each class"},
                  {"deviation", Kind::deviation, "mean and standard deviation of each class"},
                  {"every", Kind::every,
-                  "the spectrum of every labelled pixel; for a field of values such as 2.5 a table, a pixel "
-                  "per row"}});
+                  "the spectrum of every labelled pixel; for a field of values such as 2.5 a table with one "
+                  "row per pixel"}});
     args.option("spectrum", s.spectra,
                 "Write only this spectrum: a name, a pattern such as corn*, or #N, counted from 1")
         .shown_as("NAME");
@@ -578,9 +578,8 @@ namespace tools {
 extern constinit const tool::Definition spectra{
     "spectra",
     "Spectra of classes, polygons and points",
-    "Spectra: reads the spectra of labelled pixels from a scene, as the mean of each class, with its "
-    "standard deviation, or pixel by pixel, and writes them as a library that the other tools read, or as a "
-    "plot.",
+    "Spectra: extracts the spectra of labelled pixels of a scene (the mean of each class, also with its "
+    "standard deviation, or every pixel), and writes them as a library for the other tools, or as a plot.",
     {{"gdal_hsi_spectra scene.img fields.gpkg crops.sli -field crop", "A mean spectrum of each crop"},
      {"gdal_hsi_spectra -kind deviation -plot crops.svg scene.img fields.gpkg -field crop",
       "A plot of each crop's mean and standard deviation"},

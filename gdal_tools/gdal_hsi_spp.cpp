@@ -191,10 +191,10 @@ void declare(tool::Builder& args) {
         .between(spp::min_window, spp::max_window)
         .in_unit("pixels");
     args.output("alpha", s.alpha_file, Content::raster,
-                "Also write alpha, the weighted mean angle to the neighbours in radians, to FILE, as a band "
-                "of Float32");
+                "Also write alpha, the weighted mean angle to the neighbours in radians, to FILE, as one "
+                "Float32 band");
     args.output("rho", s.rho_file, Content::raster,
-                "Also write rho = (1 + sqrt(alpha))^2 to FILE, as a band of Float32");
+                "Also write rho = (1 + sqrt(alpha))^2 to FILE, as one Float32 band");
     args.check([&s](const tool::CommonOptions&) {
         if (s.spp.window % 2 == 0)
             throw UsageError("-ws: " + std::to_string(s.spp.window) + " is not a window size",
@@ -220,7 +220,7 @@ extern constinit const tool::Definition spp{
     {{"gdal_hsi_spp scene.img scene_spp.tif", "A window of 5x5 pixels, the result as tiled GeoTIFF"},
      {"gdal_hsi_spp -of VRT scene.img scene_spp.vrt", "Computed when it is displayed"},
      {"gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI",
-      "A wider window, a scene larger than memory, a look at the angles"}},
+      "A wider window, limited memory, and the angles"}},
     "",
     spp_tool::declare};
 

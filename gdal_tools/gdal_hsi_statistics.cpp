@@ -481,18 +481,18 @@ void run_statistics(tool::Run& run, Settings s) {
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
-    args.add_sources(s.scenes,
-                     "Scenes (any raster that GDAL opens), files of statistics, which are merged; @FILE: a "
-                     "list of both");
+    args.add_sources(
+        s.scenes,
+        "Scenes (any raster that GDAL opens) and statistics files to be merged; @FILE: a list of both");
     args.add_follow();
     args.add_mask("the statistics");
-    args.output("o", s.out, Content::model, "The file of statistics (JSON)");
+    args.output("o", s.out, Content::model, "The statistics file (JSON)");
     args.flag("append", s.append, "Add to the file of -o, if it exists");
     for (auto* const argument :
-         {&args.option("merge", s.merged, "Also add the file of statistics FILE; @FILE: a list of files"),
+         {&args.option("merge", s.merged, "Also add the statistics file FILE; @FILE: a list of files"),
           &args.option(
               "remove", s.removed,
-              "Remove the file of statistics FILE, whose scenes must all be included; @FILE: a list of "
+              "Remove the scenes of the statistics file FILE, which must all be included; @FILE: a list of "
               "files")}) {
         argument->role = tool::Role::input;
         argument->content = Content::model;
@@ -529,16 +529,15 @@ namespace tools {
 extern constinit const tool::Definition statistics{
     "statistics",
     "Statistics of many scenes",
-    "Statistics of one or many scenes as a file, which replaces the first pass of other tools"
+    "Writes the statistics of one or many scenes to a file that replaces the first pass of other tools"
     " (-statistics of PCA, MNF, virtual dimensionality, detection and EADP). The sums are "
-    "exact: files can be merged in any order, and scenes can be removed again, to the last "
-    "bit.",
+    "exact: files can be merged in any order, and scenes can be removed again without any effect on the "
+    "result.",
     {{"gdal_hsi_statistics line1.img line2.img line3.img -o lines.stat", "All lines of a campaign"},
      {"gdal_hsi_pca -statistics lines.stat line2.img line2_pcs.tif", "One PCA for all of them"},
-     {"gdal_hsi_statistics today.img -append -o lines.stat",
-      "Today's line added, without reading the others"},
+     {"gdal_hsi_statistics today.img -append -o lines.stat", "Add today's line without reading the others"},
      {"gdal_hsi_statistics -merge lines.stat -merge june.stat -remove day3.stat -o all.stat",
-      "Two files together, less what one day had brought"},
+      "Merge two files, without the scenes of one day"},
      {"gdal_hsi_statistics @lines.txt -mask-exclude clouds.gpkg -o lines.stat", "Scenes from a list"}},
     "",
     statistics_tool::declare};

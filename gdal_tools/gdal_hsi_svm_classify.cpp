@@ -142,7 +142,7 @@ void declare(tool::Builder& args) {
     args.add_destination("The class map, with names and colours; it appears when it is complete");
     args.computes_dst();
     args.output("probabilities", s.probabilities, Content::raster,
-                "Also write class probabilities to FILE, a band per class (requires a model trained with "
+                "Also write class probabilities to FILE, one band per class (requires a model trained with "
                 "-probability)");
     args.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE (requires a model trained with "
@@ -162,8 +162,7 @@ extern constinit const tool::Definition svm_classify{
     "svm_classify",
     "Classification by a support vector machine (SVM)",
     "Classifies a scene with a model of gdal_hsi_svm_train: a class map with names and colours, and "
-    "class probabilities when asked. Labels are those that LIBSVM's svm_predict gives, pixel by "
-    "pixel.",
+    "optionally class probabilities. Every label equals that of LIBSVM's svm_predict.",
     {{"gdal_hsi_svm_classify -apply model.json profile.tif map.tif", "A class map"},
      {"gdal_hsi_svm_classify -apply model.json profile.tif map.vrt", "Computed when it is displayed"},
      {"gdal_hsi_svm_classify -apply m.json -probabilities p.tif -confidence c.tif -device cuda scene.img "

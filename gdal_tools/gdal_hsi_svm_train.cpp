@@ -505,13 +505,13 @@ extern constinit const tool::Definition svm_train{
     "svm_train",
     "Training of a support vector machine (SVM)",
     "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "
-    "of a scene. Features are scaled to [0, 1]; C and gamma are found by cross-validation over a grid, by "
-    "whole patches where the labels are patches, or given. The model is one readable file.",
+    "of a scene. Features are scaled to [0, 1]; C and gamma are given, or found by cross-validation over a "
+    "grid, with whole patches if the labels form patches. The model is a JSON file.",
     {{"gdal_hsi_svm_train -model model.json profile.tif train.tif", "C and gamma by cross-validation"},
      {"gdal_hsi_svm_train -model model.json -field landcover -probability scene.img fields.gpkg",
       "From polygons, with probabilities"},
      {"gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced -model m.json scene.img train.tif",
-      "C and gamma given, small classes as heavy as large ones"}},
+      "Given C and gamma, and equal weights of all classes"}},
     "",
     svm_train_tool::declare};
 

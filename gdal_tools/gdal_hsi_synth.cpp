@@ -356,7 +356,7 @@ void declare(tool::Builder& args) {
     args.option("size", s.size, "Size of the scene: samples, lines and bands")
         .shown_as("XSIZE YSIZE BANDS")
         .required = true;
-    args.option("seed", s.scene.seed, "Seed: each number makes another scene").from(0);
+    args.option("seed", s.scene.seed, "Seed: each value gives another scene").from(0);
     args.choice<synth::Pattern>(
         "pattern", s.scene.pattern, "Landscape",
         {{"land", synth::Pattern::land,
@@ -377,8 +377,7 @@ void declare(tool::Builder& args) {
         .shown_as("FILE.json");
     args.output(
         "values", s.values, Content::raster,
-        "Also write the nitrogen content (%) that plants then have to FILE; nodata where plants cover "
-        "under 90 %");
+        "Also write the nitrogen content of plants (%) to FILE; nodata where plants cover less than 90 %");
     args.output(
             "plots", s.plots, Content::vector,
             "Also write up to 120 plots of 3 x 3 pixels with the mean nitrogen content of their plants to "
@@ -389,7 +388,7 @@ void declare(tool::Builder& args) {
                              {{"bsq", "bsq", "band by band"},
                               {"bil", "bil", "line by line, ENVI only"},
                               {"bip", "bip", "pixel by pixel"}})
-        .defaults_to("bsq, or what the extension of dst says");
+        .defaults_to("bsq, or as specified by the extension of dst");
     args.option("epsg", s.epsg,
                 "EPSG code of the SRS; pixels are 30 m wide, or 0.0003 degrees in a geographic SRS")
         .shown_as("CODE");
@@ -443,13 +442,13 @@ extern constinit const tool::Definition synth{
     "mixed pixels, shading and noise, georeferenced, with wavelengths. The same options give the "
     "same values on every machine.",
     {{"gdal_hsi_synth -size 614 512 224 -targets 8 -truth truth.json -labels labels.tif scene.tif",
-      "A scene like an AVIRIS one, with eight targets and its truth"},
+      "A scene of the size of an AVIRIS scene, with eight targets and its truth"},
      {"gdal_hsi_synth -size 1000 100000 200 -interleave bil -ot Int16 flightline.dat",
-      "40 GB by lines, as a scanner delivers them"},
+      "40 GB line by line, as recorded by a scanner"},
      {"gdal_hsi_synth -size 150 400 100 -corner 200 50 -rotate 20 -light 0.8 0.1 line2.bil",
-      "One of several lines over one landscape, with its own heading and light"},
+      "One of several flight lines over a landscape, with its own heading and illumination"},
      {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
-      "What makes a scene difficult"}},
+      "A scene with nodata, NaN and bad bands"}},
     "",
     synth_tool::declare,
     false,

@@ -506,7 +506,7 @@ void declare(tool::Builder& args) {
         "library", s.library, Content::spectra,
         "Library with the endmembers' spectra (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
         ".mat, GeoJSON ...)");
-    args.add_destination("The abundances, a band per endmember; it appears when it is complete");
+    args.add_destination("The abundances, one band per endmember; it appears when it is complete");
     args.computes_dst();
     args.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
                                {{"ucls", unmix::Method::ucls, "no constraint"},
@@ -574,7 +574,7 @@ extern constinit const tool::Definition unmix{
       "abundances.tif",
       "With the spectra of targets as endmembers"},
      {"gdal_hsi_unmix -method nnls -library-scale 10000 -rmse error.tif scene.img minerals.csv a.tif",
-      "A library of reflectances beside a scene of integers, and how well it explains them"}},
+      "A library of reflectance for a scene of integers, with the error of every pixel"}},
     "",
     unmix_tool::declare};
 

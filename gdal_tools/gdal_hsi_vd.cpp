@@ -169,7 +169,7 @@ void declare(tool::Builder& args) {
     args.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
         .shown_as("P");
     args.flag("table", s.table, "Also print the test of every pair of eigenvalues");
-    args.flag("json", s.json, "Print the result as JSON, and nothing else");
+    args.flag("json", s.json, "Print only the result, as JSON");
     tools::add_statistics_option(args, s.statistics);
     args.exclusive("table", "json");
     args.check([&s](const tool::Call& call) {
@@ -195,8 +195,8 @@ extern constinit const tool::Definition vd{
     "Virtual dimensionality: the number of spectrally distinct signals in a scene, by the "
     "Harsanyi-Farrand-Chang test (hfc), its noise-whitened form (nwhfc), or the signal subspace of least "
     "error (hysime).",
-    {{"gdal_hsi_vd scene.img", "The number"},
-     {"gdal_hsi_vd -table -method nwhfc -pf 1e-4 scene.img", "And the test of every pair of eigenvalues"},
+    {{"gdal_hsi_vd scene.img", "The virtual dimensionality"},
+     {"gdal_hsi_vd -table -method nwhfc -pf 1e-4 scene.img", "Also the test of every pair of eigenvalues"},
      {"gdal_hsi_vd -method hysime scene.img", "Without a false-alarm probability"},
      {"gdal_hsi_vd -json scene.img | python3 -m json.tool", "For programs"}},
     "",

@@ -91,7 +91,7 @@ std::vector<std::string> option_groups(const tool::Declaration& declaration) {
 
 const std::vector<std::pair<std::string, std::string>>& general_options() {
     static const std::vector<std::pair<std::string, std::string>> options{
-        {"-h, --help", "Arguments, options and examples"},
+        {"-h, --help", "Print arguments, options and examples"},
         {"--version", "Version of the tool and of GDAL"},
         {"--json-usage", "The same as JSON, for programs"},
         {"--formats, --format NAME", "The formats that GDAL knows; one of them in detail"},

@@ -42,7 +42,7 @@ void add_label_options(Builder& args, raster::LabelOptions& labels) {
         .shown_as("NAME");
     add_label_pixels(
         args, labels,
-        "Label only pixels of which polygons of one class cover at least this share, such as 0.7");
+        "Label only pixels that polygons of one class cover by at least this share, such as 0.7");
     args.choice("zero", labels.zero, "Meaning of 0 in labels",
                 {{"auto", raster::ZeroMeans::what_is_plain,
                   "a class if features have it or the raster names it, else no label"},

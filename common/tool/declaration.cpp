@@ -162,7 +162,7 @@ void Builder::add_reading() {
            "Bands by number (1-30,45, counted from 1) or wavelength (450-900nm, 0.45-0.9um; 2100nm: "
            "the nearest)")
         .shown_as("LIST")
-        .defaults_to("all that the bad-band list does not mark")
+        .defaults_to("all bands that the bad-band list does not mark")
         .under(input_group);
     option("exclude-range", m_made.m_texts->excluded,
            "Exclude the bands between two wavelengths: 1340-1460nm")
@@ -203,7 +203,7 @@ void Builder::add_mask(const std::string& what, bool outputs) {
         .shown_as("LIST")
         .under(input_group);
     input("mask-flags-from", o.flags_from, Content::raster, "The file with the quality layers of -mask-flags")
-        .defaults_to("what the product has with the scene")
+        .defaults_to("the quality layers of the product")
         .under(input_group);
     check([](const Call& call) {
         const MaskOptions& mask = call.options().mask;
@@ -214,7 +214,7 @@ void Builder::add_mask(const std::string& what, bool outputs) {
     });
     if (!outputs) return;
     flag("mask-output", o.outputs,
-         "Write nodata in the pixels that the masks exclude; without this they get values, too")
+         "Write nodata in the pixels that the masks exclude; by default these pixels also get values")
         .under(input_group);
     check([](const Call& call) {
         const CommonOptions& options = call.options();
@@ -232,7 +232,7 @@ void Builder::add_mask(const std::string& what, bool outputs) {
 
 void Builder::add_follow() {
     option("follow", m_made.m_options->source.follow,
-           "Process a raw ENVI file (BIL or BIP) while it is written, until no line has arrived for so long")
+           "Process a raw ENVI file (BIL or BIP) while it is written; end when no line arrives for this time")
         .above(0)
         .shown_as("SECONDS")
         .in_unit("seconds")
@@ -285,7 +285,7 @@ Argument& Builder::add_destination(const std::string& summary) {
     option("stac-datetime", o.stac.datetime,
            "Acquisition time for -stac: 2022-08-28T05:19:16Z, 2022-08-28, or START/END")
         .shown_as("TIME")
-        .defaults_to("what the metadata of src tell")
+        .defaults_to("from the metadata of src")
         .under(output_group);
     overwrite(o.overwrite, "Replace dst if it exists; otherwise an existing dst is an error");
     return dst;
@@ -316,7 +316,7 @@ void Builder::add_compute(bool device) {
         .shown_as("SIZE")
         .under(compute_group);
     if (device)
-        option("device-memory", m_made.m_texts->device_memory, "Limit of the device memory: 8GB")
+        option("device-memory", m_made.m_texts->device_memory, "Limit of the device memory, such as 8GB")
             .shown_as("SIZE")
             .defaults_to(default_device_memory)
             .under(compute_group);
@@ -353,7 +353,7 @@ void Builder::add_report() {
         .under(group);
     flag("dry-run", o.dry_run, "Check everything and print the plan; write no output except -report")
         .under(group);
-    flag("q", o.quiet, "No progress, no notes").also("quiet").under(group);
+    flag("q", o.quiet, "Print no progress and no notes").also("quiet").under(group);
 }
 
 void Builder::exclusive(const std::string& one, const std::string& other) {

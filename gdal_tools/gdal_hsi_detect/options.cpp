@@ -375,7 +375,7 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
 void declare_features(tool::Builder& args, Options& o) {
     const char* const group = "Absorption features";
     args.option("range", o.range_texts,
-                "A feature of all targets without lines in -features (sff): 2100-2300nm, 2.1-2.3um")
+                "A feature of all targets without rows in -features (sff): 2100-2300nm, 2.1-2.3um")
         .shown_as("RANGE")
         .under(group);
     args.input("features", o.features.path, Content::text,

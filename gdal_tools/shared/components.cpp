@@ -168,7 +168,8 @@ void print_components(tool::Run& run, const pca::Model& model) {
 
 void add_component_count_option(tool::Builder& args, ProjectionSettings& s) {
     args.option("nc", s.components,
-                "Number of components, 1 to the number of bands; with -apply by default all of the model");
+                "Number of components, 1 to the number of bands; with -apply, all components of the model by "
+                "default");
 }
 
 void add_model_options(tool::Builder& args, ProjectionSettings& s) {

@@ -16,9 +16,9 @@ tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s) {
     args.option("mu", s.mrf.mu, "ADMM penalty of the Markov random field").above(0).shown_as("M");
     args.option("iterations", s.mrf.iterations, "Number of ADMM iterations of the Markov random field")
         .between(1, 1000000);
-    args.choice(
-        "tv", s.mrf.anisotropic, "Total variation of the Markov random field",
-        {{"isotropic", false, "of both differences together"}, {"anisotropic", true, "of each alone"}});
+    args.choice("tv", s.mrf.anisotropic, "Total variation of the Markov random field",
+                {{"isotropic", false, "of both differences together"},
+                 {"anisotropic", true, "of each difference separately"}});
     args.choice("boundary", s.periodic, "How the Markov random field continues the scene at its border",
                 {{"reflect", false, "mirrored"},
                  {"periodic", true, "continued at the opposite border, as in the paper"}});

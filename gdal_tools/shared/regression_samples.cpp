@@ -146,11 +146,11 @@ void add_sample_options(tool::Builder& args, SampleOptions& o) {
     args.option("field", o.labels.field, "Field or column of the values")
         .shown_as("NAME")
         .defaults_to("the only numeric one");
-    args.choice("per", o.per, "Sample",
-                {{"feature", Per::feature, "a feature, with the mean spectrum of its pixels"},
-                 {"pixel", Per::pixel, "each labelled pixel"}});
+    args.choice("per", o.per, "Unit of a sample",
+                {{"feature", Per::feature, "one sample per feature, with the mean spectrum of its pixels"},
+                 {"pixel", Per::pixel, "one sample per labelled pixel"}});
     tool::add_label_pixels(args, o.labels,
-                           "Use only pixels of which the polygon covers at least this share, such as 0.7");
+                           "Use only pixels that the polygon covers by at least this share, such as 0.7");
 }
 
 void refuse_sample_options(const tool::Call& call, const std::string& why) {

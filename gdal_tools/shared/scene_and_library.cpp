@@ -693,7 +693,7 @@ std::string scale_text(const raster::BandValues& values) {
 
 void add_any_scale_option(tool::Builder& args, bool& any_scale) {
     args.flag("any-scale", any_scale,
-              "Use stored values although bands of the scene have different scales, or offsets");
+              "Use stored values even if bands of the scene have different scales or offsets");
 }
 
 std::shared_ptr<raster::RasterSource>
