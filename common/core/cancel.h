@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The flag that ends a run: set by a signal or a progress callback, polled between tiles.
 #pragma once
 
 #include <atomic>

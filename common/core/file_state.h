@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The identity, size and times of a file, by which a change of its contents is noticed.
 #pragma once
 
 #include <cstdint>

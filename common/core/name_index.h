@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Finds the index of a name, in any case of ASCII letters.
 #pragma once
 
 #include <cstddef>

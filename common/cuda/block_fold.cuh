@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Reduces one value per thread of a block to one value, in a fixed order.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Copies cubes between host and device.
 #pragma once
 
 #include "core/cube_view.h"

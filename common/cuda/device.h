@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The current device of a thread, and the free memory of devices.
 #pragma once
 
 #include "core/cuda_module.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Owners of device memory.
 #pragma once
 
 #include "core/host_memory.h"

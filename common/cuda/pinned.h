@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Page-locked (pinned) host memory.
 #pragma once
 
 #include "core/host_memory.h"

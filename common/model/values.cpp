@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The scale and unit of the values that a model was trained with, and the rescaling of a model to those of
+// a scene.
 #include "core/error.h"
 #include "model/classes.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Divides the tiles of a pass among the ranks of a job while they work.
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "parallel/joint_memory.h"

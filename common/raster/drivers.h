@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// GDAL's drivers: registration, capabilities, and the driver of an extension.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Converts between SampleType and GDALDataType.
 #pragma once
 
 #include "core/sample_type.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// Facts from GDAL's file systems about a path before it is opened.
+// Facts from GDAL's file systems about a path before it is opened.
 #pragma once
 
 #include <cstddef>

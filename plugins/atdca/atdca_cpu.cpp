@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The target search on the processor: OSP and Gram-Schmidt.
 #include "atdca/atdca.h"
 #include "atdca/atdca_simd.h"
 #include "atdca/basis.h"
@@ -46,7 +47,7 @@ struct Layout {
     std::vector<int64_t>
         /// Index of the first pixel of each of this rank's tiles in its kept part (tiles are padded to whole
         /// groups), and in total
-            first_pixel;
+        first_pixel;
     int64_t most_kept = 0; ///< largest number of pixels on any rank
 
     void set_plan(const TilePlan& p) {

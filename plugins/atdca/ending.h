@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Reasons why a target search ends.
 #pragma once
 
 #include "core/counted.h"

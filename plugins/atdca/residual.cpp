@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The part of each pixel that the targets do not explain.
 #include "atdca/atdca.h"
 #include "atdca/atdca_simd.h"
 #include "atdca/basis.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Ranges, histograms and thresholds of the bands of two scenes.
 #include "compare/compare.h"
 #include "compare/kernels_simd.h"
 #include "compare/valid_pixels.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Anisotropic diffusion on the processor.
 #include "core/byte_pack.h"
 #include "core/cube_view.h"
 #include "core/error.h"

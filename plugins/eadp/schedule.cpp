@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The stages and time steps of a diffusion, and the weights of its Gaussian.
 #include "eadp/eadp.h"
 
 #include "core/fork.h"

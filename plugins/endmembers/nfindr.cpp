@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// N-FINDR.
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Random vectors that are the same for every tiling.
 #include "endmembers/endmembers.h"
 #include "math/elementary.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Vertex component analysis (VCA).
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The unit absorption spectrum of a gas from a table of radiances.
 #include "gas/gas.h"
 #include "math/elementary.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Loads the modules that belong to one version of GDAL.
 #include "core/module_file.h"
 #include "gdal/modules.h"
 #include "gdal/plugin.h"

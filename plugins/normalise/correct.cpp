@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Corrects pixels for topography and BRDF.
 #include "core/cube_view.h"
 #include "math/elementary.h"
 #include "normalise/pixels.h"

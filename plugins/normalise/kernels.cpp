@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The volume and geometric kernels of BRDF models.
 #include "math/elementary.h"
 #include "normalise/normalise.h"
 

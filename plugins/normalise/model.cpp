@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The model file: reading, writing and merging.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"

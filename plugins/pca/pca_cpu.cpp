@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The transforms to components and back on the processor.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "pca/pca.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The attributes of the nodes of a max-tree, and thinning by them.
 #include "profile/max_tree.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Extinction values of the maxima of a max-tree.
 #include "profile/max_tree.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Openings and closings by reconstruction.
 #include "profile/max_tree.h"
 
 #include "core/cancel_scope.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Evaluates a model for a block of pixels: estimate, deviation, distance to the training data.
 #include "core/error.h"
 #include "math/linear_algebra.h"
 #include "regression/regression.h"

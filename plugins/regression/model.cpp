@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The model file: reading, checks and writing.
 #include "core/error.h"
 #include "model/document.h"
 #include "regression/regression.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The transforms of spectra that are part of a model.
 #include "core/error.h"
 #include "core/text.h"
 #include "math/elementary.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Class probabilities by multinomial logistic regression (MLR) on the processor.
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "math/rbf_sums.h"

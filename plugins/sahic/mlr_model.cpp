@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The model file of the multinomial logistic regression.
 #include "core/error.h"
 #include "core/text_file.h"
 #include "model/document.h"

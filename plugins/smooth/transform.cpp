@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The transforms of spectra: smoothing, derivatives, scatter correction and normalisation, in blocks of
+// pixels.
 #include "smooth/smooth.h"
 
 #include "core/cube_view.h"

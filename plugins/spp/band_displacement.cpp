@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The displacement of each band from the centroid.
 #include "spp/spp.h"
 #include "spp/spp_simd.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Spatial preprocessing on the processor.
 #include "core/cancel_scope.h"
 #include "core/cube_view.h"
 #include "core/error.h"

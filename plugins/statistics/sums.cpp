@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Sums of a scene that can be added and subtracted, and the scenes that they contain.
 #include "core/digest.h"
 #include "core/error.h"
 #include "statistics/statistics.h"

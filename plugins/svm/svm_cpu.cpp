@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Classification of tiles on the processor.
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Decision values and probabilities in LIBSVM's order of operations.
 #include "math/elementary.h"
 #include "svm/svm.h"
 #include "svm/svm_math.h"

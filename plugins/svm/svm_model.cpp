@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The model file: reading, checks and writing.
 #include "core/text_file.h"
 #include "model/document.h"
 #include "svm/svm.h"

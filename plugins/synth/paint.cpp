@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Synthetic scenes and their label maps as sources and operations.
 #include "synth/synth.h"
 
 #include <algorithm>

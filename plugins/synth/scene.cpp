@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The contents of a synthetic scene: materials, targets, noise, traits.
 #include "core/counted.h"
 #include "core/error.h"
 #include "math/elementary.h"

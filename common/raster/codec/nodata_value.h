@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A nodata value of any sample type, without loss.
 #pragma once
 
 #include "core/sample_type.h"

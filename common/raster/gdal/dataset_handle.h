@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// An owner of a GDAL dataset.
 #pragma once
 
 #include <gdal_priv.h>

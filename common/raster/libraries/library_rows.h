@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Tables of text with one spectrum per row, as spectral libraries.
 #pragma once
 
 #include "raster/libraries/library_formats.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// Texts in binary files that make GDAL open further files.
+// Texts in binary files that make GDAL open further files.
 #pragma once
 
 #include <string>

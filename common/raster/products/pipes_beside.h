@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/// Finds pipes and devices that GDAL would open together with a scene. GDAL opens side files, and files that
-/// a header names, without checking their type, and opening a pipe waits for its other end.
+// Finds pipes and devices that GDAL would open together with a scene. GDAL opens side files, and files that
+// a header names, without checking their type, and opening a pipe waits for its other end.
 #pragma once
 
 #include "core/file_path.h"

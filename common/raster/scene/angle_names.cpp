@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The names that products give to bands of view and sun angles.
 #include "raster/view_geometry.h"
 
 #include <cctype>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The pixels with the greatest scores, which the statistics of their group leave out.
 #include "core/error.h"
 #include "detect/groups/groups.h"
 #include "parallel/group.h"

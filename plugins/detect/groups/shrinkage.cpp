@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Shrinkage of the covariance of each group.
 #include "core/valid_pixel.h"
 #include "detect/groups/groups.h"
 #include "parallel/group.h"

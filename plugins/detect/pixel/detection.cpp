@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Scores pixels on the processor.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "detect/block_worker.h"

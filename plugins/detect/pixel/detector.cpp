@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Makes the vectors of a detector from targets and background.
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/pixel/pixel.h"

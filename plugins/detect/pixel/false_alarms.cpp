@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Thresholds for a rate of false alarms.
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/pixel/pixel.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Shrinkage of the covariance of the background.
 #include "core/valid_pixel.h"
 #include "detect/pixel/pixel.h"
 #include "parallel/group.h"
