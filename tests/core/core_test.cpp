@@ -29,6 +29,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <random>
@@ -641,6 +642,21 @@ TEST(FileState, TellsStatesApart) {
     ASSERT_TRUE(after);
     EXPECT_EQ(after->modified, before->modified) << "set back by hand";
     EXPECT_NE(after, before);
+    EXPECT_FALSE(after->has_contents_of(*before));
+    const std::string link = path + ".link";
+    for (const auto& [what, change] : std::initializer_list<std::pair<const char*, std::function<int()>>>{
+             {"chmod", [&] { return chmod(path.c_str(), 0700); }},
+             {"link", [&] { return ::link(path.c_str(), link.c_str()); }},
+             {"unlink", [&] { return unlink(link.c_str()); }}}) {
+        const auto earlier = FileState::of(path);
+        usleep(20000);
+        ASSERT_EQ(change(), 0) << what;
+        const auto now = FileState::of(path);
+        EXPECT_NE(now, earlier) << what;
+        EXPECT_TRUE(now->has_contents_of(*earlier)) << what;
+        write_file("six");
+        EXPECT_FALSE(FileState::of(path)->has_contents_of(*earlier)) << what << ", and then written to";
+    }
     unlink(path.c_str());
     EXPECT_FALSE(FileState::of(path));
     EXPECT_FALSE(FileState::of("/dev/null"));
