@@ -429,13 +429,24 @@ def test_arrays_of_places(tmp_path, out):
     assert np.allclose(item["bbox"], [longitude[inner].min(), latitude[inner].min(), longitude[inner].max(), latitude[inner].max()], atol=1e-8)
 
 
-def test_names_of_files(spectrometer, out):
-    """On the way from the item, and as a URI has them."""
+@pytest.mark.parametrize("folder, name", [
+    ("data 1", "50% #1"), ("data", "a:b"), ("data", "http:x"), ("data", "-dash"), ("data", "new\nline"), ("data", "quo'te\"s"),
+    ("data", "[a](b){c}&?*"), ("data", "<x>&amp;"), ("data", "back\\slash"), ("data", "a,b;c=d"), ("data", " lead trail "),
+    ("data", "%25%2F"), ("data", "~^`|"), ("dätä", "größe"), ("?d#", "y")])
+@pytest.mark.parametrize("place", [".", "items"])
+def test_names_of_files(spectrometer, out, folder, name, place):
+    """The URI that a reader makes of the item's own and of the reference leads to the file."""
     (out / "items").mkdir()
-    (out / "data 1").mkdir()
-    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "items" / "y.json", spectrometer, out / "data 1" / "50% #1.tif"))
-    item = judge(out / "items" / "y.json")
-    assert item["assets"]["data"]["href"] == "../data%201/50%25%20%231.tif" and item["id"] == "50% #1"
+    raster = out / folder / (name + ".tif")
+    raster.parent.mkdir()
+    path = raster.parent / place / "y.json" if place == "." else out / place / "y.json"
+    succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", path, spectrometer, raster))
+    item = judge(path)
+    href = item["assets"]["data"]["href"]
+    parts = urllib.parse.urlsplit(urllib.parse.urljoin(path.resolve().as_uri(), href))
+    assert (parts.scheme, parts.query, parts.fragment) == ("file", "", ""), href
+    assert os.path.samefile(urllib.parse.unquote(parts.path), raster), href
+    assert item["id"] == name
 
 
 def test_name_that_is_no_text(spectrometer, out):
