@@ -10,7 +10,7 @@ namespace hsi::raster {
 /// Returns the whole file. Throws Error as read_text_file() does.
 std::string read_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
-/// Returns the text of an option (a model): from read_text_file(), or the caller's text if arrays are used
+/// Returns the text of an option (a model): from read_file(), or the caller's text if arrays are used
 /// instead of files.
 std::string read_input(const std::string& path, uint64_t limit);
 

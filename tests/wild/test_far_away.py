@@ -176,6 +176,53 @@ def test_s3(tmp_path, there):
     assert again <= 20 * PAGE  # for headers GDAL asks for the beginning of the file
 
 
+TEXTS = {
+    "pca -apply": ("pca", "-apply", "pca.json"),
+    "mnf -apply": ("mnf", "-apply", "mnf.json"),
+    "detect -statistics": ("detect", "-method", "rx", "-statistics", "s.stat"),
+    "detect -target": ("detect", "-method", "sam", "-target", "library.csv"),
+    "svm_classify model": ("svm_classify", "svm.json"),
+    "list of scenes": ("statistics", "@scenes.txt"),
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_texts(tmp_path, there, what):
+    """Models, statistics, libraries and lists have the names that scenes may have."""
+    scene = make(there, "BSQ")
+    write_scene(there / "labels.tif", (np.arange(LINES * SAMPLES).reshape(1, LINES, SAMPLES) % 3).astype("u1"), "GTiff", dtype="u1")
+    (there / "library.csv").write_text("wavelength,a\n" + "".join(f"{400 + b},{b % 7 + 1}\n" for b in range(BANDS)))
+    (there / "scenes.txt").write_text(f"{scene}\n")
+    scrap = tmp_path / "scrap.tif"
+    makes = {"pca.json": ("pca", "-nc", 2, "-model", there / "pca.json", scene, scrap),
+             "mnf.json": ("mnf", "-nc", 2, "-model", there / "mnf.json", scene, scrap),
+             "s.stat": ("statistics", scene, "-o", there / "s.stat"),
+             "svm.json": ("svm_train", "-C", 1, "-gamma", 0.1, scene, there / "labels.tif", there / "svm.json")}
+    tool, *words, name = TEXTS[what]
+    if name in makes:
+        made, *options = makes[name]
+        succeed(run("gdal_hsi_" + made, "-q", *options))
+    mark, name = ("@", name[1:]) if name.startswith("@") else ("", name)
+
+    def result(file, out):
+        raster = out.suffix != ".stat"
+        first, last = ([scene], []) if what == "svm_classify model" else ([], [scene] if raster else [])
+        return run("gdal_hsi_" + tool, "-q", *(["-of", "ENVI", "-overwrite"] if raster else []), *first, *words, mark + str(file), *last,
+                   *([] if raster else ["-o"]), out, env=environment(GDAL_HTTP_MAX_RETRY="0"))
+    suffix = ".stat" if tool == "statistics" else ".img"
+    succeed(result(there / name, tmp_path / ("near" + suffix)))
+    with Server(there) as server:
+        succeed(result(server.vsicurl(name), tmp_path / ("far" + suffix)))
+        assert any(r.path == name for r in server.take())
+        missing = result(server.vsicurl("none" + name), tmp_path / ("none" + suffix))
+        gone = server.vsicurl(name)
+    if suffix == ".img":
+        assert (tmp_path / "far.img").read_bytes() == (tmp_path / "near.img").read_bytes()
+    for failed in (missing, result(gone, tmp_path / ("none" + suffix))):
+        assert failed.code == 1 and "the server has no such file, or does not answer" in first_error(failed)
+        assert not (tmp_path / ("none" + suffix)).exists()
+
+
 def is_of_pixels(request):
     """Not one of GDAL's own, which come in pages, and few of them."""
     if request.first is None or request.first == 0:

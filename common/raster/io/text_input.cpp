@@ -2,6 +2,7 @@
 #include "raster/text_input.h"
 
 #include "core/error.h"
+#include "raster/gdal_errors.h"
 #include "raster/io/remote_file.h"
 #include "raster/io/server_answers.h"
 
@@ -25,6 +26,7 @@ struct Close {
 } // namespace
 
 std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) {
+    const GdalErrors quiet;
     VSIStatBufL status;
     const bool known = VSIStatL(path.c_str(), &status) == 0;
     if (known && VSI_ISDIR(status.st_mode)) throw Error("cannot read '" + path + "': it is a folder");
@@ -34,11 +36,14 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     errno = 0;
     VSIErrorReset();
     const std::unique_ptr<VSILFILE, Close> file(open_watched(path));
-    if (!file)
-        throw Error("cannot open '" + path + "': " +
-                    (is_trouble(VSIGetLastErrorMsg()) ? VSIGetLastErrorMsg()
-                     : errno != 0                     ? std::strerror(errno)
-                                                      : "no such file"));
+    if (!file) {
+        const std::string cannot = "cannot open '" + path + "': ";
+        if (is_trouble(VSIGetLastErrorMsg())) throw Error(cannot + VSIGetLastErrorMsg());
+        if (!VSIIsLocal(path.c_str())) // errno is of any of the server's sockets
+            throw Error(cannot + "the server has no such file, or does not answer",
+                        "Check the name, or try again later.");
+        throw Error(cannot + (errno != 0 ? std::strerror(errno) : "no such file"));
+    }
     const uint64_t size = known && VSI_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
     errno = 0;
     const bool served = size > 0 && !VSIIsLocal(path.c_str());
@@ -60,6 +65,6 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     return text;
 }
 
-std::string read_input(const std::string& path, uint64_t limit) { return read_text_file(path, limit); }
+std::string read_input(const std::string& path, uint64_t limit) { return read_file(path, limit); }
 
 } // namespace hsi::raster
