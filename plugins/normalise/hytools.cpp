@@ -19,6 +19,8 @@ namespace {
 using hsi::model::Reader;
 
 constexpr double radian = 180 / 3.14159265358979323846;
+/// Each bin takes memory for all bands of the scene, and each mask time for all pixels.
+constexpr size_t most_bins = 1000, most_masks = 100;
 
 /// Returns the entry whose first member is `text`.
 template <class T, size_t N>
@@ -86,6 +88,7 @@ Limit limit_of(const Reader& in, const Json& mask) {
 
 std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     std::vector<Limit> limits;
+    if (in.list(root, "apply_mask").size() > most_masks) in.fail("'apply_mask' has too many masks");
     for (const Json& mask : in.list(root, "apply_mask")) {
         in.expect(mask, "apply_mask", 2);
         if (mask[0] == "kernel_finite") continue; // pixels with unknown angles are invalid anyway
@@ -163,6 +166,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
             in.fail("'interp_kind' is '" + in.text(root, "interp_kind") +
                     "'; gdal_hsi_normalise knows linear");
         const Json& bins = in.member(root, "bins");
+        if (bins.size() > most_bins) in.fail("'bins' has too many bins");
         for (size_t k = 1; k <= bins.size(); ++k) {
             const auto edges = in.numbers(in.member(bins, std::to_string(k).c_str()), "bins", 2);
             Bin bin;

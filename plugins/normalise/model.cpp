@@ -235,8 +235,15 @@ Model from_json(const std::string& text, const std::string& name) {
     m.method.min_slope = between(in, topography, "minimum_slope", 0, steepest);
     m.method.min_cos_i = between(in, topography, "minimum_cosine", 0, 1);
     read_brdf(in, in.member(root, "brdf"), m);
-    for (const Json& scene : in.list(root, "scenes"))
-        m.scenes.push_back(scene_of(in, scene, m.bands.size(), m.method));
+    int64_t pixels = 0;
+    for (const Json& object : in.list(root, "scenes")) {
+        SceneRecord scene = scene_of(in, object, m.bands.size(), m.method);
+        if (!m.scenes.empty() && scene.name <= m.scenes.back().name)
+            in.fail("'scenes' has '" + scene.name + "' twice, or not in the order of names");
+        for (const int64_t count : scene.sums.count)
+            if ((pixels += count) > most_pixels) in.fail("its scenes have too many pixels");
+        m.scenes.push_back(std::move(scene));
+    }
     m.created_by = in.origin(root).created_by;
     in.check_sum(root);
     return m;

@@ -189,7 +189,12 @@ class FileReader {
         for (const SceneRecord& scene : s.scenes) {
             valid += scene.valid;
             invalid += scene.invalid;
+            if (std::max(valid, invalid) > most_pixels) m_in.fail("its scenes have too many pixels");
         }
+        for (const int64_t finite : s.sums.finite)
+            if (finite < s.sums.valid || finite > s.sums.valid + s.sums.invalid)
+                m_in.fail("'finite' contradicts its counts of pixels");
+        if (s.sums.pairs > s.sums.valid) m_in.fail("'pairs' contradicts its counts of pixels");
         const std::string body = body_text(s, m_in.text(m_root, "created_by"));
         if (m_in.text(m_root, "checksum") != hexadecimal(digest_of(body)) || valid != s.sums.valid ||
             invalid != s.sums.invalid)

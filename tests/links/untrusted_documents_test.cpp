@@ -6,8 +6,10 @@
 #include "core/json.h"
 #include "core/text_file.h"
 #include "identify/identify.h"
+#include "identify/rules.h"
 #include "links/links.h"
 #include "mnf/mnf.h"
+#include "normalise/normalise.h"
 #include "raster/files/document_names.h"
 #include "raster/gdal_errors.h"
 #include "raster/raster_source.h"
@@ -30,6 +32,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -532,24 +535,40 @@ TEST_F(UntrustedDocuments, AreVettedWithTextsBesideTheirSources) {
     std::ofstream(m_folder + "/s.hdr") << header;
 }
 
-/// The text of a model or a file of statistics.
-void walk_text(const std::string& kind, const std::string& text,
-               const std::function<void(const std::string&)>& read) {
-    const auto is_taken = [&](const Json& document) {
-        try {
-            read(document.dump());
-        } catch (const Error&) {
-            return false;
-        }
-        return true;
-    };
-    const Json good = Json::parse(text);
-    ASSERT_TRUE(good.contains("checksum")) << kind;
-    EXPECT_TRUE(is_taken(good)) << kind << ", written anew by another program";
+bool is_taken(const std::string& text, const std::function<void(const std::string&)>& read) {
+    try {
+        read(text);
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
+/// A text without a checksum. `free`: lists that may have any length.
+void walk_plain(const std::string& kind, const Json& good, const std::set<std::string>& free,
+                const std::function<void(const std::string&)>& read) {
+    ASSERT_TRUE(is_taken(good.dump(), read)) << kind;
     Counts counts;
     each_edit(good, [&](const Edit& edit) {
         ++counts.edits;
-        const bool taken = is_taken(edit.document);
+        const bool taken = is_taken(edit.document.dump(), read);
+        ++(taken ? counts.computed : counts.refused);
+        const bool any = free.contains(edit.what.substr(0, edit.what.find(' ')));
+        EXPECT_FALSE(taken && edit.length && !any) << kind << ": " << edit.what;
+    });
+    counts.print(kind);
+}
+
+/// The text of a model or a file of statistics. `free`: lists that may have any length without a checksum.
+void walk_text(const std::string& kind, const std::string& text, const std::set<std::string>& free,
+               const std::function<void(const std::string&)>& read) {
+    const Json good = Json::parse(text);
+    ASSERT_TRUE(good.contains("checksum")) << kind;
+    EXPECT_TRUE(is_taken(good.dump(), read)) << kind << ", written anew by another program";
+    Counts counts;
+    each_edit(good, [&](const Edit& edit) {
+        ++counts.edits;
+        const bool taken = is_taken(edit.document.dump(), read);
         ++(taken ? counts.computed : counts.refused);
         const bool same = edit.what == "/scenes/0/mask removed"; // it was empty
         EXPECT_FALSE(taken && edit.document.contains("checksum") && !same) << kind << ": " << edit.what;
@@ -557,30 +576,194 @@ void walk_text(const std::string& kind, const std::string& text,
     counts.print(kind);
     Json bare = good;
     bare.erase("checksum");
-    if (!is_taken(bare)) return; // statistics always have one
-    Counts plain;
-    each_edit(bare, [&](const Edit& edit) {
-        ++plain.edits;
-        const bool taken = is_taken(edit.document);
-        ++(taken ? plain.computed : plain.refused);
-        // Models of PCA and MNF have an empty list where the wavelengths are unknown.
-        const bool unknown = edit.what == "/wavelengths_nm emptied";
-        EXPECT_FALSE(taken && edit.length && !unknown) << kind << " without checksum: " << edit.what;
-    });
-    plain.print(kind + " without checksum");
+    if (is_taken(bare.dump(), read)) // statistics always have one
+        walk_plain(kind + " without checksum", bare, free, read);
+}
+
+/// A model of two scenes with sums from which its bins follow.
+normalise::Model normalisation() {
+    normalise::Model model;
+    model.bands = {1, 2, 3};
+    model.created_by = "a test";
+    model.binning.bins = 2;
+    model.binning.min_pixels = 10;
+    const auto cells = static_cast<size_t>(model.method.cells());
+    for (const char* const name : {"a.img", "b.img"}) {
+        normalise::SceneRecord scene;
+        scene.name = name;
+        scene.grid = {19, 7, std::array<double, 6>{500, 20, 0, 900, 0, -20}};
+        scene.terrain = {200, some(3), some(3)};
+        scene.sums.count.resize(cells);
+        scene.sums.sums.resize(cells);
+        for (const size_t cell : {20, 50, 70}) {
+            auto& sums = scene.sums.sums[cell];
+            sums.assign(normalise::CellSums::width(3), 0);
+            for (int k = 0; k < 30; ++k) { // pixels with these kernels and values
+                const double volume = .01 * (k % 7), geometric = .02 * (k % 5),
+                             value = .2 + volume + geometric;
+                const double terms[] = {
+                    volume, geometric, volume * volume, volume * geometric, geometric * geometric, 40};
+                for (size_t i = 0; i < sums.size(); ++i) {
+                    const double of_band[] = {value, value * volume, value * geometric, value * value};
+                    sums[i] += i < 6 ? terms[i] : of_band[(i - 6) % 4];
+                }
+            }
+            scene.sums.count[cell] = 30;
+            scene.pixels += 30;
+        }
+        model.add(scene);
+    }
+    model.fit();
+    return model;
+}
+
+/// Reads a model of a normalisation and does with it what its tool does.
+void use_normalisation(const std::string& text) {
+    normalise::Model model = normalise::from_json(text, "m");
+    const normalise::Model same = normalise::from_json(normalise::to_json(model), "m");
+    for (const auto& scene : model.scenes)
+        static_cast<void>(scene.level());
+    normalise::Model other = model;
+    for (auto& scene : other.scenes)
+        scene.name += " 2";
+    model.add(other, "m");
+    model.fit();
+    model.remove(other, "m");
+    normalise::SceneTask task;
+    task.shape = {static_cast<int64_t>(model.bands.size()), 7, 19};
+    static_cast<void>(normalise::make_correction(task, model.method, {}, model.bins, model.solar_zenith));
 }
 
 TEST(UntrustedModels, AreTakenAsTheyWereWritten) {
-    walk_text("SVM model", svm::to_json(svm::from_json(corpus("svm_model/small"), "m")),
+    walk_text("SVM model", svm::to_json(svm::from_json(corpus("svm_model/small"), "m")), {},
               [](const std::string& text) { svm::from_json(text, "m"); });
-    walk_text("MLR model", sahic::to_json(sahic::from_json(corpus("mlr_model/small"), "m")),
+    walk_text("MLR model", sahic::to_json(sahic::from_json(corpus("mlr_model/small"), "m")), {},
               [](const std::string& text) { sahic::from_json(text, "m"); });
     walk_text("PCA model", pca::to_json(pca::from_json(corpus("pca_model/small"), "m")),
+              {"/wavelengths_nm"}, // empty where they are unknown
               [](const std::string& text) { pca::from_json(text, "m"); });
-    walk_text("MNF model", mnf::to_json(mnf::from_json(corpus("mnf_model/small"), "m")),
+    walk_text("MNF model", mnf::to_json(mnf::from_json(corpus("mnf_model/small"), "m")), {"/wavelengths_nm"},
               [](const std::string& text) { mnf::from_json(text, "m"); });
-    walk_text("statistics", corpus("statistics/counts"),
+    walk_text("statistics", corpus("statistics/counts"), {},
               [](const std::string& text) { statistics::from_json(text, "m"); });
+    walk_text("normalisation", normalise::to_json(normalisation()),
+              {"/scenes", "/scenes/0/sums", "/scenes/1/sums", "/brdf/bins"}, use_normalisation);
+}
+
+TEST(UntrustedModels, AreTakenOfHyToolsWithTheListsOfTheirBandsAndBins) {
+    const auto read = [](const std::string& text) {
+        normalise::Model model;
+        model.bands = {1, 2};
+        normalise::add_hytools(text, "m", model.bands, 2, model);
+        normalise::SceneTask task;
+        task.shape = {2, 7, 19};
+        static_cast<void>(normalise::make_correction(task, model.method, model.hytools->terrain, model.bins,
+                                                     model.solar_zenith, &*model.hytools));
+    };
+    const std::string mask =
+        R"("apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0.1, "max": 1}],
+                          ["ancillary", {"name": "slope", "min": 0.1, "max": "inf"}]],)";
+    const std::set<std::string> free{"/apply_mask"};
+    walk_plain("HyTools, topography",
+               Json::parse("{" + mask + R"("type": "scs+c", "coeffs": {"0": 0.5, "1": 0.6}})"), free, read);
+    const std::string kernels =
+        R"("volume": "ross_thick", "geometric": "li_dense_r", "b/r": 2.5, "h/b": 2, "solar_zn_norm_radians": 0.7,)";
+    walk_plain("HyTools, universal",
+               Json::parse("{" + mask + kernels +
+                           R"("type": "universal", "coeffs": {"0": [1, 2, 3], "1": [4, 5, 6]}})"),
+               free, read);
+    Json flex =
+        Json::parse("{" + mask + kernels +
+                    R"("type": "flex", "interp_kind": "linear", "bins": {"1": [0.1, 0.5], "2": [0.5, 1]},
+                               "coeffs": {"0": [[1, 2, 3], [4, 5, 6]], "1": [[1, 2, 3], [4, 5, 6]]}})");
+    walk_plain("HyTools, flex", flex, free, read);
+    for (int k = 1; k <= 1001; ++k)
+        flex["bins"][std::to_string(k)] = {k, k + 1};
+    flex["coeffs"] = Json::object(); // memory for each band and bin, from a text of a few bytes
+    EXPECT_FALSE(is_taken(flex.dump(), read));
+}
+
+TEST(UntrustedModels, OfRulesAreUnderstoodOrRefused) {
+    const Json rules = Json::parse(R"({"format": "gdal_hsi_rules", "version": 1,
+        "groups": [{"name": "one"}, {"name": "two", "where": ["a"], "unless": ["b"]}],
+        "rules": [{"name": "a", "group": "one", "features": [{"windows": [400, 500, 700, 800]}],
+                   "limits": {"fit": [0.1, null]}},
+                  {"name": "b", "group": "one", "features": [{"windows": [400, 400, 700, 800]}]},
+                  {"name": "c", "group": "two", "features": [{"windows": [400, 500, 700, 800]}]}]})");
+    walk_plain("rules", rules,
+               {"/groups", "/groups/1/where", "/groups/1/unless", "/rules", "/rules/0/features",
+                "/rules/1/features", "/rules/2/features"},
+               [](const std::string& text) {
+                   const auto file = identify::read_rules(text, "m");
+                   static_cast<void>(identify::groups_of_rules(file));
+                   identify::plan_rules(
+                       file, {}, {{400, 500, 600, 700, 800}, {}, {}, 1},
+                       {{"a", {5, 4, 3, 4, 5}}, {"b", {5, 3, 4, 5, 6}}, {"c", {1, 2, 1, 2, 1}}});
+               });
+    walk_plain("colours", Json::parse(R"({"a": [1, 2, 3], "b": [4, 5, 6]})"), {},
+               [](const std::string& text) { identify::read_colours(text, "m"); });
+}
+
+/// Anyone can compute a checksum: what it covers is checked, too.
+TEST(UntrustedModels, OfStatisticsAreCheckedBehindTheirChecksum) {
+    using statistics::Statistics;
+    constexpr int64_t huge = int64_t{1} << 56;
+    struct Case {
+        const char* what;
+        std::function<void(Statistics&)> change;
+        bool taken = false;
+    };
+    int taken = 0;
+    const Case cases[] = {
+        {"nothing", [](Statistics&) {}, true},
+        {"pairs", [](Statistics& s) { s.sums.pairs = 21; }},
+        {"no pairs", [](Statistics& s) { s.sums.pairs = 0; }, true},
+        {"finite above all", [](Statistics& s) { s.sums.finite[1] = 21; }},
+        {"finite below valid", [](Statistics& s) { s.sums.finite[0] = 19; }},
+        {"valid", [](Statistics& s) { s.sums.valid = 19; }},
+        {"no valid pixel", [](Statistics& s) { s.sums.valid = s.scenes[0].valid = s.sums.pairs = 0; }},
+        {"huge counts",
+         [](Statistics& s) { s.sums.valid = s.scenes[0].valid = s.sums.finite[0] = s.sums.finite[1] = huge; },
+         true},
+        {"counts whose sum has no 64 bits",
+         [](Statistics& s) {
+             for (int k = 0; k < 300; ++k) {
+                 s.scenes.push_back(s.scenes[0]);
+                 s.scenes.back().valid = s.scenes.back().invalid = huge;
+             }
+         }},
+        {"sums near the end of doubles",
+         [](Statistics& s) {
+             const std::vector<double> terms(s.sums.product.size(), 1.7e308);
+             s.sums.sum.add(0, terms.data(), s.sums.sum.size());
+             s.sums.product.add(0, terms.data(), terms.size());
+             s.sums.difference.add(0, terms.data(), terms.size());
+         },
+         true},
+        {"negative squares",
+         [](Statistics& s) {
+             const std::vector<double> terms(s.sums.product.size(), -1e30);
+             s.sums.product.add(0, terms.data(), terms.size());
+             s.sums.difference.add(0, terms.data(), terms.size());
+         },
+         true},
+        {"extremes that cross", [](Statistics& s) { s.scenes[0].extremes.low[0] = 1e30F; }, true},
+    };
+    for (const auto& [what, change, expected] : cases) {
+        Statistics changed = statistics::from_json(corpus("statistics/counts"), "m");
+        change(changed);
+        const std::string text = statistics::to_json(changed, "a test");
+        const bool was = is_taken(text, [](const std::string& written) {
+            Statistics s = statistics::from_json(written, "m");
+            s.result();
+            static_cast<void>(s.extremes());
+            s.remove(statistics::from_json(written, "m"), "m");
+            s.result();
+        });
+        EXPECT_EQ(was, expected) << what;
+        taken += was;
+    }
+    std::printf("signed statistics: %zu edits, %d taken\n", std::size(cases), taken);
 }
 
 TEST(UntrustedModels, SayWhatToDoAfterAnEdit) {
