@@ -314,6 +314,22 @@ def test_answers_without_an_end(tmp_path, there, what, endless):  # noqa: F811
     assert sum(r.sent for r in requests) < 1e9
 
 
+def test_a_size_that_is_not_the_tables(tmp_path, there):  # noqa: F811
+    """The server states half of the size when it is asked for the size alone; the table ends there at the end of a row."""
+    scene = make(there, "BSQ")
+    rows = "".join(f"{400 + b:04},{b % 7 + 1}\n" for b in range(40))
+    (there / "library.csv").write_text("wavelength,a\n" + rows)
+    half = len("wavelength,a\n") + len(rows) // 2
+
+    def shorter_in_head(answer):
+        answer.headers["Content-Length"] = str(half)
+    with Server(there, fault=lambda r: shorter_in_head if r.method == "HEAD" and r.path == "library.csv" else None) as server:
+        result = run("gdal_hsi_detect", "-q", "-method", "sam", "-target", server.vsicurl("library.csv"), scene, tmp_path / "out.img",
+                     "-of", "ENVI", env=environment(GDAL_HTTP_MAX_RETRY="0"))
+    assert result.code == 1 and "the server is to blame" in first_error(result) and f"Content-Length was {half}" in first_error(result)
+    assert not (tmp_path / "out.img").exists()
+
+
 READ_ONE_AFTER_ANOTHER = """
 import sys
 from osgeo import gdal

@@ -28,7 +28,21 @@ struct Close {
 std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) {
     const GdalErrors quiet;
     VSIStatBufL status;
-    const bool known = VSIStatL(path.c_str(), &status) == 0;
+    const auto look = [&] { return VSIStatL(path.c_str(), &status) == 0; };
+    bool known = look();
+    if (known && !VSIIsLocal(path.c_str())) {
+        // All answers must agree with the size: else a part of a table would be taken for the whole.
+        const auto version = ServedVersion::of(path);
+        const auto differs = [&] {
+            return !version->difference({{"Content-Length", std::to_string(status.st_size)}}).empty();
+        };
+        if (status.st_size > 0 && differs()) {
+            (void)forget_cached(path);
+            version->forget();
+            known = look();
+            if (known) (void)differs();
+        }
+    }
     if (known && VSI_ISDIR(status.st_mode)) throw Error("cannot read '" + path + "': it is a folder");
     // GDAL waits for the other end of a pipe and ignores signals.
     if (known && !VSI_ISREG(status.st_mode) && path.rfind("/vsi", 0) != 0)
