@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -332,6 +333,31 @@ TEST_F(UntrustedDocuments, OfAnyBytesAreRefused) {
         Json many = Json::parse(good);
         many["source"]["bands"] = std::vector<int>(static_cast<size_t>(count), 1);
         EXPECT_NE(refusal(many.dump()).find("at most 65536 are possible"), std::string::npos);
+    }
+}
+
+/// Copies may keep whole seconds of the time of modification, and nothing finer is compared then.
+TEST_F(UntrustedDocuments, AreRefusedWhereASourceHasAnotherTime) {
+    const auto set_time = [&](time_t seconds, long nanoseconds) {
+        const timespec times[] = {{seconds, nanoseconds}, {seconds, nanoseconds}};
+        ASSERT_EQ(utimensat(AT_FDCWD, (m_folder + "/s.dat").c_str(), times, 0), 0);
+    };
+    constexpr time_t seconds = 1700000000;
+    struct Case {
+        long at_first;
+        time_t now;
+        long now_nanoseconds;
+        bool same;
+    };
+    for (const auto& one :
+         {Case{500000000, seconds, 500000000, true}, Case{500000000, seconds, 0, true},
+          Case{0, seconds, 500000000, true}, Case{500000000, seconds, 500000001, false},
+          Case{500000000, seconds + 1, 500000000, false}, Case{500000000, seconds + 1, 0, false}}) {
+        set_time(seconds, one.at_first);
+        const std::string text = document(links::displacement(3, some(bands, 5)), bands).dump();
+        set_time(one.now, one.now_nanoseconds);
+        EXPECT_EQ(refusal(text).empty(), one.same)
+            << one.at_first << ' ' << one.now << ' ' << one.now_nanoseconds;
     }
 }
 

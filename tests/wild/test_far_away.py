@@ -223,6 +223,23 @@ def test_texts(tmp_path, there, what):
         assert not (tmp_path / ("none" + suffix)).exists()
 
 
+def test_a_published_folder(tmp_path, there):
+    """A virtual scene and its source, made here and opened on the server, which states whole seconds of their times."""
+    make(there, "BSQ")
+    os.utime(there / "scene.img", ns=(1_700_000_000_500_000_000,) * 2)
+    succeed(run("gdal_hsi_spp", "-q", there / "scene.img", there / "y.hsi"))
+
+    def components(source, out):
+        return run("gdal_hsi_pca", "-q", "-nc", 2, "-of", "ENVI", source, out, env=environment(GDAL_HSI_SERVERS="YES"))
+    succeed(components(there / "y.hsi", tmp_path / "near.img"))
+    with Server(there) as server:
+        succeed(components(server.vsicurl("y.hsi"), tmp_path / "far.img"))
+        os.utime(there / "scene.img", ns=(1_700_000_009_500_000_000,) * 2)
+        changed = components(server.vsicurl("y.hsi"), tmp_path / "changed.img")
+    assert (tmp_path / "far.img").read_bytes() == (tmp_path / "near.img").read_bytes()
+    assert changed.code == 1 and "was changed since" in first_error(changed)
+
+
 def is_of_pixels(request):
     """Not one of GDAL's own, which come in pages, and few of them."""
     if request.first is None or request.first == 0:

@@ -259,6 +259,16 @@ std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
                                 std::to_string(static_cast<long long>(facts.st_mtime))};
 }
 
+/// Servers, archives and many ways to copy a folder keep whole seconds: then these are compared.
+bool same_time(const std::string& a, const std::string& b) {
+    const auto seconds = [](const std::string& text) { return text.substr(0, text.find('.')); };
+    const auto whole = [](const std::string& text) {
+        const size_t point = text.find('.');
+        return point == std::string::npos || text.find_first_not_of('0', point + 1) == std::string::npos;
+    };
+    return whole(a) || whole(b) ? seconds(a) == seconds(b) : a == b;
+}
+
 } // namespace
 
 FileName name_from(const std::string& path, const std::string& destination, bool pending) {
@@ -334,7 +344,7 @@ void check_unchanged(const DocumentSource& source, const std::string& name) {
         if (!now)
             throw Error("'" + file.path + "', which '" + name + "' is computed from, is gone",
                         "Put it back, or make the scene anew.");
-        if (now->bytes != file.bytes || now->modified != file.modified)
+        if (now->bytes != file.bytes || !same_time(now->modified, file.modified))
             throw Error("'" + file.path + "' was changed since '" + name +
                             "' was made, which is computed from it",
                         "Make the scene anew: what was found of the old one need not hold.");
