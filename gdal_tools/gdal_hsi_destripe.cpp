@@ -6,6 +6,7 @@
 #include "destripe/destripe.h"
 #include "links/links.h"
 #include "raster/output_set.h"
+#include "shared/column_tiles.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/passes.h"
@@ -60,7 +61,9 @@ destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& sce
     const bool any = scene.attempt([&](bool again) {
         scan = destripe::make_scan(scene.shape(), s.method);
         const auto cube = scene.counted();
-        if (!tool::run_pass(run, *cube, *scan, {}, run.pass("columns", again ? 0 : 0.5))) {
+        auto pass = run.pass("columns", again ? 0 : 0.5);
+        tools::set_column_tiles(scene.raster()->path(), 1, *cube, *scan, pass);
+        if (!tool::run_pass(run, *cube, *scan, {}, pass)) {
             const size_t count = static_cast<size_t>(scene.shape().bands * scene.shape().samples);
             scan.reset();
             return count > 0; // -dry-run

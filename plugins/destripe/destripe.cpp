@@ -3,6 +3,7 @@
 
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
+#include "destripe/medians.h"
 #include "math/elementary.h"
 #include "parallel/group.h"
 
@@ -18,37 +19,11 @@ namespace {
 constexpr int64_t enough = 20; ///< valid pixels of a usable column, and pairs of neighbours
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-/// Returns the median of all values: those in [first, last) and `below` smaller ones, which are left out.
-double median_of(double* first, double* last, size_t half, bool odd, size_t below) {
-    double* const middle = first + (half - below);
-    std::nth_element(first, middle, last);
-    return odd ? *middle : (*std::max_element(first, middle) + *middle) / 2;
-}
-
-/// The middle value, or the mean of both; the order of the values changes. Most of them are not moved: one
-/// pass keeps those between two of a sample, which nearly always enclose the median.
+/// The middle value, or the mean of both; the order of the values changes.
 double median(std::vector<double>& values) {
-    constexpr size_t sampled = 31, around = 5, many = 8 * sampled;
-    const size_t count = values.size(), half = count / 2;
-    const bool odd = count % 2 == 1;
-    if (count >= many) {
-        std::array<double, sampled> sample{};
-        for (size_t k = 0; k < sampled; ++k)
-            sample[k] = values[k * count / sampled];
-        std::sort(sample.begin(), sample.end());
-        const double low = sample[sampled / 2 - around], high = sample[sampled / 2 + around];
-        thread_local std::vector<double> between;
-        between.resize(count);
-        size_t below = 0, kept = 0;
-        for (const double v : values) { // no branch
-            between[kept] = v;
-            kept += static_cast<size_t>(v >= low) & static_cast<size_t>(v <= high);
-            below += v < low;
-        }
-        if (below + 1 <= half && half < below + kept)
-            return median_of(between.data(), between.data() + kept, half, odd, below);
-    }
-    return median_of(values.data(), values.data() + count, half, odd, 0);
+    const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return values.size() % 2 == 1 ? *middle : (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
 /// The line of least squares at `at`, through levels within `half` columns that are taken; false under 3.
@@ -103,68 +78,110 @@ std::vector<double> low_pass(const std::vector<size_t>& places, const std::vecto
 
 namespace {
 
-/// The statistics of columns that the method uses. The values of a column are contiguous.
+bool steps(Method method) { return method == Method::difference || method == Method::ratio; }
+
+/// The statistics of columns that the method uses, in a window with all lines.
 class Levels {
   public:
     explicit Levels(Method method) : m_method(method) {}
-    /// The value of a single column: mean, median; for moment also `deviation`.
-    double of_column(const float* values, const char* valid, int64_t lines, double& deviation) {
-        m_values.resize(static_cast<size_t>(lines));
-        size_t kept = 0;
-        for (int64_t l = 0; l < lines; ++l) {
-            m_values[kept] = static_cast<double>(values[l]);
-            kept += valid[l] != 0;
-        }
-        m_values.resize(kept);
-        if (m_method == Method::median) return median(m_values);
-        const auto count = static_cast<double>(kept);
-        double mean = 0, squares = 0;
-        for (const double v : m_values)
-            mean += v / count;
-        for (const double v : m_values)
-            squares += (v - mean) * (v - mean);
-        deviation = std::sqrt(squares / count);
-        return mean;
-    }
-    /// The median step from one column to another.
-    double step(const float* from, const char* valid_from, const float* to, const char* valid_to,
-                int64_t lines) {
-        m_values.resize(static_cast<size_t>(lines));
-        size_t kept = 0;
-        for (int64_t l = 0; l < lines; ++l) {
-            const auto a = static_cast<double>(from[l]), b = static_cast<double>(to[l]);
-            const bool both = valid_from[l] != 0 && valid_to[l] != 0;
-            if (m_method == Method::difference) {
-                m_values[kept] = b - a;
-                kept += both;
-            } else if (both && a > 0 && b > 0) {
-                m_values[kept++] = math::log(b) - math::log(a);
+
+    /// Finds the valid pixels; find() then takes the same window.
+    void look(const CubeView<float>& in) {
+        const auto width = static_cast<size_t>(in.samples);
+        m_keep.resize(width * static_cast<size_t>(in.lines));
+        m_count.assign(width, 0);
+        m_all = true;
+        for (int64_t line = 0; line < in.lines; ++line) {
+            m_row.start(width);
+            for (int b = 0; b < in.bands; ++b)
+                m_row.look(in.row(b, line));
+            m_all = m_row.judge() == in.samples && m_all;
+            float* const keep = m_keep.data() + static_cast<size_t>(line) * width;
+            for (size_t i = 0; i < width; ++i) {
+                keep[i] = m_row.is_valid(i) ? 1.0f : 0.0f;
+                m_count[i] += m_row.is_valid(i);
             }
         }
-        m_values.resize(kept);
-        return static_cast<int64_t>(kept) < enough ? 0 : median(m_values);
+    }
+    /// Valid pixels of a column.
+    int64_t count(int64_t column) const { return m_count[static_cast<size_t>(column)]; }
+
+    /// f(column, level, deviation) for usable columns in [first, last): mean or median, and for moment the
+    /// deviation; or the median step from the column before, where that is usable.
+    template <class F>
+    void find(const CubeView<float>& in, int band, int64_t first, int64_t last, const F& f) {
+        constexpr auto most = static_cast<int64_t>(columns_at_once);
+        m_rows.resize(static_cast<size_t>(in.lines * most));
+        const bool by_steps = steps(m_method);
+        for (int64_t j = by_steps ? std::max<int64_t>(first, 1) : first; j < last; j += most) {
+            const int64_t columns = std::min(most, last - j);
+            ColumnNumbers kept{}, level{}, deviation{};
+            fill(in, band, j, columns);
+            if (m_method == Method::moment)
+                find_moments(in.lines, j, level, deviation);
+            else
+                find_medians(m_rows.data(), in.lines, kept, level);
+            for (int64_t i = 0; i < columns; ++i) {
+                const auto at = static_cast<size_t>(i);
+                if (count(j + i) < enough || (by_steps && count(j + i - 1) < enough)) continue;
+                f(j + i, by_steps && kept[at] < enough ? 0 : level[at], deviation[at]);
+            }
+        }
     }
 
   private:
-    const Method m_method;
-    std::vector<double> m_values;
-};
-
-bool steps(Method method) { return method == Method::difference || method == Method::ratio; }
-
-/// Marks the valid pixels of a window, column by column.
-std::vector<char> valid_by_column(const CubeView<float>& in, PixelRow& row) {
-    std::vector<char> valid(static_cast<size_t>(in.lines * in.samples));
-    for (int64_t line = 0; line < in.lines; ++line) {
-        row.start(static_cast<size_t>(in.samples));
-        for (int b = 0; b < in.bands; ++b)
-            row.look(in.row(b, line));
-        row.judge();
-        for (int64_t i = 0; i < in.samples; ++i)
-            valid[static_cast<size_t>(i * in.lines + line)] = row.is_valid(static_cast<size_t>(i));
+    /// Puts values, or steps, of a few columns into rows.
+    void fill(const CubeView<float>& in, int band, int64_t first, int64_t columns) {
+        const bool whole = columns == static_cast<int64_t>(columns_at_once);
+        if (whole && m_method != Method::ratio)
+            return fill_rows(in, band, first, steps(m_method), m_all ? nullptr : m_keep.data(),
+                             m_rows.data());
+        for (int64_t line = 0; line < in.lines; ++line) {
+            const float* const value = in.row(band, line) + first;
+            const float* const keep = m_keep.data() + line * in.samples + first;
+            double* const to = m_rows.data() + line * static_cast<int64_t>(columns_at_once);
+            std::fill_n(to, columns_at_once, left_out);
+            if (m_method == Method::ratio) {
+                std::array<double, columns_at_once + 1> log{};
+                for (int64_t i = -1; i < columns; ++i)
+                    log[static_cast<size_t>(i + 1)] =
+                        keep[i] > 0 && value[i] > 0 ? math::log(static_cast<double>(value[i])) : left_out;
+                for (size_t i = 0; i < static_cast<size_t>(columns); ++i)
+                    if (log[i] < left_out && log[i + 1] < left_out) to[i] = log[i + 1] - log[i];
+                continue;
+            }
+            for (int64_t i = 0; i < columns; ++i)
+                if (steps(m_method) ? keep[i] > 0 && keep[i - 1] > 0 : keep[i] > 0)
+                    to[i] = static_cast<double>(value[i]) -
+                            (steps(m_method) ? static_cast<double>(value[i - 1]) : 0);
+        }
     }
-    return valid;
-}
+    void find_moments(int64_t lines, int64_t first, ColumnNumbers& mean, ColumnNumbers& deviation) const {
+        ColumnNumbers count{}, squares{};
+        for (size_t i = 0; i < columns_at_once; ++i)
+            count[i] = first + static_cast<int64_t>(i) < static_cast<int64_t>(m_count.size())
+                           ? static_cast<double>(m_count[static_cast<size_t>(first) + i])
+                           : 0;
+        const auto each = [&](const auto& take) {
+            for (int64_t line = 0; line < lines; ++line)
+                for (size_t i = 0; i < columns_at_once; ++i)
+                    if (const double v = m_rows[static_cast<size_t>(line) * columns_at_once + i];
+                        v < left_out)
+                        take(i, v);
+        };
+        each([&](size_t i, double v) { mean[i] += v / count[i]; });
+        each([&](size_t i, double v) { squares[i] += (v - mean[i]) * (v - mean[i]); });
+        for (size_t i = 0; i < columns_at_once; ++i)
+            deviation[i] = std::sqrt(squares[i] / count[i]);
+    }
+
+    const Method m_method;
+    PixelRow m_row;
+    std::vector<float> m_keep; ///< of the window's pixels: 1 if valid, else 0
+    std::vector<int64_t> m_count;
+    bool m_all = false; ///< all pixels of the window are valid
+    std::vector<double> m_rows;
+};
 
 struct Found {
     std::vector<double> level, deviation; ///< [band][column]; of steps the step from the column before
@@ -174,60 +191,25 @@ struct Found {
 class ScanWorker final : public stream::Worker {
   public:
     ScanWorker(const stream::CubeShape& scene, Method method, Found& found)
-        : m_scene(scene), m_method(method), m_levels(method), m_found(found) {}
+        : m_scene(scene), m_levels(method), m_found(found) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        const auto valid = valid_by_column(in, m_row);
-        const auto count_of = [&](int64_t j) {
-            const auto first = valid.begin() + static_cast<ptrdiff_t>(j * in.lines);
-            return std::count(first, first + static_cast<ptrdiff_t>(in.lines), 1);
-        };
-        std::vector<char> usable;
-        for (int64_t j = 0; j < in.samples; ++j)
-            usable.push_back(count_of(j) >= enough);
+        m_levels.look(in);
         const int64_t x0 = tile.core.x - tile.window.x;
         for (int64_t i = 0; i < tile.core.w; ++i)
-            m_found.valid[static_cast<size_t>(tile.core.x + i)] = count_of(x0 + i);
-        constexpr int64_t cache_line = 16;
-        for (int64_t first = x0; first < x0 + tile.core.w; first += cache_line)
-            for (int b = 0; b < in.bands; ++b) {
-                const int64_t last = std::min(first + cache_line, x0 + tile.core.w);
-                turn(in, b, first, last);
-                for (int64_t j = first; j < last; ++j)
-                    if (usable[static_cast<size_t>(j)] != 0)
-                        find(b, j, first, j > 0 && usable[static_cast<size_t>(j - 1)] != 0,
-                             valid.data() + j * in.lines, in.lines, j - x0 + tile.core.x);
-            }
+            m_found.valid[static_cast<size_t>(tile.core.x + i)] = m_levels.count(x0 + i);
+        for (int b = 0; b < in.bands; ++b)
+            m_levels.find(in, b, x0, x0 + tile.core.w, [&](int64_t j, double level, double deviation) {
+                const auto at = static_cast<size_t>(b * m_scene.samples + tile.window.x + j);
+                m_found.level[at] = level;
+                m_found.deviation[at] = deviation;
+            });
     }
 
   private:
-    /// Columns of the window, and the one before them, each with its lines one after another: reading a
-    /// column alone would read a cache line for every value.
-    void turn(const CubeView<float>& in, int band, int64_t first, int64_t last) {
-        const int64_t from = std::max<int64_t>(0, first - 1);
-        m_turned.resize(static_cast<size_t>((last - first + 1) * in.lines));
-        for (int64_t line = 0; line < in.lines; ++line) {
-            const float* const row = in.row(band, line);
-            for (int64_t j = from; j < last; ++j)
-                m_turned[static_cast<size_t>((j - first + 1) * in.lines + line)] = row[j];
-        }
-    }
-    void find(int band, int64_t j, int64_t first, bool before, const char* valid, int64_t lines,
-              int64_t column) {
-        const auto at = static_cast<size_t>(band * m_scene.samples + column);
-        const float* const values = m_turned.data() + (j - first + 1) * lines;
-        if (!steps(m_method))
-            m_found.level[at] = m_levels.of_column(values, valid, lines, m_found.deviation[at]);
-        else if (before)
-            m_found.level[at] = m_levels.step(values - lines, valid - lines, values, valid, lines);
-    }
-
     const stream::CubeShape m_scene;
-    const Method m_method;
     Levels m_levels;
     Found& m_found; ///< each column is one worker's
-    PixelRow m_row;
-    std::vector<float> m_turned;
 };
 
 class CpuScan final : public LevelScan {
@@ -241,8 +223,8 @@ class CpuScan final : public LevelScan {
     int64_t halo() const override { return 1; }
     int64_t align_lines() const override { return m_scene.lines; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return static_cast<uint64_t>(limits.window_samples * limits.window_lines) +
-               static_cast<uint64_t>(limits.window_lines) * (2 * sizeof(double) + 17 * sizeof(float));
+        return static_cast<uint64_t>(limits.window_samples * limits.window_lines) * sizeof(float) +
+               static_cast<uint64_t>(limits.window_lines) * columns_at_once * sizeof(double);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ScanWorker>(m_scene, m_method, m_found);
@@ -296,23 +278,17 @@ class CpuScan final : public LevelScan {
     void step_over(const stream::CubeSource& scene, size_t from, size_t to,
                    std::vector<double>& level) const {
         const auto reader = scene.open_reader();
-        std::vector<float> values[2];
-        std::vector<char> valid[2];
-        PixelRow row;
-        for (const auto& [side, column] :
-             {std::pair<size_t, size_t>(0, from), std::pair<size_t, size_t>(1, to)}) {
-            values[side].resize(static_cast<size_t>(m_scene.bands * m_scene.lines));
-            const auto view = CubeView<float>::packed(values[side].data(), m_scene.bands, m_scene.lines, 1);
-            reader->read({static_cast<int64_t>(column), 0, 1, m_scene.lines}, view);
-            valid[side] = valid_by_column(view, row);
-        }
+        std::vector<float> values(2 * static_cast<size_t>(m_scene.bands * m_scene.lines));
+        const auto both = CubeView<float>::packed(values.data(), m_scene.bands, m_scene.lines, 2);
+        for (const int64_t side : {0, 1})
+            reader->read({static_cast<int64_t>(side == 0 ? from : to), 0, 1, m_scene.lines},
+                         both.cut(side, 0, 1, m_scene.lines));
         Levels levels(m_method);
-        for (int b = 0; b < m_scene.bands; ++b) {
-            const ptrdiff_t first = b * m_scene.lines;
-            level[static_cast<size_t>(b * m_scene.samples) + to] =
-                levels.step(values[0].data() + first, valid[0].data(), values[1].data() + first,
-                            valid[1].data(), m_scene.lines);
-        }
+        levels.look(both);
+        for (int b = 0; b < m_scene.bands; ++b)
+            levels.find(both, b, 1, 2, [&](int64_t, double step, double) {
+                level[static_cast<size_t>(b * m_scene.samples) + to] = step;
+            });
     }
 
     const stream::CubeShape m_scene;

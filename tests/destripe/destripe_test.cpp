@@ -2,11 +2,13 @@
 // The low pass against its definition, stripes that are known, and the same bits for every tiling.
 #include "destripe/destripe.h"
 
+#include "destripe/medians.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,6 +37,46 @@ TEST(Destripe, LowPassKeepsLinesAndLeavesOutFarColumns) {
     for (size_t k = 0; k < places.size(); ++k)
         EXPECT_NEAR(again[k], line[k], 0.05) << k;
     EXPECT_EQ(destripe::low_pass({3, 4}, {1, 5}, 5), (std::vector<double>{1, 5})); // under 3 columns
+}
+
+TEST(Destripe, MediansOfColumnsAreThoseOfSortedValues) {
+    using destripe::columns_at_once;
+    std::mt19937 random(11);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform;
+    // How each column is made: white noise, few different values, far outliers, sizes of all magnitudes, one
+    // value, a value among gaps, two values, gaps alone.
+    const auto value = [&](size_t column, size_t line) {
+        const double v = normal(random);
+        const double made[columns_at_once] = {v,
+                                              std::round(v),
+                                              line % 7 == 0 ? 1e30 * v : v,
+                                              std::exp(60 * v),
+                                              -3.5,
+                                              line == 5 ? v : destripe::left_out,
+                                              line % 2 == 0 ? -1e-40 : 1e38,
+                                              destripe::left_out};
+        return column != 7 && uniform(random) < 0.2 ? destripe::left_out : made[column];
+    };
+    for (const size_t count : {1, 2, 3, 6, 20, 63, 512}) {
+        std::vector<double> rows;
+        for (size_t line = 0; line < count; ++line)
+            for (size_t column = 0; column < columns_at_once; ++column)
+                rows.push_back(value(column, line));
+        destripe::ColumnNumbers kept{}, median{};
+        destripe::find_medians(rows.data(), static_cast<int64_t>(count), kept, median);
+        for (size_t column = 0; column < columns_at_once; ++column) {
+            std::vector<double> values;
+            for (size_t line = 0; line < count; ++line)
+                if (std::isfinite(rows[line * columns_at_once + column]))
+                    values.push_back(rows[line * columns_at_once + column]);
+            std::sort(values.begin(), values.end());
+            const size_t n = values.size();
+            EXPECT_EQ(kept[column], static_cast<double>(n));
+            EXPECT_EQ(median[column], n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2)
+                << column << " of " << count;
+        }
+    }
 }
 
 constexpr int bands = 3;
