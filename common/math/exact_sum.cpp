@@ -4,6 +4,7 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/exact_digits.h"
+#include "math/exact_terms.h"
 
 #include <algorithm>
 #include <cmath>
@@ -103,25 +104,32 @@ double ExactSum::value() const {
 }
 
 void ExactSums::add(size_t first, const double* x, size_t count) {
-    int digit = exact::digits;
-    int64_t *low = nullptr, *middle = nullptr, *high = nullptr;
-    for (size_t k = 0; k < count; ++k) {
-        if (!std::isfinite(x[k])) {
+    struct Place {
+        ExactSums& sums;
+        size_t first;
+    } place{*this, first};
+    const FindDigit find = [](void* at, size_t digit) {
+        const auto* const p = static_cast<const Place*>(at);
+        return p->sums.row(digit) + p->first;
+    };
+    const auto add_one = [this](size_t i, double term) {
+        if (!std::isfinite(term)) {
             m_special.resize(m_count);
-            m_special[first + k] += x[k];
-            continue;
+            m_special[i] += term;
+        } else if (term != 0) {
+            const Term t = split(term);
+            const auto at = static_cast<size_t>(t.digit);
+            row(at)[i] += t.low;
+            row(at + 1)[i] += t.middle;
+            row(at + 2)[i] += t.high;
         }
-        const Term t = split(x[k]);
-        if (t.digit != digit) { // rarely: neighbours are of like magnitude
-            digit = t.digit;
-            const auto at = static_cast<size_t>(digit);
-            low = row(at) + first;
-            middle = row(at + 1) + first;
-            high = row(at + 2) + first;
-        }
-        low[k] += t.low;
-        middle[k] += t.middle;
-        high[k] += t.high;
+    };
+    for (size_t k = 0; k < count;) {
+        constexpr size_t few = 8; // those of a register with a term that is not finite, or the rest
+        place.first = first + k;
+        k += add_terms(x + k, count - k, &place, find);
+        for (const size_t end = std::min(count, k + few); k < end; ++k)
+            add_one(first + k, x[k]);
     }
     if (++m_pending >= exact::most_terms) normalise();
 }

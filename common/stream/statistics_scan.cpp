@@ -301,16 +301,17 @@ class MomentWorker final : public BlockWorker {
     }
 
     void add_run(const CubeView<float>& block, const PixelRun& run) {
-        bool any = false;
+        bool any = false, all = true;
         for (int64_t i = 0; i < run.count; ++i) {
             const char v = m_valid[static_cast<size_t>(run.first + i)];
             m_keep[static_cast<size_t>(i)] = v;
             any = any || v;
+            all = all && v;
         }
         if (!any) return;
         const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
-            centre_band(block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
+            centre_band(block.row(b, 0), run, m_centre[static_cast<size_t>(b)], all ? nullptr : m_keep.data(),
                         m_run.data() + b * run_pixels);
         std::copy_n(m_keep.begin(), run.count, m_run.data() + m_bands * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
