@@ -6,6 +6,7 @@
 #include "core/valid_pixel.h"
 #include "math/exact_sum.h"
 #include "math/linear_algebra.h"
+#include "noise/stripes.h"
 
 #include <algorithm>
 #include <array>
@@ -253,14 +254,15 @@ class ScanWorker final : public stream::Worker {
 
   private:
     void judge(const CubeView<float>& in) {
-        m_valid.assign(static_cast<size_t>(in.lines * in.samples), 0);
+        const auto width = static_cast<size_t>(in.samples);
+        m_valid.assign(static_cast<size_t>(in.lines) * width, 0);
         for (int64_t line = 0; line < in.lines; ++line) {
-            m_row.start(static_cast<size_t>(in.samples));
+            m_magnitude.assign(width, 0);
             for (int b = 0; b < in.bands; ++b)
-                m_row.look(in.row(b, line));
-            m_row.judge();
-            for (int64_t i = 0; i < in.samples; ++i)
-                m_valid[static_cast<size_t>(line * in.samples + i)] = m_row.is_valid(static_cast<size_t>(i));
+                add_magnitudes(in.row(b, line), width, m_magnitude.data());
+            char* const valid = m_valid.data() + static_cast<size_t>(line) * width;
+            for (size_t i = 0; i < width; ++i)
+                valid[i] = is_valid_sum(m_magnitude[i], in.row(0, line) + i, in.bands, in.band_stride);
         }
         m_width = in.samples;
     }
@@ -271,31 +273,21 @@ class ScanWorker final : public stream::Worker {
     /// e = x_j - (x_{j-1} + x_{j+1})/2 of triples of valid pixels.
     void look_for_stripes(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t y, int64_t lines) {
         const auto width = static_cast<size_t>(tile.core.w);
-        std::vector<double> factor(width * static_cast<size_t>(lines)), sum(2 * width);
-        for (int64_t l = 0; l < lines; ++l)
-            for (int64_t i = 0; i < tile.core.w; ++i) {
-                const int64_t j = x0 + i;
-                const bool triple =
-                    j > 0 && j + 1 < m_width && valid(y + l, j - 1) && valid(y + l, j) && valid(y + l, j + 1);
-                factor[static_cast<size_t>(l) * width + static_cast<size_t>(i)] = triple;
-                counts[static_cast<size_t>(tile.core.x + i)] += triple;
-            }
-        double* const squares = sum.data() + width;
         const size_t first = x0 == 0, last = x0 + tile.core.w == m_width ? width - 1 : width;
-        for (int b = 0; b < in.bands; ++b) {
-            std::fill(sum.begin(), sum.end(), 0.0);
-            for (int64_t l = 0; l < lines; ++l) {
-                const float* const row = in.row(b, y + l);
-                const double* const counts_at = factor.data() + static_cast<size_t>(l) * width;
-                for (size_t i = first; i < last; ++i) { // no branch, so that it runs in SIMD registers
-                    const float* const at = row + x0 + static_cast<int64_t>(i);
-                    const double e = static_cast<double>(at[0]) -
-                                     (static_cast<double>(at[-1]) + static_cast<double>(at[1])) / 2;
-                    const double counted = counts_at[i] != 0 ? e : 0;
-                    sum[i] += counted;
-                    squares[i] += counted * counted;
-                }
+        std::vector<double> factor(width * static_cast<size_t>(lines)), sum(2 * width);
+        bool all = true;
+        for (int64_t l = 0; l < lines; ++l)
+            for (size_t i = first; i < last; ++i) {
+                const int64_t j = x0 + static_cast<int64_t>(i);
+                const bool triple = valid(y + l, j - 1) && valid(y + l, j) && valid(y + l, j + 1);
+                factor[static_cast<size_t>(l) * width + i] = triple;
+                counts[static_cast<size_t>(tile.core.x) + i] += triple;
+                all = all && triple;
             }
+        double* const squares = sum.data() + width; // 0 in the scene's first and last column
+        for (int b = 0; b < in.bands && first < last; ++b) {
+            add_stripes({in.row(b, y) + x0 + first, in.line_stride, lines, last - first},
+                        all ? nullptr : factor.data() + first, width, sum.data() + first, squares + first);
             const auto place = static_cast<size_t>(2 * b * m_scene.samples + tile.core.x);
             sums.add(place, sum.data(), width);
             sums.add(place + static_cast<size_t>(m_scene.samples), squares, width);
@@ -341,7 +333,7 @@ class ScanWorker final : public stream::Worker {
     const std::vector<Neighbours>& m_neighbours;
     std::vector<Said>& m_said; ///< each block is one worker's
     Block m_block;
-    PixelRow m_row;
+    std::vector<float> m_magnitude;
     std::vector<char> m_valid; ///< of the window
     int64_t m_width = 0;
 };

@@ -75,6 +75,7 @@ def chain(folder, simd):
          "smooth_map.tif", "svm_p.tif", "smooth.tif")
     for kind in "emp", "emap", "emep":
         tool("profile", "-q", "-device", "cpu", "-nc", 2, "-kind", kind, "scene.dat", kind + ".tif")
+    printed.append(tool("noise", "-q", "-json", "scene.dat"))
     for method in "difference", "ratio":
         tool("destripe", "-q", "-method", method, "scene.dat", method + ".tif")
     (folder / "printed.txt").write_text("".join(printed))
