@@ -253,7 +253,9 @@ const WavelengthUnit* text_unit(const std::string& text) {
     return unit_among_words(text);
 }
 
-const WavelengthUnit* field_unit(const std::string& text) {
+namespace {
+
+const WavelengthUnit* unit_of_field(const std::string& text) {
     const std::string field = bare(text);
     if (one_of(field, {"m", "M"})) return unit_called("m");
     if (field == "A" || one_of(lower(field), {"ang", "aa"})) return unit_called("angstrom");
@@ -266,6 +268,19 @@ const WavelengthUnit* field_unit(const std::string& text) {
                one_of(word, {"in", "unit", "units", "inverse", "reciprocal", "per", "inv", "air", "vacuum"});
     });
     return alone ? text_unit(field) : nullptr;
+}
+
+} // namespace
+
+const WavelengthUnit* field_unit(const std::string& text) {
+    // Every band of a scene has the same unit, and a run reads the metadata of several files.
+    thread_local std::string last;
+    thread_local const WavelengthUnit* unit = nullptr; // of an empty text
+    if (text != last) {
+        unit = unit_of_field(text);
+        last = text;
+    }
+    return unit;
 }
 
 std::optional<WrittenWavelength> written_wavelength(const std::string& text) {

@@ -95,8 +95,9 @@ struct PendingOutput {
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
-    /// Checks the finished file and its side files, and warns about losses by the format.
-    void check_finished() const;
+    /// Checks the finished file and its side files, and warns about losses by the format. keeps_metadata:
+    /// complete_file() has found all metadata in the file.
+    void check_finished(bool keeps_metadata) const;
     /// Warns about values that equalled nodata by chance.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
     /// Warns if the file, opened again, has lost its nodata value.
@@ -108,10 +109,12 @@ struct PendingOutput {
     /// Returns a dataset without pixels that describes the output completely.
     DatasetHandle described() const;
     /// Writes metadata that the format cannot store to a side file, if its driver reads side files.
-    void keep_metadata(const std::string& path) const;
+    /// Returns true if the file, opened again, contains all metadata itself.
+    bool keep_metadata(const std::string& path) const;
     /// Closes GDAL's dataset, and completes the file for its format. `errors`: the errors of all of GDAL's
     /// work in it.
-    void complete_file(const GdalErrors& errors);
+    /// Returns the result of keep_metadata().
+    bool complete_file(const GdalErrors& errors);
     /// Registers side files of an old file at the destination, which are removed when the new file appears.
     void set_stale_files() const;
     /// Gives a growing output its name.

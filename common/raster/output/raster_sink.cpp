@@ -329,22 +329,22 @@ DatasetHandle PendingOutput::described() const {
     return whole;
 }
 
-void PendingOutput::keep_metadata(const std::string& path) const {
-    if (!is_local(path) && path.rfind("/vsimem/", 0) != 0) return; // an archive takes one file after another
+bool PendingOutput::keep_metadata(const std::string& path) const {
+    if (!is_local(path) && path.rfind("/vsimem/", 0) != 0)
+        return false; // an archive takes one file after another
     VSIStatBufL facts;
     if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode))
-        return; // no side files are read
-                // there
-    if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return;
+        return false; // no side files are read there
+    if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return false;
     const SceneMetadata wanted = read_metadata(*described());
     std::vector<std::string> lost;
     const std::string side = path + ".aux.xml";
     std::string before, after;
     {
         const WrittenRaster written(path);
-        if (!written.fault(spec.shape, target.type).empty()) return; // the check of the file reports it
+        if (!written.fault(spec.shape, target.type).empty()) return false; // the check of the file reports it
         lost = written.lost(wanted);
-        if (lost.empty()) return;
+        if (lost.empty()) return true;
         if (VSIStatL(side.c_str(), &facts) == 0)
             before = read_text_file(side, largest_file::options, FileHolds::bytes);
         after = written.with_lost(wanted, before);
@@ -356,11 +356,12 @@ void PendingOutput::keep_metadata(const std::string& path) const {
             throw failure("'" + name_of(side) + "': " + std::strerror(errno));
     };
     put(after);
-    if (WrittenRaster(path).lost(wanted) != lost) return;
+    if (WrittenRaster(path).lost(wanted) != lost) return false;
     if (before.empty()) // the driver reads no part of it
         VSIUnlink(side.c_str());
     else
         put(before);
+    return false;
 }
 
 void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
@@ -401,7 +402,7 @@ void PendingOutput::hand_over() {
     file->conclude();
 }
 
-void PendingOutput::complete_file(const GdalErrors& errors) {
+bool PendingOutput::complete_file(const GdalErrors& errors) {
     check_memory_left(target.driver);
     // GDAL writes an archive from front to back and cannot read it meanwhile.
     const bool closed =
@@ -421,18 +422,19 @@ void PendingOutput::complete_file(const GdalErrors& errors) {
         finish_envi_output(*file, options, spec, scene ? &*scene : nullptr);
         check(errors);
     }
-    if (options.path == standard_output) return;
-    keep_metadata(file->path());
+    if (options.path == standard_output) return false;
+    const bool keeps_all = keep_metadata(file->path());
     check(errors);
+    return keeps_all;
 }
 
-void PendingOutput::check_finished() const {
+void PendingOutput::check_finished(bool keeps_metadata) const {
     check_written(file->path());
     check_side_files();
     const WrittenRaster written(file->path());
     warn_of_lost_nodata(written);
     warn_of_lost_place(written);
-    warn_of_lost_metadata(written);
+    if (!keeps_metadata) warn_of_lost_metadata(written);
 }
 
 void PendingOutput::show() {
@@ -461,7 +463,7 @@ void PendingOutput::show() {
     one.lines.add(file->path(), spec.shape.lines); // before others can write into it
     shown = std::move(one);
     write_shown_header(made);
-    check_finished();
+    check_finished(false);
     set_stale_files();
     file->watch();
     if (options.run)
@@ -532,8 +534,8 @@ void PendingOutput::commit() {
     blocks.reset();
     discard_unwritable_stdout();
     if (shown) return conclude_shown(lost);
-    complete_file(errors);
-    if (options.path != standard_output) check_finished();
+    const bool keeps_metadata = complete_file(errors);
+    if (options.path != standard_output) check_finished(keeps_metadata);
     try {
         hand_over();
         warn_of_lost_values(lost);
