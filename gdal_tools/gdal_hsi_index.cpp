@@ -504,8 +504,9 @@ void declare(tool::Builder& args) {
         if (o.source.path.empty()) throw UsageError("src is missing");
         if (o.destination.path.empty()) throw UsageError("dst is missing");
         if (s.names.empty() && s.expressions.empty())
-            throw UsageError("the indices are missing",
-                             "Give -name NDVI or -expr 'r800/r670'; -list lists the catalogue.");
+            throw UsageError(
+                "the indices are missing",
+                "Give -name NDVI or -expr 'r800/r670'; gdal_hsi_index -list lists the catalogue.");
         ask(s);
         if (o.mask.given()) tool::check_mask_use(o.mask, false, "gdal_hsi_index");
     });

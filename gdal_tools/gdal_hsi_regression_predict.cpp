@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,62 @@ std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scen
     return bands;
 }
 
+/// Returns the Error for bands of the model that the scene's bands do not make.
+Error not_made(const std::string& scene, const std::string& file, const std::vector<double>& from,
+               const std::vector<double>& to, const std::vector<size_t>& left_out) {
+    double low = INFINITY, high = -INFINITY;
+    for (const double nm : from) { // of which some may be unknown
+        low = std::fmin(low, nm);
+        high = std::fmax(high, nm);
+    }
+    const bool beyond = std::any_of(left_out.begin(), left_out.end(),
+                                    [&](size_t j) { return !(to[j] >= low && to[j] <= high); });
+    const auto [least, most] = std::minmax_element(to.begin(), to.end());
+    const auto range = [](double a, double b) {
+        return tool::number_text(a) + " to " + tool::number_text(b) + " nm";
+    };
+    const double first = std::max(low, *least), last = std::min(high, *most); // of the range of both
+    return Error("the bands of " + scene + " do not make " + counted(left_out.size(), "band") +
+                     " of the model '" + file + "' (the first at " + tool::number_text(to[left_out.front()]) +
+                     " nm): the scene has bands at " + range(low, high) + ", the model at " +
+                     range(*least, *most),
+                 first > last ? "Choose a model whose wavelengths the scene has."
+                 : beyond     ? "Train the model again with the bands that both have: -b " +
+                                tool::number_text(first) + "-" + tool::number_text(last) + "nm."
+                          : "Use -resample linear to interpolate between the bands next to a gap, or train "
+                            "the model again without the bands in gaps (-exclude-range).");
+}
+
+/// Warns of bands that are interpolated between bands of the scene that are far from each other, compared
+/// with the model's bands.
+void warn_of_gaps(tool::Run& run, const std::string& file, const std::vector<double>& from,
+                  std::vector<double> to, const std::vector<math::ResampledBand>& bands) {
+    constexpr double far = 3; // in median distances of the model's bands
+    std::vector<double> apart, nm;
+    for (const auto& band : bands) {
+        nm.clear();
+        for (const size_t b : band.sources)
+            nm.push_back(from[b]);
+        std::sort(nm.begin(), nm.end());
+        double widest = 0;
+        for (size_t i = 1; i < nm.size(); ++i)
+            widest = std::max(widest, nm[i] - nm[i - 1]);
+        apart.push_back(widest);
+    }
+    std::sort(to.begin(), to.end());
+    std::adjacent_difference(to.begin(), to.end(), to.begin());
+    if (to.size() < 2) return;
+    const auto middle = to.begin() + static_cast<ptrdiff_t>(to.size() / 2);
+    std::nth_element(to.begin() + 1, middle, to.end());
+    const auto n =
+        std::count_if(apart.begin(), apart.end(), [&](double widest) { return widest > far * *middle; });
+    if (n > 0)
+        run.warn(counted(n, "band") + " of the model '" + file + "' " + worded(n, "is", "are") +
+                 " interpolated between bands of the scene that are more than " +
+                 tool::number_text(far * *middle) +
+                 " nm apart: estimates may be wrong. Train the model again without these bands");
+}
+
 /// Returns how the scene's bands become the model's bands.
 regression::Inputs inputs_of(tool::Run& run, const Settings& s, const std::string& file,
                              const regression::Model& model, const raster::RasterSource& scene) {
@@ -78,12 +135,8 @@ regression::Inputs inputs_of(tool::Run& run, const Settings& s, const std::strin
         (s.fit == tools::BandFit::automatic && math::tells_widths(from) && math::tells_widths(to));
     auto plan =
         math::plan_resampling(from, to, response ? math::Resampling::response : math::Resampling::linear);
-    if (!plan.left_out.empty()) {
-        const double nm = model.wavelengths_nm[plan.left_out.front()];
-        throw Error("the bands of " + scene.path() + " do not make " + counted(plan.left_out.size(), "band") +
-                        " of the model '" + file + "' (the first at " + tool::number_text(nm) + " nm)",
-                    "Train with bands that both have (-b, -exclude-range), or try -resample linear.");
-    }
+    if (!plan.left_out.empty()) throw not_made(scene.path(), file, from.centres, to.centres, plan.left_out);
+    warn_of_gaps(run, file, from.centres, to.centres, plan.bands);
     inputs.bands = std::move(plan.bands);
     run.note("The scene is resampled to the bands of '" + file + "' (" + (response ? "response" : "linear") +
              ")");
@@ -285,7 +338,11 @@ void declare(tool::Builder& args) {
                 "Apply this model instead of model; several models are applied in one read of src")
         .shown_as("FILE");
     args.exclusive("apply", "model");
-    tools::add_resample_option(args, s.fit);
+    args.choice(
+        "resample", s.fit, "How the scene is resampled to the model's bands",
+        {{"auto", tools::BandFit::automatic, "response if both have the FWHM of all bands, else linear"},
+         {"response", tools::BandFit::response, "convolved with the responses of the model's bands"},
+         {"linear", tools::BandFit::linear, "interpolated between two bands of the scene"}});
     tool::add_any_wavelengths(args, s.any_wavelengths);
     args.input("reference", s.reference, Content::labels,
                "Compare the estimates with the values of these labels, which the model was not trained "

@@ -470,6 +470,37 @@ def test_mistakes_of_training(args, code, words):
     assert result.code == code and words in result.err, result.err
 
 
+def test_bands_that_the_scene_lacks():
+    """The advice fits the cause: a scene that ends too early, a gap, or bands that are too wide; what is interpolated far is counted."""
+    widths = [20.0] * BANDS
+    write_scene("whole.img", SCENE, wavelengths=NM, fwhm=widths)
+    succeed(train("-field", "trait", "-members", "0", "whole.img", "points.csv", "model.json"))
+    keep = [b for b in range(BANDS) if not 8 <= b < 14]
+    write_scene("gap.img", SCENE[keep], wavelengths=[NM[b] for b in keep], fwhm=[20.0] * len(keep))
+    write_scene("bare.img", SCENE[keep], wavelengths=[NM[b] for b in keep])
+    write_scene("wide.img", SCENE[[0, 12, 23]], wavelengths=[NM[0], NM[12], NM[23]])
+    write_scene("short.img", SCENE[4:12], wavelengths=NM[4:12], fwhm=widths[4:12])
+    write_scene("elsewhere.img", SCENE[:3], wavelengths=[1500.0, 1520, 1540])
+    for scene, options, message, advice in (
+            ("short.img", (), "do not make 16 bands", "-b 530-670nm"), ("short.img", ("-resample", "linear"), "do not make 16 bands", "-b 530-670nm"),
+            ("elsewhere.img", (), "do not make 24 bands", "Choose a model whose wavelengths the scene has."),
+            ("gap.img", (), "do not make", "Use -resample linear")):
+        result = predict(*options, scene, "model.json", "map.tif")
+        assert result.code == 1 and message in first_error(result) and advice in result.err, result.err
+    for scene, options, count in (("gap.img", ("-resample", "linear"), 6), ("bare.img", (), 6), ("wide.img", (), 21)):
+        result = succeed(predict("-overwrite", *options, scene, "model.json", "map.tif"))
+        assert f"{count} bands of the model 'model.json' are interpolated between bands of the scene that are more than 60 nm apart" in result.err
+    keep = [b for b in range(BANDS) if b not in (9, 16)]
+    write_scene("lost.img", SCENE[keep], wavelengths=[NM[b] for b in keep])
+    assert "apart" not in succeed(predict("-overwrite", "lost.img", "model.json", "map.tif")).err
+
+
+def test_features_without_a_value_are_counted():
+    with open("points.csv", "a", newline="") as file:
+        file.write("3,4,,1\r\n5,6,,1\r\n")
+    assert "2 features have no value and are left out" in succeed(train("-field", "trait", "-members", "0", *POINTS)).err
+
+
 def test_mistakes_of_prediction():
     succeed(train("-field", "trait", "-members", "0", *POINTS))
     write_scene("short.img", SCENE[:12], wavelengths=NM[:12])

@@ -508,7 +508,9 @@ class VectorLabels final : public LabelSource {
         const auto left_out = [&](int64_t n, const char* one, const char* many) {
             if (n) m_notes.push_back("'" + m_path + "': " + counted(n, one, many) + " left out");
         };
-        left_out(without_class, "feature has no class and is", "features have no class and are");
+        left_out(without_class,
+                 options.values ? "feature has no value and is" : "feature has no class and is",
+                 options.values ? "features have no value and are" : "features have no class and are");
         left_out(without_geometry, "feature has no geometry and is", "features have no geometry and are");
         left_out(without_area,
                  options.min_cover ? "feature has no area, so that it covers nothing of a pixel, and is"
