@@ -84,9 +84,9 @@ def as_numpy(value, name):
     elif array.dtype == np.float16:
         array = array.astype(np.float32)
     if array.ndim == 0 and array.dtype.kind in "SU":
-        raise UsageError(f"{name} is {value!r}, and no array", "A path is a str that does not begin with a bracket, or a pathlib.Path.")
+        raise UsageError(f"{name} is {value!r}, not an array", "A path is a str that does not begin with a bracket, or a pathlib.Path.")
     if array.dtype not in NUMBERS:
-        raise UsageError(f"{name} has values of type {array.dtype}, which are no real numbers of up to 8 bytes",
+        raise UsageError(f"{name} has values of type {array.dtype}, not real numbers of up to 8 bytes",
                          "Convert them: x.astype('float32'), or x.real of complex numbers.")
     if array.size == 0:
         raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with one value at least.")
@@ -114,7 +114,7 @@ def real_numbers(value, what):
     except (TypeError, ValueError):
         values = None
     if values is None or values.ndim != 1:
-        raise UsageError(f"{what} are no real numbers, one a band", "Give a list or an array of numbers.")
+        raise UsageError(f"{what} are not real numbers, one a band", "Give a list or an array of numbers.")
     return values.astype(float)
 
 
@@ -130,15 +130,16 @@ class Layout:
             axes = named_axes(self.dims, rank, name)
         self.values = as_values(value, name)
         if self.values.ndim != rank:
-            raise UsageError(f"{name} has {self.values.ndim} axes, and {rank} are needed",
-                             ROLE[0].upper() + ROLE[1:] + "." if rank == 3 else "Lines x samples, without bands.")
+            advice = ROLE[0].upper() + ROLE[1:] + "." if rank == 3 else "Give lines x samples, without bands."
+            advice += " A table of pixels x bands is for the estimators, such as hsi.PCA." if (rank, self.values.ndim) == (3, 2) else ""
+            raise UsageError(f"{name} has the shape {tuple(self.values.shape)}, and {rank} axes are needed", advice)
         if axes is None and rank == 3:
             try:
                 if isinstance(band_axis, bool):
                     raise TypeError
                 axis = range(3)[band_axis]
             except (IndexError, TypeError):
-                raise UsageError(f"band_axis={band_axis!r} is none of three axes", "Use 0, 1, 2 or -1.") from None
+                raise UsageError(f"band_axis={band_axis!r} is not one of three axes", "Use 0, 1, 2 or -1.") from None
             rest = [a for a in range(3) if a != axis]
             axes = (axis, rest[0], rest[1])
         self.axes = axes if axes is not None else (0, 1)
@@ -275,7 +276,7 @@ def in_nm(values, units="", name=""):
     if factor is not None:
         return values * factor if factor >= 1 else values / (1 / factor)
     # Without a unit: no spectrometer of light has bands at 100 nm, or at 100 micrometres.
-    return values * 1000 if np.nanmax(values) < 100 else values
+    return values * 1000 if np.fmax.reduce(values, initial=-np.inf) < 100 else values
 
 
 WAVELENGTHS = ("wavelength", "wavelengths", "wl", "center_wavelength", "center_wavelengths", "centre_wavelength", "centre_wavelengths",
@@ -513,6 +514,8 @@ class Model(str):
     def __repr__(self):
         return f"<{type(self).__name__}: {', '.join(self._facts())}>"
 
+    __str__ = __repr__  # print() of a text of a million characters tells nothing
+
     def _repr_html_(self):
         return f"<div>{type(self).__name__}: " + html.escape(", ".join(self._facts())) + "</div>"
 
@@ -553,7 +556,7 @@ def model_text(value, name):
         except (TypeError, ValueError) as error:
             raise UsageError(f"{name} is not the document of a model: {error}", "Give what model=True has returned.") from None
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        return str(value)
+        return str.__str__(value)  # of a Model, too
     if is_path(value):
         try:
             return pathlib.Path(value).read_text(encoding="utf-8")

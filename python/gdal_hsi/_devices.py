@@ -150,7 +150,7 @@ def as_device_array(value, name, types):
     elif kind in ("float16", "bfloat16"):
         value = value.float() if _is_tensor(value) else value.astype("float32")
     elif kind not in types:
-        raise UsageError(f"{name} has values of type {kind}, which are no real numbers of up to 8 bytes",
+        raise UsageError(f"{name} has values of type {kind}, not real numbers of up to 8 bytes",
                          "Convert them to float32, or take the real part of complex numbers.")
     array = DeviceArray(value)
     if array.size == 0:

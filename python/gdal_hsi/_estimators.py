@@ -15,6 +15,7 @@ from ._arrays import BAND_DIMENSIONS, LINE_DIMENSIONS, SAMPLE_DIMENSIONS, Layout
 from ._errors import Error, UsageError, warn
 from ._options import options_for
 from ._signatures import in_words_of_python
+from ._spectra import wavelengths_of_columns
 
 try:  # with scikit-learn its tools know these classes; without it they work alike
     from sklearn.base import BaseEstimator as _Base
@@ -132,6 +133,8 @@ class _Bands:
         if X is not None and is_data_array(X):
             self.wavelengths, self.labels = bands_told(X)
             self.scale = scale_told(X)
+        elif hasattr(X, "columns"):
+            self.wavelengths = wavelengths_of_columns(X)
 
     def check(self, fitted):
         """Raises where these are other bands than those of fit(), or in another order, or numbers of another scale."""
@@ -175,8 +178,8 @@ def _pixels(X, estimator=None, fitting=False):
     if X.dtype.name not in _library.TYPES:
         X = X.astype(np.float32 if X.dtype.itemsize < 4 else np.float64)
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: pixels x bands. Reshape your data "
-                         "(X.reshape(1, -1) of one pixel).")
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: pixels x bands. Reshape your data " +
+                         ("(X.reshape(len(X), -1).T of bands x lines x samples)." if X.ndim == 3 else "(X.reshape(1, -1) of one pixel)."))
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.shape[1] == 0:
@@ -210,21 +213,24 @@ def _rows(array):
     return array[:, 0, :].T
 
 
-PARAMETERS = {"nc": "n_components", "components": "n_components", "transform": "steps"}  # what estimators call an option of the tools
+PARAMETERS = {"nc": "n_components", "components": "n_components", "transform": "steps", "k": "n_clusters", "iterations": "max_iter"}  # what estimators call an option of the tools
 
 
 def _in_words_of_estimators(text, names):
     """The message with the parameters' names in the place of the options'."""
     for option, name in PARAMETERS.items():
         text = re.sub(rf"(?<![\w-])-{option}\b", name, text)
-    return in_words_of_python(text, names=names)
+    text = in_words_of_python(text, names=names)
+    return text.replace("Give wavelengths=, in nm, one per band, or leave the other bands out (b)",
+                        "Give a DataFrame whose columns are wavelengths, or a DataArray with them as a coordinate")
 
 
 def _options_for(algorithm, options):
     return options_for(_library.algorithms()[algorithm], options, PARAMETERS)
 
 
-def _call(algorithm, options, inputs, outputs):
+def _call(algorithm, options, inputs, outputs, classes=()):
+    """classes: names of the classes that the tool counts from 1, and messages list by number and name."""
     def allocate(role, info, shape, dtype):
         # pixels x bands in memory
         return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
@@ -236,6 +242,8 @@ def _call(algorithm, options, inputs, outputs):
     except Error as error:
         raise UsageError(in_our_words(error.message), in_our_words(error.advice)) from None
     for text in outcome.facts.get("warnings", []):
+        for number, name in enumerate(classes, 1):
+            text = text.replace(f" {number} {name} (", f" {name} (")
         warn(in_our_words(text))
     return outcome
 
@@ -577,7 +585,7 @@ class _ClassifierOfPixels(_Classifier, _Predicting):
         if "weight" in options and set(names) & {str(k + 1) for k, name in enumerate(names) if name != str(k + 1)}:
             names = []  # weights go by the classes' numbers, which such names would be taken for
         cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=[None] + names)
-        outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X, self), "labels": cube}, outputs)
+        outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X, self), "labels": cube}, outputs, names)
         model = Model(outcome.texts["model"])
         learned = {c["value"] for c in model.document["classes"]}
         missing = [str(c) for k, c in enumerate(classes) if k + 1 not in learned]
@@ -857,7 +865,7 @@ class _RegressorOfPixels(_Regressor, _Predicting):
         y = self._targets(X, y)
         groups = np.arange(len(y)) if groups is None else np.asarray(groups)
         if groups.shape != y.shape:
-            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {groups.shape}]")
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(groups) if groups.ndim else 1}]")
         _, first, group = np.unique(groups, return_index=True, return_inverse=True)
         if len(first) < 2:
             raise ValueError(f"n_samples={len(X)}, all in one group: a regression needs two at least, for its cross-validation.")
@@ -914,7 +922,7 @@ class PLSR(_RegressorOfPixels):
         Number of models, each of a share of the groups; the estimate is their mean. Default: 100.
     share : float
         Share of the groups that a member is trained with; default: 0.8.
-    steps : str
+    steps : str or list of str
         Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
     cv : int
         Folds of the cross-validation; default: 10.
@@ -965,7 +973,7 @@ class Ridge(_RegressorOfPixels):
         Number of models, each of a share of the groups; the estimate is their mean. Default: 100.
     share : float
         Share of the groups that a member is trained with; default: 0.8.
-    steps : str
+    steps : str or list of str
         Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
     cv : int
         Folds of the cross-validation; default: 10.
@@ -1009,7 +1017,7 @@ class GP(_RegressorOfPixels):
         Choose length and noise by the greatest likelihood, or by the least error of held-out samples.
     max_samples : int
         Largest number of pixels for training; default: 1000.
-    steps : str
+    steps : str or list of str
         Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
     cv : int
         Folds of the cross-validation; default: 10.
@@ -1055,7 +1063,7 @@ class SVR(_RegressorOfPixels):
         Errors below this, in standard deviations, are free; default: 0.1.
     max_samples : int
         Largest number of pixels for training; default: 1000.
-    steps : str
+    steps : str or list of str
         Transforms of the spectra in their order, such as "snv,d1:7": snv, vector, mean, log, d1:W, d2:W (derivatives over W bands).
     cv : int
         Folds of the cross-validation; default: 10.

@@ -75,11 +75,13 @@ class SAHIC(_ClassifierOfPixels):
     def __init__(self, *, threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 _Text = Optional[str]
+_Number = Optional[float]
+_Steps = Optional[Union[str, Sequence[str]]]
 _Numbers = Optional[Union[float, Sequence[float]]]
 
 class _RegressorOfPixels(_Estimator):
     metrics_: dict[str, Optional[float]]
-    steps: _Text
+    steps: _Steps
     cv: Optional[int]
     seed: Optional[int]
     def fit(self: _Self, X: ArrayLike, y: ArrayLike, groups: Optional[ArrayLike] = ...) -> _Self: ...
@@ -97,7 +99,7 @@ class PLSR(_RegressorOfPixels):
     members: Optional[int]
     share: _Number
     def __init__(self, n_components: Optional[int] = ..., *, max_components: Optional[int] = ..., scale: bool = ...,
-                 members: Optional[int] = ..., share: _Number = ..., steps: _Text = ..., cv: Optional[int] = ...,
+                 members: Optional[int] = ..., share: _Number = ..., steps: _Steps = ..., cv: Optional[int] = ...,
                  seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class Ridge(_RegressorOfPixels):
@@ -106,12 +108,12 @@ class Ridge(_RegressorOfPixels):
     members: Optional[int]
     share: _Number
     def __init__(self, lambda_: _Numbers = ..., *, scale: bool = ..., members: Optional[int] = ..., share: _Number = ...,
-                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+                 steps: _Steps = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class GP(_RegressorOfPixels):
     select: _Text
     max_samples: Optional[int]
-    def __init__(self, *, select: _Text = ..., max_samples: Optional[int] = ..., steps: _Text = ..., cv: Optional[int] = ...,
+    def __init__(self, *, select: _Text = ..., max_samples: Optional[int] = ..., steps: _Steps = ..., cv: Optional[int] = ...,
                  seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class SVR(_RegressorOfPixels):
@@ -120,7 +122,7 @@ class SVR(_RegressorOfPixels):
     epsilon: _Number
     max_samples: Optional[int]
     def __init__(self, C: _Numbers = ..., gamma: _Numbers = ..., *, epsilon: _Number = ..., max_samples: Optional[int] = ...,
-                 steps: _Text = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
+                 steps: _Steps = ..., cv: Optional[int] = ..., seed: Optional[int] = ..., threads: _Threads = ..., device: Optional[str] = ...) -> None: ...
 
 class EADP(_Base):
     n_components: Optional[int]

@@ -355,7 +355,7 @@ def _target(out, layout, role):
     if out.ndim == 2:
         return (out if layout is None else layout.plane(out))[np.newaxis]
     if out.ndim != 3:
-        raise UsageError(f"out has {out.ndim} axes, and 3 are needed")
+        raise UsageError(f"out has the shape {out.shape}, and 3 axes are needed", "Give the shape of the result, or leave it out.")
     return out.transpose(layout.axes) if layout is not None and len(layout.axes) == 3 else out
 
 

@@ -116,7 +116,7 @@ class Cube:
 def text(value, what):
     """A text as C has it."""
     try:
-        encoded = str(value).encode()
+        encoded = (str.__str__(value) if isinstance(value, str) else str(value)).encode()  # of a Model its JSON
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:

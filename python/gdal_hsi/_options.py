@@ -10,7 +10,7 @@ import numpy as np
 
 from ._errors import UsageError
 from ._library import text
-from ._signatures import limits, python_name
+from ._signatures import is_list, limits, python_name
 
 LARGEST = 2**63  # the library's whole numbers have 64 bits
 
@@ -78,7 +78,8 @@ def option_value(argument, value, name=None):
         if not isinstance(value, bool):
             raise UsageError(f"{name}: {value!r} is neither True nor False", _wanted(argument))
         return value
-    return _element(argument, name, value)
+    value = _element(argument, name, value)
+    return ",".join(str(one) for one in value) if isinstance(value, list) and is_list(argument) else value
 
 
 def options_for(definition, options, names=None):

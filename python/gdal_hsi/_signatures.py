@@ -125,7 +125,12 @@ def type_text(argument, of_output=False):
         base = "str | float"
     if argument["values"] > 1:
         return f"Sequence[{base}]" + (f" | Sequence[Sequence[{base}]]" if argument["repeatable"] else "")
-    return f"{base} | Sequence[{base}]" if argument["repeatable"] else base
+    return f"{base} | Sequence[{base}]" if argument["repeatable"] or is_list(argument) else base
+
+
+def is_list(argument):
+    """Whether an option has one text with commas between its parts, which is a list here."""
+    return argument["values"] == 1 and argument.get("value_name") == "LIST" and not argument["repeatable"]
 
 
 def limits(argument):
@@ -155,6 +160,9 @@ def meaning(argument):
     return in_words_of_python(text, argument)
 
 
+WAVELENGTHS_MISSING = "Give wavelengths=, in nm, one per band; a DataArray has them as a coordinate."
+
+
 def in_words_of_python(text, argument=None, names=None):
     """-all-touched of a message is all_touched here."""
     def replace(match):
@@ -163,15 +171,27 @@ def in_words_of_python(text, argument=None, names=None):
     if argument is None:
         # Advice by options that functions do not have, and by files: what array to make instead.
         text = re.sub(r"gdal_calc\.py -A FILE --allBands A --calc 'A-\(([^)]*)\)' --type Float64 --outfile NEW", r"src - \1", text)
-        text = re.sub(r",? or keep bad ones with -bbl ignore", "", text)
+        text = re.sub(r",? or keep bad ones with -bbl ignore|; -bbl ignore takes bands that are marked bad", "", text)
+        text = re.sub(r"Write the wavelengths into (?:its|the scene's) header", "Give wavelengths=, in nm, one per band", text)
+        text = re.sub(r"Write them into its header: .* A VRT mosaic has those of its sources\.", WAVELENGTHS_MISSING, text)
+        text = re.sub(r"Leave the index out, or (choose bands with .*)", WAVELENGTHS_MISSING + r" Or \1", text)
+        text = re.sub(r"Name bands by number: (.*); gdal_hsi_info lists a file's bands\.", WAVELENGTHS_MISSING + r" Or give numbers of bands: \1.", text)
+        if names is not None:
+            text = re.sub(r" \((-[a-z-]+(?:, -[a-z-]+)*)\)", lambda m: _known(m[1].split(", "), names), text)
         text = re.sub(r"\b(\w+) \1 (?=has |gives |is )", r"\1 ", text)  # the role, and the file in its place
     text = re.sub(r"(?<![\w-])-([A-Za-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?!\w|\.\w)", replace, text)
     if argument is None:
         text = re.sub(r"\b([a-z_]+) ([A-Z]{3,})((?: [A-Z]{3,})+)\b",
                       lambda m: f"{m[1]}=({', '.join((m[2] + m[3]).lower().split())})" if names is not None and m[1].replace("_", "-") in names else m[0], text)
-        text = re.sub(r"\b([a-z_]+) (?:FILE|LIBRARY|NAME|LIST|N|V)\b",
+        text = re.sub(r"\b([a-z_]+) (?:FILE(?:\.[a-z]+)?|LIBRARY|NAME|LIST|SCENE|N|V)\b",
                       lambda m: m[1] if names is not None and m[1].replace("_", "-") in names else m[0], text)
     return text.replace("to FILE", "").replace("FILE", "").replace("  ", " ").replace(" ,", ",").strip() if argument else text
+
+
+def _known(options, names):
+    """Those of the options in parentheses that the function has; nothing if it has none."""
+    known = [one for one in options if one[1:] in names]
+    return f" ({', '.join(known)})" if known else ""
 
 
 SHAPES = {"raster": "bands, lines, samples", "labels": "lines, samples", "spectra": "spectra, bands"}
@@ -342,7 +362,8 @@ def stub(signature):
 
     def overload(scene, chosen, result, full="bool = ..."):
         words = first(scene) + ["*"] + [f"{one}: {kind}" for one, kind in chosen] + [f"full: {full}", f"**options: Unpack[_{title}Options]"]
-        over = "  # type: ignore[overload-overlap, unused-ignore]" if scene == "PathLike" else ""  # a str is an ArrayLike, too
+        # A str is an ArrayLike, too, and None is any scene.
+        over = "  # type: ignore[overload-overlap, unused-ignore]" if scene == "PathLike" or scene == "_A" and not positional[0][2] else ""
         return [f"def {name}({', '.join(words)}) -> {result}: ...{over}"]
 
     none, false = [(one, "Literal[False] = ...") for one in wanted], "Literal[False] = ..."
@@ -365,14 +386,14 @@ def stub(signature):
                 continue
             if len(given) <= 1:
                 all_rows += overload(scene, none, given[0] if given else "dict[str, object]", false)
-            if len(given) == 1 and len(wanted) == 1:
-                further = result_type(signature, signature.wanted[0], values, classes)
+            for k, one in enumerate(wanted if len(given) == 1 else []):
+                further = result_type(signature, signature.wanted[k], values, classes)
                 labelled = scene == "_A"
-                name_of_pair = f"_{title}{'Labelled' if labelled else ''}Pair"
+                name_of_pair = f"_{title}{'Labelled' if labelled else ''}{one.capitalize() if len(wanted) > 1 else ''}Pair"
                 bases = f"{whole}, tuple[{given[0]}, {further}]" + (", Generic[_A]" if labelled else "")
                 lines.append(f"class {name_of_pair}({bases}):  # type: ignore[misc, unused-ignore]\n    ...")
                 pair = name_of_pair + ("[_A]" if labelled else "")
-                all_rows += overload(scene, [(wanted[0], "Literal[True]")], pair)
+                all_rows += overload(scene, [(o, "Literal[True]" if o == one else "Literal[False] = ...") for o in wanted], pair)
             all_rows += overload(scene, any_of, whole)
     if len(all_rows) > 1:
         all_rows = [line for row in all_rows for line in ("@overload", row)]

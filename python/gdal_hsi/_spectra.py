@@ -80,7 +80,17 @@ def _numbers_of_columns(frame):
     try:
         return np.array([float(one) for one in columns])
     except (TypeError, ValueError):
+        pass
+    told = [re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*(nm|um|\u00b5m|\u03bcm)\s*", str(one)) for one in columns]  # 452.5nm
+    return np.array([float(one[1]) * (1 if one[2] == "nm" else 1000) for one in told]) if all(told) else None
+
+
+def wavelengths_of_columns(frame):
+    """Wavelengths in nm that a DataFrame of pixels has as columns; None where the numbers of its columns may mean something else."""
+    values = _numbers_of_columns(frame)
+    if values is None or not len(values) or not (values > 0).all():
         return None
+    return in_nm(values) if values.min() >= 200 or values.max() < 100 and (values != np.round(values)).any() else None
 
 
 def _column(table, names):
@@ -187,6 +197,10 @@ class Spectra:
             fwhm, band_numbers = told.fwhm if fwhm is None else fwhm, told.band_numbers if band_numbers is None else band_numbers
         elif hasattr(spectra, "columns") and hasattr(spectra, "to_numpy"):
             names, wavelengths = _names_of_rows(spectra) if names is None else names, _numbers_of_columns(spectra) if wavelengths is None else wavelengths
+            texts = [str(name) for name, kind in spectra.dtypes.items() if kind.kind not in "biuf"]
+            if texts and len(texts) < spectra.shape[1]:
+                raise UsageError(f"spectra: the column{'s' if len(texts) > 1 else ''} {', '.join(texts[:5])} of the table {'are' if len(texts) > 1 else 'is'} not numeric",
+                                 f"Names of spectra are the index: table.set_index({texts[0]!r}); leave out other columns.")
             spectra = spectra.to_numpy()
         elif isinstance(spectra, collections.abc.Mapping):
             names = list(spectra) if names is None else names
@@ -248,6 +262,8 @@ class Spectra:
 
     def __getitem__(self, key):
         """A spectrum by its name or place."""
+        if isinstance(key, str) and key not in self.names:
+            raise KeyError(f"{key!r}: the names are {', '.join(self.names[:8])}" + (", ..." if len(self) > 8 else ""))
         return self.spectra[self.names.index(key) if isinstance(key, str) else key]
 
     def __repr__(self):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional, Protocol, Union
 
 import numpy as np
+import pandas  # type: ignore[import-untyped, import-not-found, unused-ignore]
 from numpy.typing import ArrayLike, NDArray
 
 class _Labelled(Protocol):
@@ -44,4 +45,4 @@ class Spectra:
     @classmethod
     def load(cls, path: Union[str, os.PathLike[str]]) -> Spectra: ...
     def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
-    def to_dataframe(self) -> _Frame: ...
+    def to_dataframe(self) -> pandas.DataFrame: ...

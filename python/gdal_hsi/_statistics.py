@@ -2,11 +2,12 @@
 """Exact statistics of scenes in memory, which merge and can be taken away again: the tools' own file as an object."""
 import fractions
 import pathlib
+import re
 
 import numpy as np
 
 from ._arrays import Model, is_path, model_text
-from ._errors import UsageError, warn
+from ._errors import Error, UsageError, warn
 from ._library import call
 from ._signatures import in_words_of_python
 
@@ -15,7 +16,7 @@ FORMAT = "gdal_hsi_statistics"
 
 def is_statistics(text):
     """Whether a model's text has the format of statistics."""
-    return "".join(str(text)[:64].split()).startswith('{"format":"' + FORMAT + '"')
+    return "".join(text[:64].split()).startswith('{"format":"' + FORMAT + '"')
 
 
 def model_of(text):
@@ -73,9 +74,12 @@ class Statistics(Model):
         if not is_statistics(text):
             raise UsageError(f"other is {'the file ' + str(other) if is_path(other) else 'a model'} without statistics",
                              "Give what statistics() has returned, or the path of its file.")
-        outcome = call("statistics", {}, {"scene": self, role: text}, {"o": None}, allocate=None)
+        try:
+            outcome = call("statistics", {}, {"scene": self, role: text}, {"o": None}, allocate=None)
+        except Error as error:
+            raise type(error)(*(_in_words(told, role) for told in (error.message, error.advice))) from None
         for told in outcome.facts.get("warnings", []):
-            warn(in_words_of_python(told, names={"merge", "remove"}))
+            warn(_in_words(told, role))
         return Statistics(outcome.texts["o"])
 
     @property
@@ -115,6 +119,15 @@ class Statistics(Model):
             return [f"{document['valid_pixels']} pixels", f"{count} scene{'s' if count != 1 else ''}", f"{len(document['features']['bands'])} bands"]
         except (ValueError, LookupError, TypeError):
             return super()._facts()
+
+
+def _in_words(text, role):
+    """The message with what the method calls its statistics in the place of files and options."""
+    text = text.replace(f"-{role} {role}:", "other:").replace(f"'{role}'", "other").replace("'scene'", "this")
+    text = re.sub(r"^(.*): the pixels of .* are there already, from .*$", r"this has the pixels of other already (\1)", text)
+    text = re.sub(r"^other: the statistics do not hold its scene (.*)$", r"this does not have the pixels of other (\1)", text)
+    text = text.replace("take that scene out with -remove before", "subtract that scene before")
+    return in_words_of_python(text, names={"b", "exclude-range", "mask", "merge", "remove"})
 
 
 def _exact(parts):

@@ -34,9 +34,9 @@ def refused(word, call, kind=hsi.UsageError):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("word, call", [
-    ("2 axes", lambda: hsi.spp(X[0])),
-    ("4 axes", lambda: hsi.spp(X[None])),
-    ("1 axes", lambda: hsi.spp(X[0, 0])),
+    ("has the shape (20, 24), and 3 axes", lambda: hsi.spp(X[0])),
+    ("has the shape (1, 8, 20, 24)", lambda: hsi.spp(X[None])),
+    ("has the shape (24,), and 3 axes", lambda: hsi.spp(X[0, 0])),
     ("band_axis=3", lambda: hsi.spp(X, band_axis=3)),
     ("band_axis='bands'", lambda: hsi.spp(X, band_axis="bands")),
     ("no values", lambda: hsi.spp(X[:, :, :0])),
@@ -66,7 +66,7 @@ def refused(word, call, kind=hsi.UsageError):
     ("no column wavelength", lambda: hsi.resample(X, bands={"centre": [500.0]})),
     ("apply", lambda: hsi.pca(X, apply=7)),
     ("cannot be read", lambda: hsi.pca(X, apply="/nowhere/model.json")),
-    ("3 axes, and 2", lambda: hsi.svm_train(X, np.zeros((2, 20, 24), int))),
+    ("has the shape (2, 20, 24), and 2 axes", lambda: hsi.svm_train(X, np.zeros((2, 20, 24), int))),
     ("src is None", lambda: hsi.spp(None)),
     ("library is None", lambda: hsi.unmix(X, None)),
     ("vd has no result that an array takes", lambda: hsi.vd(X, out=np.empty(3))),
@@ -94,9 +94,9 @@ def refused(word, call, kind=hsi.UsageError):
     ("NUL", lambda: hsi.Spectra(X[:, 0, :2].T, ["a", "b\0c"])),
     ("NUL", lambda: hsi.pca(X, apply='{"format": "\0"}')),
     ("complex", lambda: hsi.Spectra(X[:, 0, :2].T + 1j)),
-    ("wavelengths are no real numbers", lambda: hsi.Spectra(X[:, 0, :2].T, wavelengths=np.arange(8) + 1j)),
-    ("wavelengths are no real numbers", lambda: hsi.spp(X, wavelengths=np.arange(8) + 1j)),
-    ("wavelengths are no real numbers", lambda: hsi.spp(X, wavelengths="nm")),
+    ("wavelengths are not real numbers", lambda: hsi.Spectra(X[:, 0, :2].T, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are not real numbers", lambda: hsi.spp(X, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are not real numbers", lambda: hsi.spp(X, wavelengths="nm")),
     ("overlap", lambda: hsi.spp(X, out=np.lib.stride_tricks.as_strided(np.empty(X.shape, np.float32), X.shape, (0, 96, 4))))
 ])
 def test_refusals(word, call):

@@ -167,7 +167,7 @@ def test_a_plane_in_an_array_of_ones_own():
 def test_what_is_refused():
     with pytest.raises(hsi.UsageError, match="one of bands"):
         hsi.spp(xr.DataArray(VALUES, dims=("a", "b", "c")))
-    with pytest.raises(hsi.UsageError, match="2 axes"):
+    with pytest.raises(hsi.UsageError, match="and 3 axes are needed"):
         hsi.spp(xr.DataArray(VALUES[0], dims=("y", "x")))
     with pytest.raises(AttributeError, match="no algorithm"):
         scene().hsi.spq

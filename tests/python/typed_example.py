@@ -41,7 +41,8 @@ def regressions(pixels: NDArray[np.float32], y: NDArray[np.float64], plots: NDAr
     plsr = hsi.PLSR(steps="snv").fit(pixels, y, groups=plots)
     value, deviation = plsr.predict(pixels, return_std=True)
     print(plsr.metrics_["r2"], deviation.mean(), int(plsr.outside(pixels).max()))
-    return hsi.SVR(C=[1.0, 8.0]).fit(pixels, y).predict(pixels) - value
+    hsi.regression_train(pixels.T[:, None], y[None], transform=["snv", "d1:7"], members=0).save("model.json")
+    return hsi.SVR(C=[1.0, 8.0], steps=["snv"]).fit(pixels, y).predict(pixels) - value
 
 
 def files() -> str:
@@ -58,6 +59,12 @@ def files() -> str:
 
 def dimension(x: NDArray[np.float32]) -> object:
     return hsi.vd(x)["virtual_dimensionality"]
+
+
+def endmembers(x: NDArray[np.float32]) -> list[str]:
+    points, found = hsi.endmembers(x, t=4, spectra=True)
+    number: int = len(points["line"]) + len(found.to_dataframe())
+    return found.names[:number]
 
 
 def spectra(x: NDArray[np.float32], labels: NDArray[np.uint8]) -> hsi.Spectra:
