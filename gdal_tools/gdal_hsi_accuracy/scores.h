@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_accuracy -scores: the scores of a detector against known targets.
+// gdal_hsi_accuracy -scores: assesses the scores of a detector with known targets.
 #pragma once
 
 #include "raster/labels.h"
@@ -13,7 +13,7 @@ namespace hsi::accuracy_tool {
 enum class Better { automatic, larger, smaller };
 
 struct ScoreOptions {
-    std::string path; ///< of the scores, a band a target
+    std::string path; ///< of the scores, one band per target
     raster::LabelOptions truth, mask;
     Better better = Better::automatic;
     int64_t guard = 0; ///< pixels around targets that are not background
@@ -21,7 +21,7 @@ struct ScoreOptions {
     std::string csv, curves, roc, recall;
 };
 
-/// Two passes over the scores.
+/// Makes two passes over the scores.
 void assess_scores(tool::Run& run, const ScoreOptions& s);
 
 } // namespace hsi::accuracy_tool

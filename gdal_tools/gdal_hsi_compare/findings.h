@@ -14,31 +14,31 @@
 
 namespace hsi::compare_tool {
 
-/// Adds the default metrics for the count of bands if none were requested, and the metrics that thresholds
+/// Adds the default metrics for the number of bands if none were requested, and the metrics that thresholds
 /// need.
 void complete_metrics(Settings& s, int bands);
 
-/// A single band is not a spectrum.
+/// Refuses spectral metrics for a single band, which is not a spectrum.
 void check_bands(const std::vector<Metric>& metrics, int bands);
 
-/// "%.9g"
+/// Returns the number in the format "%.9g".
 std::string metric_text(double v);
 
-/// null for NaN, "inf" and "-inf" for infinities: JSON has neither.
+/// Returns null for NaN, and "inf" and "-inf" for infinities, because JSON has neither.
 Json json_number(double v);
 
-/// Gives a result to the report, to -o and to the user: as JSON with -json, else as `text`, which ends with a
-/// line end. The run's outputs stay, also when a limit is exceeded.
+/// Writes a result to the report, to -o and to the user: as JSON with -json, else as `text`, which ends with
+/// a line end. The run's outputs are kept, even if a limit is exceeded.
 void give_result(tool::Run& run, const Settings& s, const raster::TextOutput& output, const Json& result,
                  const std::string& text);
 
-/// The first threshold that is exceeded ends the run with exit code 1.
+/// Ends the run with exit code 1 at the first threshold that is exceeded.
 void apply_limits(const Settings& s, const compare::Findings& f);
 
-/// The file of -map.
+/// Returns the options of the file of -map.
 raster::OutputOptions map_output(const tool::Run& run, const Settings& s);
 
-/// A band a metric.
+/// Returns an output with one band per metric.
 raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metric>& metrics);
 
 } // namespace hsi::compare_tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two spectral libraries, spectrum by spectrum.
+// Compares two spectral libraries, spectrum by spectrum.
 #pragma once
 
 #include "gdal_hsi_compare/settings.h"
@@ -7,9 +7,9 @@
 
 namespace hsi::compare_tool {
 
-/// Matches the spectra of two libraries one to one, so that the sum of the angles is the least (H. W. Kuhn:
-/// The Hungarian method for the assignment problem, Naval Research Logistics Quarterly 2, 1955). Returns
-/// false, and does nothing, if src is a scene.
+/// Matches the spectra of two libraries one to one, so that the sum of the angles is minimal (H. W. Kuhn: The
+/// Hungarian method for the assignment problem, Naval Research Logistics Quarterly 2, 1955). Returns false,
+/// and does nothing, if src is a scene.
 bool compare_libraries(tool::Run& run, const Settings& s);
 
 } // namespace hsi::compare_tool

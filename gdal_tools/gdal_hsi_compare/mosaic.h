@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenes that overlap on the earth: -mosaic.
+// Compares scenes that overlap on the ground: -mosaic.
 #pragma once
 
 #include "gdal_hsi_compare/settings.h"
@@ -11,7 +11,7 @@ namespace hsi::compare_tool {
 /// Compares scenes where they overlap, pair by pair and all pairs together.
 void compare_mosaic(tool::Run& run, Settings s);
 
-/// Options that -mosaic excludes, and options that require it.
+/// Checks options that -mosaic excludes, and options that require it.
 void check_mosaic(const tool::Call& call, const Settings& s);
 
 } // namespace hsi::compare_tool

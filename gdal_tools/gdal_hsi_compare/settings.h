@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of gdal_hsi_compare, as its options give them.
+// The settings of gdal_hsi_compare, from its options.
 #pragma once
 
 #include "compare/measurement.h"
@@ -27,9 +27,9 @@ struct Settings {
     bool overwrite = false, json = false;
     bool mosaic = false;
     std::vector<std::string> with; ///< further scenes of -mosaic
-    bool any_wavelengths = false;  ///< bands in their order, without comparing wavelengths
+    bool any_wavelengths = false;  ///< match bands by order, without comparing wavelengths
     std::vector<std::string> metric_texts, pair_texts;
-    std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
+    std::vector<Metric> metrics;                ///< empty: the suitable ones for the number of bands
     std::vector<int> first_bands, second_bands; ///< of -band
     std::vector<std::string> other_texts;
     std::vector<raster::BandChoice> other_bands; ///< of -other-b

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two scenes of one size.
+// Compares two scenes of the same size.
 #pragma once
 
 #include "gdal_hsi_compare/settings.h"
@@ -7,7 +7,7 @@
 
 namespace hsi::compare_tool {
 
-/// Compares src and other; the result is printed, reported and written to -o.
+/// Compares src and other; prints and reports the result, and writes it to -o.
 void compare_scenes(tool::Run& run, Settings s);
 
 } // namespace hsi::compare_tool

@@ -13,33 +13,33 @@
 
 namespace hsi::detect_tool {
 
-/// sam and sid: the scores alone.
+/// sam and sid: computes only the scores.
 void detect_alone(tool::Run& run, const Settings& s, const Alone& how,
                   std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                   const detect::PixelMask* mask);
 
-/// mf, cem, ace, rx: the background of the scene, then the scores.
+/// mf, cem, ace, rx: computes the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, const OneBackground& how,
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask, const tools::GivenStatistics* given);
 
-/// rx against the ring around each pixel: the scores alone.
+/// rx with the ring around each pixel: computes only the scores.
 void detect_in_rings(tool::Run& run, const Settings& s, const Rings& how,
                      std::shared_ptr<raster::RasterSource> source, const DetectTargets& targets,
                      const detect::PixelMask* mask);
 
-/// mf, cem, ace, rx by groups of columns, whose statistics and scores are made at once, or by the classes of
-/// a map: the moments of all in one pass, then the scores.
+/// mf, cem, ace, rx by groups. For groups of columns, computes statistics and scores in one pass. For the
+/// classes of a map, computes the moments of all classes in one pass, then the scores.
 void detect_by_groups(tool::Run& run, const Settings& s, const Groups& how,
                       const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                       const detect::PixelMask* mask);
 
-/// sff: one pass over the bands of the features.
+/// sff: makes one pass over the bands of the features.
 void detect_by_features(tool::Run& run, const Settings& s, const Features& how,
                         std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                         const detect::PixelMask* mask);
 
-/// mtmf: the scene's components, then the scores.
+/// mtmf: computes the scene's components, then the scores.
 void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& how,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets);
 

@@ -12,7 +12,7 @@
 
 namespace hsi::detect_tool {
 
-/// -method: those of detect::Method, in its order, and those with separate operations.
+/// The values of -method: those of detect::Method, in its order, and those with separate operations.
 enum class Approach { sam, sid, mf, cem, ace, rx, sff, mtmf };
 
 /// The values of the options, one by one.
@@ -31,13 +31,14 @@ struct Options {
     Mixtures mixtures;
 };
 
-/// Parses texts among the options, too. \throws UsageError for options that contradict one another.
+/// Returns the settings; parses the texts among the options. \throws UsageError for options that contradict
+/// each other.
 Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptions& options);
 
-/// The options of -method sff.
+/// Declares the options of -method sff.
 void declare_features(tool::Builder& args, Options& o);
 
-/// The options of -method mtmf.
+/// Declares the options of -method mtmf.
 void declare_mixtures(tool::Builder& args, Options& o);
 
 } // namespace hsi::detect_tool

@@ -16,41 +16,42 @@
 
 namespace hsi::detect_tool {
 
-/// A number for a message, as short as it can be read back.
+/// Returns a number for a message, as the shortest text that restores it.
 std::string number(double v);
 
-/// The seconds of the kernels into the report; nothing on the CPU.
+/// Adds the seconds of the kernels to the report; does nothing on the CPU.
 void report_kernels(tool::Run& run, const detect::Backend& backend);
 
-/// A pass whose memory is less by the mask, which stays there.
+/// Returns pass options whose memory is reduced by the mask, which stays in memory.
 stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass);
 
-/// The pixels that count in statistics: those of -background, and of the run's mask.
+/// Returns the pixels for statistics: those of -background that are in the run's mask.
 const detect::PixelMask* counted_pixels(const tool::Run& run, const detect::PixelMask* mask);
 
-/// Where the scores of a run come from: a pass's operation, and the options of such a pass.
+/// The source of the scores of a run: the operation of a pass, and the options of the pass.
 struct Scoring {
     using Make = std::function<std::unique_ptr<detect::Detection>(const detect::Decision&)>;
     const stream::CubeSource& cube;
     Make make;
     std::function<stream::PassOptions(const std::string& name, double share)> pass;
-    Make make_last = make; ///< of the pass that writes
+    Make make_last = make; ///< for the pass that writes
 };
 
-/// The scores, one band per name (none: RX), then the map if requested. \throws Error for outputs that cannot
-/// be written.
+/// Returns the outputs: scores, one band per name (no name: RX), then the map if requested. \throws Error for
+/// outputs that cannot be written.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                                std::vector<std::string> names, const detect::Decision& decision = {});
 
-/// dst as a VRT or an .hsi: it contains the detector, and a score is computed when it is read. Returns true
-/// if that is requested: it is then written. \throws UsageError for settings that it cannot hold.
+/// Writes dst as a VRT or an .hsi, if requested. It contains the detector, and a score is computed when it is
+/// read. Returns true if dst was written. \throws UsageError for settings that a VRT or an .hsi does not
+/// support.
 bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           std::vector<std::string> names, const detect::Detector& detector,
                           const detect::Targets& targets);
 
-/// The last passes: two for the threshold if it is one of the scores, and one that writes. share: of all
-/// passes, of the run's work. mask: the background's; detector: of one background. Returns false when no
-/// pixel has a score.
+/// Makes the last passes: two for the threshold if it is one of the scores, and one that writes. share:
+/// fraction of the run's work for all these passes. mask: the background's; detector: of a single background.
+/// Returns false if no pixel has a score.
 bool make_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene, const Scoring& scoring,
                  raster::OutputSet outputs, const std::vector<std::string>& names, double share,
                  const detect::PixelMask* mask, const detect::Detector* detector = nullptr);

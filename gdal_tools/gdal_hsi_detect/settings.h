@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The settings of gdal_hsi_detect: the values of its options, and the approach to scores that they choose.
+// The settings of gdal_hsi_detect: the values of its options, and the approach to scores that they select.
 #pragma once
 
 #include "detect/fit/fit.h"
@@ -19,8 +19,8 @@ namespace hsi::detect_tool {
 
 using detect::Method;
 
-// What several approaches have
-// ----------------------------------------------------------------------------------------------------------
+// --- Settings of several approaches
+// ---------------------------------------------------------------------
 
 struct TargetOptions {
     std::string library;
@@ -55,21 +55,21 @@ struct Exclusion {
     int iterations = 1;
 };
 
-/// Whether one background's scores have a known distribution where it is normal; with -shrinkage they have
-/// not.
+/// Returns whether the scores of a single background have a known distribution if the background is normal.
+/// With -shrinkage they do not.
 inline bool is_normal(Method method, const Exclusion& exclusion) {
     return (method == Method::rx || method == Method::ace || method == Method::mf) && exclusion.share == 0;
 }
 
-// The approaches
-// ----------------------------------------------------------------------------------------------------------
+// --- The approaches
+// ------------------------------------------------------------------------------------
 
-/// sam, sid: each pixel by itself.
+/// sam, sid: each pixel alone.
 struct Alone {
     Method method = Method::sam;
 };
 
-/// mf, cem, ace, rx against one background.
+/// mf, cem, ace, rx with one background.
 struct OneBackground {
     Method method = Method::ace;
     std::string statistics; ///< a file; empty: the scene's own
@@ -77,13 +77,13 @@ struct OneBackground {
     Exclusion exclusion;
 };
 
-/// rx against the ring around each pixel: its inner and outer square, in pixels.
+/// rx with the ring around each pixel: its inner and outer square, in pixels.
 struct Rings {
     int inner = 0, outer = 0;
     double ridge_share = detect::Ring().ridge_share; ///< -shrinkage
 };
 
-/// mf, cem, ace, rx against the pixel's own group.
+/// mf, cem, ace, rx with the pixel's own group.
 struct Groups {
     Method method = Method::ace;
     std::string by; ///< "columns", or the map
@@ -95,10 +95,10 @@ struct Groups {
 
 /// sff
 struct Features {
-    std::vector<raster::BandChoice> ranges; ///< of every target without its own
+    std::vector<raster::BandChoice> ranges; ///< for every target without its own ranges
     std::string path;                       ///< -features
     detect::FitScore score = detect::FitScore::fit;
-    std::string depth; ///< an output; empty: not wanted
+    std::string depth; ///< an output; empty: not requested
 };
 
 /// mtmf
@@ -116,9 +116,9 @@ struct Settings {
     std::string background; ///< -background; empty: all pixels
     std::variant<Alone, OneBackground, Rings, Groups, Features, Mixtures> how;
 
-    /// True if small scores are the best.
+    /// Returns true if small scores are the best.
     bool small_is_best() const { return std::holds_alternative<Alone>(how); }
-    /// The threshold is one of the scores, which have to be seen first.
+    /// Returns whether the threshold is one of the scores, which must be computed first.
     bool ranks() const { return map.percent || (map.false_alarms && !background.empty()); }
     double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; } ///< of the work of all scores
 };

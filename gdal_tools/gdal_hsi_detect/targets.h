@@ -17,25 +17,25 @@
 
 namespace hsi::detect_tool {
 
-/// The targets of a run, at the bands of a scene that may lose some later.
+/// The targets of a run, at the bands of a scene that may later lose some bands.
 class DetectTargets {
   public:
-    /// Reads the library, and leaves bands that it does not know out of the scene. \throws as
+    /// Reads the library, and leaves bands that it does not have out of the scene. \throws as
     /// spectra_for_scene(), and UsageError for a pixel outside of the scene.
     DetectTargets(tool::Run& run, const TargetOptions& options, std::shared_ptr<raster::RasterSource>& scene);
 
-    const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" of pixels
+    const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" for pixels
 
-    /// The spectra at the bands of `scene`, which is the constructor's or one without some of its bands.
-    /// Empty if the pixel `missing()` has no valid spectrum there.
+    /// Returns the spectra at the bands of `scene`, which is the constructor's scene or that scene without
+    /// some bands. Empty if the pixel `missing()` has no valid spectrum there.
     std::optional<detect::Targets> at(const raster::RasterSource& scene);
 
-    /// The Error for missing targets.
+    /// Returns the Error for missing targets.
     Error missing() const;
 
-    /// Warns of likely mistakes in a library, compared with the scene: other signs, other units (irrelevant
-    /// to sam, sid and sff), a spectrum of zeros, which otherwise is darkness, and for a gas one that absorbs
-    /// nothing. A scene on a device is examined there, by `backend`.
+    /// Warns about likely errors in a library, compared with the scene: other signs, other units (irrelevant
+    /// to sam, sid and sff), a spectrum of zeros, which means darkness, and for a gas a spectrum without
+    /// absorption. `backend` examines a scene on a device.
     void warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                           detect::PixelBackend* backend = nullptr) const;
 
@@ -44,13 +44,14 @@ class DetectTargets {
 
     const std::vector<std::array<int64_t, 2>> m_pixels;
     const bool m_absorption;
-    tools::FittedSpectra m_library; ///< of pixels: their names alone
-    std::vector<int> m_bands;       ///< file bands behind the library's
+    tools::FittedSpectra m_library; ///< for pixels: only their names
+    std::vector<int> m_bands;       ///< file bands of the library's bands
     std::string m_missing;
 };
 
-/// The pixels of -background that are also in the run's mask; null if all valid pixels are the background.
-/// Its bytes count against the memory of passes (without_mask()). \throws Error as tool::read_mask().
+/// Returns the pixels of -background that are also in the run's mask; null if all valid pixels are the
+/// background. Its bytes count against the memory of passes (without_mask()). \throws Error as
+/// tool::read_mask().
 std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
                                                          const raster::RasterSource& scene);
 

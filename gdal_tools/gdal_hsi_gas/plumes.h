@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plumes of an enhancement, as polygons, as points and as a map.
+// Writes the plumes of an enhancement as polygons, as points and as a map.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -15,7 +15,7 @@
 
 namespace hsi::gas_tool {
 
-/// ppm m, or a multiple of the standard deviation above the median.
+/// A level in ppm m, or in multiples of the standard deviation above the median.
 struct Level {
     double value = 0;
     bool deviations = false;
@@ -33,18 +33,18 @@ struct PlumeSettings {
     bool logarithm = false;
     std::array<double, 2> ueff{};
     bool fetch = false;                 ///< -length fetch
-    std::array<double, 2> pixel_size{}; ///< 0: the grid's
+    std::array<double, 2> pixel_size{}; ///< 0: the pixel size of the grid
     bool given() const { return !path.empty() || !map.empty(); }
 };
 
 void declare_plumes(tool::Builder& args, PlumeSettings& s);
-/// Checks the options; `methane`: its threshold has a default. \throws UsageError.
+/// Checks the options; `methane`: the threshold has a default. \throws UsageError.
 void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane);
 
-/// Checks before any work. \throws Error if pixels have no area.
+/// Makes checks before the work begins. \throws Error if pixels have no area.
 void check_plumes(const tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid);
-/// Finds the plumes of `enhancement`, whose bands are the enhancement and, where there are two, its
-/// uncertainty, and writes them. mask: the pixels that count; may be null. molar_mass: kg/mol.
+/// Finds the plumes of `enhancement` and writes them. Its bands are the enhancement and, if there are two,
+/// its uncertainty. mask: the pixels that count; may be null. molar_mass: kg/mol.
 void write_plumes(tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid,
                   const stream::CubeSource& enhancement, const stream::PixelMask* mask, double molar_mass);
 

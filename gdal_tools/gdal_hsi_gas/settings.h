@@ -33,10 +33,10 @@ struct Settings {
     std::string save; ///< -save-absorption
     std::string lut;  ///< -lut
     raster::TableConditions conditions;
-    std::vector<std::string> conditions_given; ///< options that conditions are of
+    std::vector<std::string> conditions_given; ///< the given options among the conditions
 
     std::string columns_text = "1";
-    std::optional<int64_t> columns; ///< none: all
+    std::optional<int64_t> columns; ///< empty: all columns together
     std::string shrinkage_text = "none";
     std::string output_text = "enhancement";
     bool no_albedo = false, no_sparsity = false;
@@ -54,15 +54,15 @@ struct Settings {
     }
 };
 
-/// A number for a message, as short as it can be read back.
+/// Returns a number for a message, as the shortest text that restores it.
 std::string number(double v);
 
-/// Leaves the bands outside of the ranges, and those without a unit absorption, out of the scene. \return k
+/// Leaves the bands outside of the ranges, and bands without a unit absorption, out of the scene. \return k
 /// at the remaining bands. \throws Error.
 std::vector<double> unit_absorption(tool::Run& run, const Settings& s,
                                     std::shared_ptr<raster::RasterSource>& scene);
 
-/// -noise at the scene's bands.
+/// Reads -noise at the scene's bands.
 std::vector<gas::NoiseBand> read_noise(tool::Run& run, const Settings& s, const raster::RasterSource& scene);
 
 } // namespace hsi::gas_tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The signal-to-noise ratio over the wavelengths.
+// Plots the signal-to-noise ratio over the wavelengths.
 #pragma once
 
 #include "shared/plot.h"
@@ -10,12 +10,12 @@
 
 namespace hsi::noise_tool {
 
-/// The axis of y is logarithmic; values that are not above 0 are gaps.
+/// A curve. The y axis is logarithmic; values that are not above 0 are gaps.
 struct Curve {
     std::string x_label, y_label;
     std::vector<double> x, y;    ///< x ascending
-    std::vector<char> shaded;    ///< not 0: the neighbourhood of this x is grey
-    std::optional<double> level; ///< a line across
+    std::vector<char> shaded;    ///< not 0: the background around this x is grey
+    std::optional<double> level; ///< a horizontal line
 };
 
 inline constexpr tools::Plot::Frame frame{900, 480, 90, 870, 30, 410};

@@ -12,11 +12,11 @@
 
 namespace hsi::normalise_tool {
 
-/// \throws Error naming the file.
+/// \throws Error that names the file.
 normalise::Model read_model(const std::string& path);
 
-/// The model of -apply, or HyTools' coefficients of topography and BRDF from one or two files; `scene` gets
-/// the model's bands. \throws Error naming the file.
+/// Reads the model of -apply, or HyTools' coefficients of topography and BRDF from one or two files. Replaces
+/// `scene` by the scene with the model's bands. \throws Error that names the file.
 normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& files,
                               std::shared_ptr<raster::RasterSource>& scene);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of gdal_hsi_normalise.
+// The options of gdal_hsi_normalise.
 #pragma once
 
 #include "gdal_hsi_normalise/geometry.h"
@@ -22,12 +22,12 @@ struct Settings {
     normalise::Binning binning;
     AngleSettings angles;
     bool append = false, has_source = false;
-    std::vector<std::string> given; ///< fit options that were given
+    std::vector<std::string> given; ///< fit options on the command line
 };
 
-/// Checks options against each other and takes the values of their texts. \throws UsageError.
+/// Checks options against each other and converts their texts to values. \throws UsageError.
 void settle(Settings& s, const tool::Call& call);
-/// \throws Error naming the first given option that has another value in the model of the file `path`.
+/// \throws Error that names the first given option that has another value in the model of the file `path`.
 void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path);
 
 } // namespace hsi::normalise_tool

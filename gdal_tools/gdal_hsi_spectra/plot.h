@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra over the wavelengths, with their standard deviations, continua and absorption features.
+// Plots spectra over the wavelengths, with their standard deviations, continua and absorption features.
 #pragma once
 
 #include "raster/band_choice.h"
@@ -13,23 +13,23 @@ namespace hsi::spectra_tool {
 
 struct DrawnSpectrum {
     std::string name;
-    std::vector<double> values;    ///< one a band; NaN: a gap
+    std::vector<double> values;    ///< one per band; NaN: a gap
     std::vector<double> deviation; ///< likewise; empty: unknown
-    size_t group = 0;              ///< spectra of one group have one colour and one line in the legend
+    size_t group = 0;              ///< spectra of one group have one colour and one entry in the legend
 };
 
 struct SpectraPlot {
     std::string value_label;
-    std::vector<double> wavelengths_nm; ///< one a band; NaN: the band is not shown; empty: bands by number
-    std::vector<int> numbers;           ///< of the bands; a band that is missing is a gap; empty: unknown
+    std::vector<double> wavelengths_nm; ///< one per band; NaN: the band is not shown; empty: bands by number
+    std::vector<int> numbers;           ///< of the bands; a missing band is a gap; empty: unknown
     std::vector<DrawnSpectrum> spectra;
     std::vector<std::string> groups;        ///< their names
-    std::vector<raster::BandChoice> ranges; ///< in which continuum and feature are drawn
+    std::vector<raster::BandChoice> ranges; ///< ranges in which continuum and feature are drawn
 };
 
 inline constexpr tools::Plot::Frame spectra_frame{1000, 600, 100, 900, 40, 520};
 
-/// \throws Error when no band has a place, or no spectrum a value.
+/// \throws Error if no band has a position, or if no spectrum has a value.
 tools::Plot plot_of(const SpectraPlot& plot);
 
 } // namespace hsi::spectra_tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A picture in memory, letters in it, and the raster that it becomes.
+// A picture in memory, text in the picture, and the raster that is written from it.
 #pragma once
 
 #include "raster/output_set.h"
@@ -16,7 +16,7 @@ namespace hsi::tools {
 
 using Rgb = std::array<uint8_t, 3>;
 
-/// Red, green and blue; white at first.
+/// Red, green and blue; initially white.
 class Canvas {
   public:
     Canvas(int64_t samples, int64_t lines)
@@ -25,7 +25,7 @@ class Canvas {
     int64_t samples() const { return m_samples; }
     int64_t lines() const { return m_lines; }
     const Rgb& at(int64_t x, int64_t y) const { return m_values[static_cast<size_t>(y * m_samples + x)]; }
-    /// Outside of the picture nothing is set.
+    /// Sets a pixel; does nothing outside of the picture.
     void set(int64_t x, int64_t y, const Rgb& colour) {
         if (x >= 0 && y >= 0 && x < m_samples && y < m_lines)
             m_values[static_cast<size_t>(y * m_samples + x)] = colour;
@@ -36,19 +36,19 @@ class Canvas {
     std::vector<Rgb> m_values;
 };
 
-inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, with the gap after a letter
+inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, including the gap after a letter
 
-/// A text in the letters that there are: accents are dropped, and a character without a Latin letter becomes
-/// a question mark. A text of over `longest` letters is cut.
+/// Returns a text in the available letters: accents are dropped, and a character without a Latin letter
+/// becomes a question mark. A text of more than `longest` letters is cut.
 std::string plain_letters(std::string_view text, size_t longest);
 
-/// Black, with the upper left corner at x0, y0; upwards: turned counter-clockwise, with the lower left corner
-/// there. text: of plain_letters().
+/// Draws black text with the upper left corner at x0, y0; upwards: rotated counter-clockwise, with the lower
+/// left corner there. text: result of plain_letters().
 void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text, bool upwards = false);
 
-/// The raster of a picture: three bands of Byte. For OutputSet::check().
+/// Returns the raster of a picture, three bands of Byte, for OutputSet::check().
 raster::OutputSet picture_output(const raster::OutputOptions& options, int64_t samples, int64_t lines);
-/// Writes and commits it; `share` of the run's progress.
+/// Writes and commits the picture; `share` is its part of the run's progress.
 void write_picture(tool::Run& run, const raster::OutputOptions& options, const Canvas& canvas, double share);
 
 } // namespace hsi::tools

@@ -12,17 +12,18 @@
 
 namespace hsi::tools {
 
-/// Columns of a map are not detectors of a scanner. `what`: the option, for messages.
+/// Warns if the scene is a map, whose columns are not detectors of a scanner. `what`: the option, for
+/// messages.
 void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::RasterSource& source);
 
-/// Sets tiles of whole groups, unless the user forces a size: a few for each lane, as memory allows.
-/// \throws Error when memory is too small for one group.
+/// Sets tiles of whole groups, unless the user forces a size: a few per lane, as memory allows. \throws Error
+/// if memory is too small for one group.
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
                       const stream::Operation& operation, stream::PassOptions& pass);
 
-/// The scene itself, or a copy in memory where that has room for one: groups of columns are read with all
-/// lines, and so in small pieces. An uncompressed file has these in the system's cache, where the pages of a
-/// copy would have to be cleared first.
+/// Returns the scene itself, or a copy in memory if there is room. Groups of columns are read with all lines,
+/// and so in small pieces. An uncompressed file is in the system's cache, so reading it is faster than
+/// clearing the pages of a copy.
 std::shared_ptr<const stream::CubeSource>
 in_memory_for_columns(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source);
 

@@ -15,7 +15,8 @@ namespace hsi::tools {
 
 inline constexpr int most_folds = 1000;
 
-/// The parts of a path before and after the number of a fold: "out/train.tif" is "out/train_" and ".tif".
+/// Returns the parts of a path before and after the number of a fold: "out/train.tif" gives "out/train_" and
+/// ".tif".
 inline std::pair<std::string, std::string> around_fold(const std::string& path) {
     const size_t slash = path.rfind('/'), name = slash == std::string::npos ? 0 : slash + 1;
     const size_t point = path.rfind('.');
@@ -23,13 +24,15 @@ inline std::pair<std::string, std::string> around_fold(const std::string& path) 
     return {path.substr(0, end) + "_", path.substr(end)};
 }
 
-/// "out/train.tif", fold 2: "out/train_2.tif"; without an extension "train_2".
+/// Returns the path of a fold: "out/train_2.tif" for "out/train.tif" and fold 2; "train_2" without an
+/// extension.
 inline std::string file_of_fold(const std::string& path, int fold) {
     const auto [before, behind] = around_fold(path);
     return before + std::to_string(fold) + behind;
 }
 
-/// Local files that bear the names of folds beyond `folds`, by fold: of an earlier run that made more.
+/// Returns local files with the names of folds beyond `folds`, by fold. They are from an earlier run with
+/// more folds.
 inline std::vector<std::string> files_of_more_folds(const std::string& path, int folds) {
     const auto [before, behind] = around_fold(path);
     const std::string folder = folder_of(before), begin = name_of(before);
@@ -54,7 +57,7 @@ inline std::vector<std::string> files_of_more_folds(const std::string& path, int
     return files;
 }
 
-/// "'a', 'b'", and of many "'a', 'b', 'c' .. (12 of them)".
+/// Returns "'a', 'b'", or for many files "'a', 'b', 'c' .. (12 of them)".
 inline std::string some_files(const std::vector<std::string>& files) {
     constexpr size_t most = 4, first = 3;
     const size_t told = files.size() > most ? first : files.size();
@@ -64,7 +67,7 @@ inline std::string some_files(const std::vector<std::string>& files) {
     return told == files.size() ? text : text + " .. (" + std::to_string(files.size()) + " of them)";
 }
 
-/// "fold 2", "folds 2, 4, 5", and of many "folds 1, 2, 3 .. (12 of them)".
+/// Returns "fold 2", "folds 2, 4, 5", or for many folds "folds 1, 2, 3 .. (12 of them)".
 inline std::string folds_text(const std::vector<int>& folds) {
     constexpr size_t most = 8, first = 3;
     std::string text = folds.size() == 1 ? "fold " : "folds ";

@@ -20,17 +20,17 @@ struct MrfSettings {
 
 using SahicComputing = tool::Computing<sahic::Backend>;
 
-/// -lambda (which the caller limits), -mu, -iterations, -tv, -boundary.
+/// Adds -lambda (whose limits the caller sets), -mu, -iterations, -tv, -boundary.
 tool::Argument& add_mrf_options(tool::Builder& args, MrfSettings& s);
 
-/// The inputs of the plan of the Markov random field.
+/// Returns the inputs of the plan of the Markov random field.
 sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,
                                  const stream::CubeShape& shape, int classes);
 
-/// -dry-run: "Random field: ..."; into the report, too.
+/// Returns the text for -dry-run, "Random field: ...", and adds the plan to the report.
 std::string describe_mrf_plan(tool::Run& run, const sahic::MrfPlan& plan);
 
-/// One plane per class and one for the weights, in memory or in a file next to dst.
+/// Creates one plane per class and one for the weights, in memory or in a file next to dst.
 std::unique_ptr<stream::PlaneStore> make_mrf_planes(const tool::Run& run, SahicComputing& computing,
                                                     const sahic::MrfPlan& plan,
                                                     const stream::CubeShape& shape, int classes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The indices of src's pixels in its file, independent of -srcwin: for tools that draw random numbers by
+// The indices of src's pixels in its file, independent of -srcwin, for tools that draw random numbers by
 // pixel.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace hsi::tools {
 
-/// Opens src again if -srcwin was given, for the width of the whole. \throws Error as that does.
+/// Returns the numbering. If -srcwin was given, opens src again to get the full width. \throws the errors of
+/// opening.
 inline PixelNumbers numbers_in_file(const tool::Run& run, const raster::RasterSource& scene) {
     auto options = run.options().source;
     PixelNumbers numbers;

@@ -23,17 +23,17 @@ struct Axis {
 /// Returns 1, 2 or 5 times a power of ten, about a fifth of `range`; a range of 0 counts as 1.
 double tick_distance(double range);
 
-/// A line of a legend.
+/// An entry of a legend.
 struct Series {
     std::string name;
     Rgb colour{};
     bool dashed = false;
 };
-/// Returns series `k` with a colour that differs from its neighbours'; from the eleventh on it is dashed,
-/// since colours repeat.
+/// Returns series `k` with a colour that differs from its neighbours'. From the eleventh series on, curves
+/// are dashed, because colours repeat.
 Series numbered_series(size_t k, std::string name);
 
-/// Positions are in pixels from the upper left corner.
+/// A plot. Positions are in pixels from the upper left corner.
 class Plot {
   public:
     struct Frame {
@@ -41,23 +41,24 @@ class Plot {
         double left, right, top, bottom; ///< of the axes
     };
     using Point = std::array<double, 2>;
-    /// Returns the frame with room for a legend at the right of the axes.
+    /// Returns the frame with room for a legend to the right of the axes.
     static Frame with_legend(Frame frame, const std::vector<Series>& series);
-    /// White, with axes, ticks, their labels, and grey lines at the ticks of y.
+    /// Makes a white plot with axes, ticks, their labels, and grey lines at the ticks of y.
     Plot(const Frame& frame, Axis x, Axis y);
     double x_of(double value) const;
     double y_of(double value) const;
     enum class Anchor { start, middle, end };
     void line(double x0, double y0, double x1, double y1, const Rgb& colour, double width = 1);
-    /// A broken line. Points within a quarter of a pixel of the one before are left out.
+    /// Draws a broken line. Points within a quarter of a pixel of the previous one are left out.
     void curve(const std::vector<Point>& points, const Rgb& colour, double width = 1, bool dashed = false);
-    /// The area between a broken line and the points of `other`, which has the same x; a fifth of the colour.
+    /// Fills the area between a broken line and the points of `other`, which has the same x, with a fifth of
+    /// the colour.
     void area(const std::vector<Point>& points, const std::vector<Point>& other, const Rgb& colour);
-    /// At the right of the axes, of with_legend(): the series with their names.
+    /// Draws the series with their names to the right of the axes of with_legend().
     void legend(const std::vector<Series>& series);
-    /// title: shown by programs that show an .svg, when the mouse is over the disc.
+    /// title: shown by programs that display an .svg, when the mouse is over the disc.
     void disc(double x, double y, double radius, const Rgb& colour, const std::string& title);
-    /// The base line of the text is at y. upwards: turned counter-clockwise about x, y.
+    /// Draws text with the base line at y. upwards: rotated counter-clockwise about x, y.
     void text(double x, double y, Anchor anchor, const std::string& text, bool upwards = false);
     std::string svg() const;
     Canvas picture() const;
@@ -79,13 +80,13 @@ class Plot {
     std::vector<Shape> m_shapes;
 };
 
-/// The file of a plot: text for .svg (and where arrays take the place of files), else a raster.
+/// The file of a plot: text for .svg (and if arrays are used instead of files), else a raster.
 class PlotOutput {
   public:
-    /// \throws UsageError for another extension than .svg and .png; `further`: other values of the option.
+    /// \throws UsageError for an extension other than .svg and .png; `further`: other values of the option.
     static void check_name(const std::string& role, const std::string& path, const char* further = "");
     PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite);
-    /// Throws Error when the file cannot be written.
+    /// Throws Error if the file cannot be written.
     void check(const Plot::Frame& frame) const;
     void write(tool::Run& run, const Plot& plot) const;
     bool wanted() const { return !m_text.path.empty(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plan of gdal_hsi_profile's work, which gdal_hsi_info shows, too.
+// The plan of gdal_hsi_profile's work, which gdal_hsi_info also shows.
 #pragma once
 
 #include "core/error.h"
@@ -13,18 +13,18 @@
 
 namespace hsi::tools {
 
-/// The storage of planes, and the count of sides in progress at once.
+/// The storage of planes, and the number of sides in progress at once.
 struct ProfilePlan {
     bool components_held = false;
-    bool written = false;      ///< the profile goes to dst band by band as it is made
-    bool profile_held = false; ///< else: it waits in memory, not in a file
+    bool written = false;      ///< the profile is written to dst band by band as it is computed
+    bool profile_held = false; ///< otherwise: it is stored in memory, not in a file
     int workers = 1;
     uint64_t side_bytes = 0;
     uint64_t pass_bytes = 0; ///< for tiles, in addition to the planes
 };
 
-/// Plans whole planes: the tree at a pixel may depend on any other pixel. \throws Error when -memory does not
-/// hold one side of a component. sink_takes_bands: dst does (will_take_bands()).
+/// Plans whole planes, because the tree at a pixel may depend on any other pixel. \throws Error if -memory is
+/// too small for one side of a component. sink_takes_bands: dst takes bands (will_take_bands()).
 inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
                                        const profile::Options& options, bool sink_takes_bands) {
     ProfilePlan plan;

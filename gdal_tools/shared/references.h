@@ -15,10 +15,10 @@ struct KnownSpectra {
     std::vector<std::string> spectra; ///< the words of -spectrum; empty: all
     BandFit fit = BandFit::automatic;
 };
-/// -reference, -spectrum and -resample. `found`: the search's result, "target".
+/// Adds -reference, -spectrum and -resample. `found`: the search's result, "target".
 void add_reference_options(tool::Builder& args, KnownSpectra& known, const std::string& found);
 
-/// Returns the library; without spectra if none is given. \throws Error as chosen_library().
+/// Returns the library; without spectra if no library is given. \throws Error as chosen_library().
 raster::SpectralLibrary read_references(tool::Run& run, const KnownSpectra& known, size_t scene_bands);
 
 /// Prints and reports, for every reference, the found spectrum with the smallest angle; does nothing without

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Samples of a regression: a number with its spectrum, from features or rasters on scenes, or from a table;
-// and what is written of their estimates.
+// Samples of a regression: a value with its spectrum, from features or rasters on scenes, or from a table;
+// and the outputs of their estimates.
 #pragma once
 
 #include "raster/labels.h"
@@ -23,11 +23,11 @@ enum class Per { feature, pixel };
 struct SampleOptions {
     raster::LabelOptions labels; ///< `values`
     Per per = Per::feature;
-    int64_t block = 0; ///< groups by squares of so many pixels; 0: no groups
+    int64_t block = 0; ///< groups are squares of this number of pixels; 0: no groups
 };
-/// -field, -per, and which pixels features label.
+/// Adds -field, -per, and the options that select the pixels of features.
 void add_sample_options(tool::Builder& args, SampleOptions& options);
-/// Throws UsageError when one of these was given; `why` is the reason.
+/// Throws UsageError if one of these options was given; `why` is the reason.
 void refuse_sample_options(const tool::Call& call, const std::string& why);
 
 /// Samples in their order.
@@ -36,11 +36,11 @@ struct SampleSet {
     size_t bands = 0;
     std::vector<double> x; ///< [sample][band], scaled values
     std::vector<double> y;
-    std::vector<int> group;        ///< by first appearance, from 0
+    std::vector<int> group;        ///< numbered from 0 by first appearance
     std::vector<double> pixels;    ///< [pixel][band]: all labelled pixels
-    std::vector<int> pixel_sample; ///< of each pixel a sample that it belongs to
+    std::vector<int> pixel_sample; ///< of each pixel: a sample that it belongs to
     std::vector<int64_t> place;    ///< of each pixel, as if all scenes were on one grid
-    int64_t place_samples = 1;     ///< of a line of this grid
+    int64_t place_samples = 1;     ///< samples per line of this grid
     int64_t invalid_pixels = 0, empty_samples = 0;
 
     size_t count() const { return y.size(); }
@@ -53,22 +53,22 @@ struct SampleSet {
 };
 
 /// Adds the samples of one scene; bands without values at labelled pixels are left out of it. `scene_number`
-/// keeps its groups apart. \throws Error when no pixel is labelled.
+/// separates its groups from those of other scenes. \throws Error if no pixel is labelled.
 void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<raster::RasterSource>& scene,
                  int scene_number, SampleSet& set);
 
-/// A table: a spectrum per row, whose columns are named by wavelength (nm; all below 100: um), returned in
-/// `wavelengths_nm`, and columns of values and groups.
+/// Reads a table with one spectrum per row. Its columns are named by wavelength (nm; all below 100: um),
+/// returned in `wavelengths_nm`; further columns are values and groups.
 SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::string& field,
                             const std::string& group, std::vector<double>& wavelengths_nm);
 
-/// [sample][band] transformed; samples whose result is not finite are NaN.
+/// Returns [sample][band] transformed; samples whose result is not finite are NaN.
 std::vector<double> transformed(const regression::Transform& transform, const std::vector<double>& x);
 
-/// The samples (or pixels) whose numbers are all finite.
+/// Returns the samples (or pixels) whose values are all finite.
 std::vector<size_t> finite_rows(const std::vector<double>& x, size_t bands);
 
-/// A value and its estimate, for -predictions and -scatter. Lists except the first two may be empty.
+/// Values and their estimates, for -predictions and -scatter. Lists except the first two may be empty.
 struct HeldOut {
     std::vector<double> value, estimate, deviation;
     std::vector<int> group, fold;
@@ -77,7 +77,7 @@ std::string predictions_csv(const HeldOut& held_out);
 std::string metrics_text(const regression::Metrics& metrics);
 
 inline constexpr Plot::Frame scatter_frame{900, 900, 120, 840, 60, 780};
-/// Estimates over values, with their metrics.
+/// Plots estimates over values, with their metrics.
 Plot scatter_plot(const HeldOut& held_out, const regression::Model& model,
                   const regression::Metrics& metrics);
 

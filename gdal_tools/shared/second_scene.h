@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A second raster whose pixels are processed one by one with those of src.
+// A second raster whose pixels are processed together with those of src.
 #pragma once
 
 #include "core/error.h"
@@ -13,8 +13,8 @@
 namespace hsi::tools {
 
 /// Checks that `other`, named by `option` ("-scene") and with the size of `source`, is at the position of
-/// `source`, by the rule of raster::same_grid(). A scene without georeference is accepted; one without an
-/// SRS, too, with a warning. Throws Error naming both.
+/// `source`, by the rule of raster::same_grid(). A scene without georeference is accepted; a scene without an
+/// SRS is accepted with a warning. Throws Error that names both.
 inline void check_same_place(tool::Run& run, const std::string& option, const raster::RasterSource& other,
                              const raster::RasterSource& source) {
     const auto place_text = [](const raster::Grid& grid) {

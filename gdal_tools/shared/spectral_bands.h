@@ -15,19 +15,19 @@
 
 namespace hsi::tools {
 
-/// "response" or "linear"
+/// Returns "response" or "linear".
 const char* resampling_name(math::Resampling method);
-std::string short_number(double value); ///< ten digits, without zeros at the end
-std::string number_cell(double value);  ///< short_number(); empty unless the value is finite
+std::string short_number(double value); ///< ten digits, without trailing zeros
+std::string number_cell(double value);  ///< short_number(), or empty if the value is not finite
 std::string nm_text(double wavelength); ///< "2200 nm", "no wavelength"
-/// "`what` between 400 and 2500 nm", or a text for none.
+/// Returns "`what` between 400 and 2500 nm", or a text for unknown wavelengths.
 std::string reach_text(const math::SpectralBands& bands, const std::string& what);
 
-/// Returns how a scene without wavelengths gets them.
+/// Returns advice on how to give a scene its wavelengths.
 std::string advice_on_wavelengths();
 
-/// A note when a requested range (nm; `what`: the user's text) extends by over two spacings beyond the first
-/// or the last of its bands: there the scene ends, or its bands are bad.
+/// Gives a note if a requested range (nm; `what`: the user's text) extends by more than two spacings beyond
+/// its first or last band: the scene ends there, or its bands are bad.
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
                     double from, double to);
 
@@ -36,7 +36,7 @@ struct SceneOrLibrary {
     std::shared_ptr<raster::RasterSource> scene;
     std::optional<raster::SpectralLibrary> library;
 };
-/// Opens src, for tools that take both. Options of rasters are errors for a library, whose notes become
+/// Opens src for tools that accept both. Options of rasters are errors for a library, whose notes become
 /// warnings. \throws Error and UsageError.
 SceneOrLibrary open_scene_or_library(tool::Run& run);
 
@@ -44,9 +44,10 @@ SceneOrLibrary open_scene_or_library(tool::Run& run);
 struct ResampledSpectra {
     /// The bands that at least one spectrum has.
     math::ResamplingPlan plan;
-    std::vector<std::vector<double>> spectra; ///< at all targets: NaN where a band is not made
+    std::vector<std::vector<double>> spectra; ///< at all targets: NaN for bands that cannot be resampled
 };
-/// Missing bands of a spectrum take no part, so spectra with different holes have different bands.
+/// Ignores missing bands of each spectrum, so spectra with different missing bands have different target
+/// bands.
 ResampledSpectra resampled(const raster::SpectralLibrary& library, const math::SpectralBands& target,
                            math::Resampling method);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An operation whose results are counted or summed on their way to the sinks, for any device that computed
-// them.
+// An operation whose results are counted or summed on their way to the sinks, on any
+// device.
 #pragma once
 
 #include "core/host_memory.h"
@@ -14,16 +14,16 @@
 
 namespace hsi::tools {
 
-/// Runs `operation` and shows every tile that it made to a Tally; each worker has its own:
-///   Tally fresh() const;                                                   one that has seen nothing
-///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  all outputs of the operation
-///   void merge(const Tally& other);                                        neither order nor cut may matter
-///   void exchange(parallel::Group& ranks);                                 as Operation::exchange()
-/// The sinks take the first `outputs` outputs; the others are for the tally alone.
+/// Runs `operation` and passes every tile of its results to a Tally. Each worker has its own Tally:
+///   Tally fresh() const;                                                  returns an empty tally
+///   void add(const Rect& core, const std::vector<CubeView<float>>& out);  adds all outputs of the operation
+///   void merge(const Tally& other);                                       order and tiles must not matter
+///   void exchange(parallel::Group& ranks);                                as Operation::exchange()
+/// The sinks take the first `outputs` outputs; the others are only for the tally.
 template <class Tally>
 class TalliedOperation final : public stream::Operation {
   public:
-    /// `operation` must outlive this.
+    /// `operation` must outlive this object.
     TalliedOperation(stream::Operation& operation, Tally none, size_t outputs)
         : m_operation(operation), m_sum(std::move(none)), m_outputs(outputs) {}
     const Tally& tally() const { return m_sum; } ///< complete after the pass
@@ -47,11 +47,11 @@ class TalliedOperation final : public stream::Operation {
     }
     uint64_t preferred_bytes() const override { return m_operation.preferred_bytes(); }
     double line_share() const override { return m_operation.line_share(); }
-    /// Outputs go past the tally, in host memory.
+    /// Outputs pass through the tally in host memory.
     int takes_from() const override { return m_operation.takes_from(); }
     bool reads_in_place() const override { return m_operation.reads_in_place(); }
     std::shared_ptr<HostAllocator> allocator() const override { return m_operation.allocator(); }
-    /// Reads of m_sum alone: lanes start at the same time.
+    /// Only reads m_sum, because lanes start at the same time.
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
         auto worker = std::make_unique<TallyWorker>(m_operation.start(lane, limits), m_sum.fresh());
         for (const int bands : hidden_bands()) {

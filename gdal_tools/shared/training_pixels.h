@@ -22,7 +22,7 @@
 
 namespace hsi::tools {
 
-/// Bytes of the spectra of all labelled pixels. Throws Error when they are more than half of the buffer
+/// Returns the bytes of the spectra of all labelled pixels. Throws Error if they exceed half of the buffer
 /// memory.
 inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     const uint64_t bytes = pixels * static_cast<uint64_t>(bands) * sizeof(float);
@@ -33,8 +33,8 @@ inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     return bytes;
 }
 
-/// Leaves out the labelled pixels that are not in the mask, with classes that lose all of their pixels.
-/// Throws Error when nothing is left.
+/// Leaves out the labelled pixels that are not in the mask, and classes that lose all of their pixels. Throws
+/// Error if nothing is left.
 inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask& mask,
                                         const raster::LabelledPixels& labels) {
     raster::LabelledPixels kept;
@@ -66,11 +66,11 @@ inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask&
 
 /// Groups labelled pixels into patches: pixels of a class that touch, and pixels of one polygon.
 struct LabelPatches {
-    std::vector<size_t> of; ///< each labelled pixel, in the order of LabelledPixels; from 0
+    std::vector<size_t> of; ///< of each labelled pixel, in the order of LabelledPixels; from 0
     bool polygons = false;  ///< the labels are polygons
 };
 
-/// Labels on the scene's grid in the run's mask, with a description in the report.
+/// Reads labels on the scene's grid in the run's mask, and adds a description to the report.
 inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
                                           const raster::RasterSource& scene,
                                           LabelPatches* patches = nullptr) {
@@ -95,11 +95,11 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
 }
 
 /// The classes of the labels of several scenes as one list. A class equals the one with its name, or with its
-/// number if one of the two has no name; else it is a new one, with its number if that is free.
+/// number if one of the two has no name. Otherwise it is a new class, with its number if that is free.
 class JoinedClasses {
   public:
-    /// The number that each of `classes` has among all(), which count their pixels, too. `whose` labels they
-    /// are: a note names a class whose number changes.
+    /// Returns the number of each of `classes` in all(), and adds their pixels. `whose`: the owner of the
+    /// labels; a note names a class whose number changes.
     std::map<int, int> add(tool::Run& run, const std::string& whose, const std::vector<LabelClass>& classes) {
         std::map<int, int> number;
         for (const LabelClass& c : classes) {
@@ -135,9 +135,9 @@ class JoinedClasses {
     std::vector<LabelClass> m_all;
 };
 
-/// The training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the order
-/// of `labels`; valid(i) of each. Pixels and classes without a spectrum are left out with a warning, and
-/// counted in the report; throws Error when nothing is left.
+/// Returns the training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the
+/// order of `labels`; valid(i) for each pixel. Pixels and classes without a spectrum are left out with a
+/// warning, and counted in the report. Throws Error if nothing is left.
 inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPixels& labels, int bands,
                                        const std::vector<float>& values,
                                        const std::function<bool(size_t)>& valid) {
@@ -175,11 +175,11 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
     return set;
 }
 
-/// With fewer pixels the spread of a class is not known: the error of its estimate is 1 / sqrt(2 n), a
-/// quarter.
+/// With fewer pixels, the spread of a class is unknown: the relative error of its estimate is 1 / sqrt(2 n),
+/// about a quarter.
 inline constexpr int64_t least_class_pixels = 10;
 
-/// Names the classes of fewer than `least` training pixels, and `why` that is too few.
+/// Warns about classes with fewer than `least` training pixels, and states `why` that is too few.
 inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>& classes, int64_t least,
                                   const std::string& why) {
     std::string names;
@@ -196,7 +196,7 @@ inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>&
                  "; what the map and its figures say of them means little. Label more, or join classes");
 }
 
-/// The statistics of training pixels in a model: minimum, maximum and mean of each band.
+/// Adds the statistics of training pixels to a model: minimum, maximum and mean of each band.
 inline void describe_values(const model::TrainingSet& set, model::ModelBands& model) {
     const auto bands = static_cast<size_t>(set.features);
     const size_t pixels = set.values.size() / bands;

@@ -26,20 +26,20 @@ struct SpectrumWork {
     double share = 1;      ///< of the progress
     std::string undefined; ///< why pixels have no result: "since a value is not above 0"
     Meaning meaning;
-    /// The transform for the bands of a scene, which may have lost some since the last call.
+    /// Returns the transform for the bands of a scene, which may have lost some since the last call.
     std::function<smooth::Transform(const raster::RasterSource&)> make;
 };
 
 /// Writes dst with the bands of the transform, or with their definition, which is computed when it is read.
-/// \throws Error when no pixel is valid, and when every valid pixel is without a result.
+/// \throws Error if no pixel is valid, and if no valid pixel has a result.
 void write_transformed(tool::Run& run, tool::Scene& scene, const SpectrumWork& work);
 
-/// The mean of each band over counted pixels, after `first` if it is given (logarithms). Bands without a
-/// value are left out of the scene.
+/// Returns the mean of each band over the counted pixels, after `first` if it is given (logarithms). Bands
+/// without a value are left out of the scene.
 std::vector<double> counted_means(tool::Run& run, tool::Scene& scene,
                                   const std::optional<smooth::Transform>& first = {});
 
-/// \throws Error when the source has no wavelengths.
+/// \throws Error if the source has no wavelengths.
 [[noreturn]] void refuse_without_wavelengths(const std::string& path);
 
 } // namespace hsi::tools
