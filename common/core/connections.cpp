@@ -15,7 +15,7 @@ namespace {
 std::atomic<bool> g_ended{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not lock");
 
-/// The address and port at one end of a connection, as numbers.
+/// The address and port of one end of a connection, as numbers.
 struct End {
     sockaddr_storage address{};
     socklen_t size = sizeof(sockaddr_storage);
@@ -23,7 +23,8 @@ struct End {
     sockaddr* get() { return reinterpret_cast<sockaddr*>(&address); }
 };
 
-/// Shuts each TCP socket with `ends(file)` true; the standard descriptors may belong to others.
+/// Shuts each TCP socket for which `ends(file)` is true, except the standard descriptors, which may belong to
+/// others.
 template <class Ends>
 void shut_sockets(const Ends& ends) {
     constexpr long most = 65536;

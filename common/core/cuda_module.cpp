@@ -43,10 +43,10 @@ std::vector<CudaDevice> probe() {
             attribute(&minor, capability_minor, device) == 0)
             found.push_back(CudaDevice{i, text, major * 10 + minor, bytes});
     }
-    return found; // the driver stays loaded, since the CUDA runtime needs it next
+    return found; // the driver remains loaded, since the CUDA runtime needs it next
 }
 
-/// The context that the CUDA runtime also uses; it lives as long as the process.
+/// Starts the context that the CUDA runtime also uses. It exists as long as the process.
 void start_context(int ordinal) {
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) return;
@@ -92,7 +92,7 @@ void hide_other_cuda_devices(const DeviceChoice& choice, int there) {
 CudaStart::CudaStart(const DeviceChoice& choice) {
     if (choice.kind != DeviceChoice::Kind::cuda) return;
     static std::atomic<bool> begun{false};
-    if (!process_is_ours() && begun.exchange(true)) return; // a library's first call has started them
+    if (!process_is_ours() && begun.exchange(true)) return; // the first call of a library has started them
     try {
         m_thread = std::thread([devices = choice.devices] {
             const auto count = static_cast<int>(cuda_devices().size());
@@ -100,7 +100,7 @@ CudaStart::CudaStart(const DeviceChoice& choice) {
                 if (ordinal < count) start_context(ordinal);
         });
     } catch (const std::system_error&) {
-        // No thread to be had: the devices start where they are needed.
+        // No thread is available: the devices start when they are needed.
     }
 }
 
@@ -137,7 +137,9 @@ std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::st
     if (all.empty())
         throw Error("-device cuda: no CUDA device was found",
                     "Check the driver with nvidia-smi, or use -device auto or -device cpu.");
-    if (!cuda_module_present(algorithm)) cuda_module_symbol(algorithm, ""); // throws, saying where it looked
+    if (!cuda_module_present(algorithm))
+        cuda_module_symbol(algorithm, ""); // throws with the searched
+                                           // folders
     if (choice.devices.empty()) return {all.front()};
     std::vector<CudaDevice> chosen;
     for (int ordinal : choice.devices) {

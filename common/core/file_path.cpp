@@ -18,7 +18,7 @@ std::string without_trailing_slashes(std::string path) {
     return path;
 }
 
-/// "/vsimem//a" and "/vsimem/a" are one file.
+/// Returns the path with single slashes: "/vsimem//a" and "/vsimem/a" are the same file.
 std::string with_single_slashes(const std::string& path) {
     std::string text;
     for (const char c : path)
@@ -47,7 +47,7 @@ Place place_of(const std::string& path) {
     return place;
 }
 
-/// Empty if the path is not a link.
+/// Returns the target; empty if the path is not a link.
 std::string link_target(const std::string& path) {
     char target[PATH_MAX];
     const ssize_t length = ::readlink(path.c_str(), target, sizeof target);

@@ -5,7 +5,8 @@
 
 namespace hsi {
 
-/// Those of this library, one list of each kind. No memory is taken: some are made before main().
+/// The handlers of this library, one list per type. They need no memory, because some are created before
+/// main().
 struct ForkHandlers {
     static inline std::mutex s_lists;
     static inline ForkMutex* s_mutexes = nullptr;

@@ -21,16 +21,16 @@ namespace hsi {
 
 namespace {
 
-bool g_small = false; // the process is ours, and its heap kept small
+bool g_small = false; // the process is ours, and its heap is kept small
 
-/// Small blocks that wait for the next call of a library: getting new pages takes longer than computing small
-/// arrays. A block has as many bytes as the next power of two.
+/// Small blocks that a library keeps for its next call, because getting new pages takes longer than computing
+/// small arrays. The size of a block is a power of two.
 class KeptPages {
   public:
-    /// A process of our own holds only the memory that is in use.
+    /// Returns false in a process of our own, which keeps only the memory in use.
     static bool holds(size_t bytes) { return bytes <= largest && !process_is_ours(); }
     static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
-    /// Null if no block is kept.
+    /// Returns null if no block is kept.
     static void* take(size_t bytes) noexcept {
         const std::lock_guard lock(s_mutex);
         auto& blocks = s_blocks[place(bytes)];
@@ -85,9 +85,9 @@ class PagedAllocator final : public HostAllocator {
 
 void keep_heap_small() noexcept {
     g_small = true;
-    // Blocks of GDAL's cache come and go in the order of their use: on the heap they would leave holes,
-    // several times the size of the cache (246 MB for one of 24 MB while overviews of 224 bands are made; 31
-    // MB with a mapping for each).
+    // Blocks of GDAL's cache are freed in the order of their use. On the heap they would leave holes of
+    // several times the size of the cache (246 MB for a cache of 24 MB while overviews of 224 bands are made;
+    // 31 MB with one mapping per block).
     system::set_heap(64 << 10, 2 << 20);
 }
 

@@ -14,9 +14,9 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 namespace hsi {
 namespace {
 
-constexpr size_t deepest = 256; // 64 scenes within one another take 130
+constexpr size_t deepest = 256; // 64 nested scenes take 130
 
-/// Thrown out of the parser, which cannot end early in another way.
+/// Thrown to end the parser early, which is not possible otherwise.
 struct Fault {
     std::string what;
 };
@@ -48,11 +48,11 @@ class Characters {
     int* m_line;
 };
 
-/// Makes a document of what the parser meets. Json::parse() with a callback looks through a list anew behind
+/// Builds a document from the parser's events. Json::parse() with a callback would search a list again after
 /// each object in it.
 class Builder {
   public:
-    /// places: null if not requested. `line`: the present line of the parser.
+    /// places: null if not requested. `line`: the current text line of the parser.
     Builder(JsonPlaces* places, const int& line) : m_places(places), m_line(line) {}
     Json&& document() { return std::move(m_root); }
 
@@ -63,7 +63,7 @@ class Builder {
     bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
     bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
     bool string(std::string& value) { return add(std::move(value)); }
-    bool binary(Json::binary_t&) { return false; } // no text has any
+    bool binary(Json::binary_t&) { return false; } // texts have none
     bool start_object(size_t) { return begin(Json::object()); }
     bool start_array(size_t) { return begin(Json::array()); }
     bool end_object() { return end(); }
@@ -81,7 +81,7 @@ class Builder {
     }
 
   private:
-    /// An object or a list around.
+    /// An enclosing object or list.
     struct Around {
         Json* json;
         std::string path;
@@ -110,7 +110,7 @@ class Builder {
         return &around.back();
     }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
-    /// The path of the value that begins.
+    /// Returns the path of the value that begins.
     std::string path_of_next() {
         if (m_around.empty()) return {};
         const auto& [json, path] = m_around.back();

@@ -20,12 +20,12 @@
 #define HSI_INSTALLED_MODULES ""
 #endif
 
-extern "C" const char* hsi_interface_id(); // made from all headers, see cmake/HsiInterface.cmake
+extern "C" const char* hsi_interface_id(); // computed from all headers, see cmake/HsiInterface.cmake
 
 namespace hsi {
 namespace {
 
-/// ELF's numbers of processors; 0 for one that is not known here.
+/// ELF's numbers of processors; 0 for other processors.
 constexpr int x86_64 = 62, aarch64 = 183;
 #if defined(__x86_64__)
 constexpr int own_machine = x86_64;
@@ -41,8 +41,8 @@ std::string processor_name(int machine) {
     return "another processor (ELF's number " + std::to_string(machine) + ")";
 }
 
-/// The reason in the head of a 64-bit ELF file why it cannot be loaded; empty if there is none, or if the
-/// file is another. Numbers have their low byte first on all processors that are known here.
+/// Returns why a 64-bit ELF file cannot be loaded, according to its head; empty if there is no reason, or for
+/// other files. Numbers are little-endian on all processors that are supported here.
 std::string why_not_loadable(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     std::array<char, 64> head{};
@@ -60,7 +60,7 @@ std::string why_not_loadable(const std::string& file) {
     if (machine != own_machine)
         return file + " is for " + processor_name(machine) + ", and this program for " +
                processor_name(own_machine) + ": install tools and modules of one architecture";
-    // The table of sections ends the file: where it begins, and the bytes and number of its entries.
+    // The section table ends the file: its position, and the size and number of its entries.
     const uint64_t whole = number(40, 8) + number(58, 2) * number(60, 2);
     in.seekg(0, std::ios::end);
     const auto size = static_cast<uint64_t>(in.tellg());
@@ -71,12 +71,12 @@ std::string why_not_loadable(const std::string& file) {
     return {};
 }
 
-/// Those that no environment names.
+/// Returns the folders that no environment variable names.
 std::vector<std::filesystem::path> own_folders() {
     std::vector<std::filesystem::path> folders;
     const std::filesystem::path exe = system::executable();
     // Inside a library, the modules are next to this code, or in lib/hsi if the code is in lib (libhsi) or in
-    // lib/gdalplugins (GDAL's plugin); the executable's path does not help.
+    // lib/gdalplugins (GDAL's plugin). The executable's path does not help.
     Dl_info here;
     std::error_code ec;
     if (dladdr(reinterpret_cast<void*>(&module_file), &here) != 0 && here.dli_fname != nullptr) {

@@ -23,7 +23,7 @@
 namespace hsi {
 namespace {
 
-/// The first line of a small file; empty when it cannot be read.
+/// Returns the first text line of a small file; empty if it cannot be read.
 std::string first_line(const std::string& path) {
     std::ifstream file(path);
     std::string line;
@@ -31,7 +31,8 @@ std::string first_line(const std::string& path) {
     return line;
 }
 
-/// A number above 0 and nothing else: "max", -1, 0, an empty text and garbage are no limit.
+/// Returns a number above 0; nullopt for all other texts: "max", -1, 0, an empty text and garbage mean no
+/// limit.
 std::optional<uint64_t> natural(const std::string& text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -52,7 +53,7 @@ bool contains(const std::string& list, const std::string& word) {
     return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// /proc/self/mountinfo writes a space of a name as \040.
+/// Replaces \040, which /proc/self/mountinfo writes for a space in a name.
 std::string unescaped(const std::string& text) {
     const auto octal = [](char c) { return c >= '0' && c <= '7'; };
     std::string out;
@@ -69,7 +70,7 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// A mounted hierarchy of control groups: its group `top` is at `folder`.
+/// A mounted hierarchy of control groups, whose group `top` is at `folder`.
 struct Mount {
     bool second = false;     ///< version 2
     std::string controllers; ///< version 1: "cpu,cpuacct"
@@ -88,7 +89,7 @@ std::vector<Mount> mounts(const std::string& root) {
         if (dash[1] != "cgroup" && dash[1] != "cgroup2") continue;
         all.push_back({dash[1] == "cgroup2", dash[3], unescaped(words[3]), unescaped(words[4])});
     }
-    if (all.empty()) { // where distributions mount them
+    if (all.empty()) { // the usual mount points of distributions
         all.push_back({true, "", "/", "/sys/fs/cgroup"});
         all.push_back({true, "", "/", "/sys/fs/cgroup/unified"});
         for (const char* controllers : {"memory", "cpu,cpuacct", "cpu"})
@@ -102,7 +103,7 @@ struct Folder {
     std::string path;
 };
 
-/// Folders of the process's groups that have the controller, each followed by its parents.
+/// Returns the folders of the process's groups that have the controller, each followed by its parents.
 std::vector<Folder> folders(const std::string& root, const std::string& controller) {
     struct Group {
         bool second;
@@ -119,7 +120,8 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
     std::vector<Folder> all;
     for (const Mount& mount : mounts(root)) {
         if (!mount.second && !contains(mount.controllers, controller)) continue;
-        // A container may get its group's path as the host sees it, while only a part of the tree is mounted.
+        // A container may get its group's path as the host sees it, although only a part of the tree is
+        // mounted.
         std::string path;
         for (const Group& group : groups) {
             if (group.second != mount.second) continue;
@@ -129,7 +131,7 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
         const std::string top = mount.top == "/" ? "" : mount.top;
         if (path.compare(0, top.size(), top) == 0 && (path.size() == top.size() || path[top.size()] == '/'))
             path.erase(0, top.size());
-        // For a group outside of the mounted tree ("/../other") only the top can be read.
+        // For a group outside of the mounted tree ("/../other"), only the top can be read.
         if (path.empty() || path[0] != '/' || (path + "/").find("/../") != std::string::npos) path = "/";
         while (path.size() > 1) {
             all.push_back({mount.second, root + mount.folder + path});
@@ -157,8 +159,8 @@ std::optional<uint64_t> from_environment(const char* name) {
     return text != nullptr ? natural(text) : std::nullopt;
 }
 
-/// The memory that Slurm has given the job on this node, in bytes; its variables are in megabytes, 0 for all
-/// memory.
+/// Returns the memory that Slurm has given the job on this node, in bytes. Slurm's variables are in
+/// megabytes; 0 means all memory.
 std::optional<uint64_t> slurm_memory() {
     constexpr uint64_t megabyte = uint64_t{1} << 20;
     if (const auto node = from_environment("SLURM_MEM_PER_NODE")) return *node * megabyte;
@@ -216,7 +218,7 @@ void share_machine(int memory, int processors) {
 
 namespace {
 
-/// Calls `read` at most once a second: it reads files of the system, and calls of a library may be many.
+/// Calls `read` at most once a second, because it reads system files and a library may be called often.
 template <class T>
 class Recent {
   public:
@@ -262,7 +264,7 @@ int usable_processors() {
     if (const auto allowed = std::count(set.begin(), set.end(), '1'); allowed > 0)
         count = static_cast<int>(allowed);
     count = std::max(1, count / g_processor_sharers.load());
-    // A control group holds all processes of the job on this machine.
+    // A control group contains all processes of the job on this machine.
     if (const auto limit = recent_processor_limit()) {
         const double part = *limit / g_memory_sharers.load();
         if (part < count) count = std::max(1, static_cast<int>(std::ceil(part)));

@@ -44,7 +44,7 @@ constexpr bool is_linux = true;
 constexpr bool is_linux = false;
 #endif
 
-/// A file in `folder` that loses its name at once.
+/// Opens a file in `folder` and removes its name at once.
 int unlinked_file(const std::string& folder) noexcept {
     try {
         std::string name = folder + "/.gdal_hsi_XXXXXX";
@@ -59,7 +59,7 @@ int unlinked_file(const std::string& folder) noexcept {
     }
 }
 
-/// A call that a signal may have interrupted.
+/// Repeats a call that a signal may have interrupted.
 template <class Call>
 auto again(const Call& call) {
     auto result = call();
@@ -77,14 +77,14 @@ Renamed renamed(const char* from, const char* to, unsigned flags) noexcept {
 }
 #endif
 
-/// The file of this code, by the name under which it was loaded.
+/// Returns the file of this code, by the name under which it was loaded.
 std::string own_file() {
     Dl_info here;
     if (dladdr(reinterpret_cast<void*>(&own_file), &here) == 0 || here.dli_fname == nullptr) return {};
     const std::string named = here.dli_fname;
     std::error_code ec;
     if (named.find('/') != std::string::npos) return std::filesystem::canonical(named, ec).string();
-    const char* const path = std::getenv("PATH"); // a program that a shell has found
+    const char* const path = std::getenv("PATH"); // a program that a shell has found in PATH
     for (std::string rest = path != nullptr ? path : ""; !rest.empty();) {
         const size_t colon = std::min(rest.find(':'), rest.size());
         const auto file = std::filesystem::path(rest.substr(0, colon)) / named;
@@ -217,7 +217,7 @@ int file_in_memory_of([[maybe_unused]] int process, [[maybe_unused]] int file,
 
 int nameless_file(const std::string& folder) noexcept {
 #ifdef O_TMPFILE
-    if (!portable()) // some file systems know no such files
+    if (!portable()) // some file systems do not support such files
         if (const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); file >= 0)
             return file;
 #endif
@@ -309,7 +309,7 @@ void restart(char** argv) noexcept {
     }
     try {
         ::execv(executable().c_str(), argv);
-    } catch (...) { // as where it fails
+    } catch (...) { // treated as a failure
     }
 }
 
@@ -330,13 +330,13 @@ std::optional<int> threads() {
 
 bool redirect_own_errors([[maybe_unused]] int file) noexcept {
 #if defined(__linux__) && defined(SYS_close_range)
-    // If stderr has a buffer, a thread may write other threads' text.
+    // If stderr has a buffer, a thread may write the text of other threads.
     if (portable() || __fbufsize(stderr) > 1) return false;
     constexpr unsigned unshare_files = 1U << 1; // CLOSE_RANGE_UNSHARE
-    // Containers may forbid the first call and allow the second, which closes nothing.
+    // Containers may forbid the first call and allow the second, which closes nothing here.
     if (::unshare(CLONE_FILES) != 0 && ::syscall(SYS_close_range, ~0U, ~0U, unshare_files) != 0) return false;
     if (::dup2(file, STDERR_FILENO) < 0) return false;
-    // Else pipes that other threads close meanwhile would stay open.
+    // Otherwise pipes that other threads close meanwhile would remain open.
     (void)::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     return true;
 #else

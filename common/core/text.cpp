@@ -26,7 +26,7 @@ std::string lower(std::string_view text) {
     return s;
 }
 
-/// Levenshtein's: letters that were added, left out or replaced.
+/// Levenshtein's distance: the number of letters that are added, left out or replaced.
 size_t edit_distance(const std::string& a, const std::string& b) {
     std::vector<size_t> row(b.size() + 1);
     for (size_t j = 0; j <= b.size(); ++j)
@@ -45,7 +45,7 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Bytes of "inf", "infinity", "nan" or "nan(word)" at the front.
+/// Returns the length of "inf", "infinity", "nan" or "nan(word)" at the beginning of the text.
 size_t length_of_no_number(std::string_view text) {
     if (equal_names(text.substr(0, 8), "infinity")) return 8;
     if (equal_names(text.substr(0, 3), "inf")) return 3;
@@ -61,10 +61,10 @@ size_t length_of_no_number(std::string_view text) {
 
 struct Digits {
     size_t length = 0;
-    bool zero = true; ///< for any exponent
+    bool zero = true; ///< zero, for any exponent
 };
 
-/// Digits with a point and an exponent at the front.
+/// Returns the digits with a point and an exponent at the beginning of the text.
 Digits digits_of(std::string_view text) {
     Digits digits;
     size_t at = 0;
@@ -91,7 +91,7 @@ Digits digits_of(std::string_view text) {
     return digits;
 }
 
-/// The value of a text that is a number with a decimal point, in any locale of the user.
+/// Returns the value of a number with a decimal point, in any locale of the user.
 double in_c_locale(const std::string& text) {
     static const locale_t c = ::newlocale(LC_ALL_MASK, "C", nullptr);
     if (c == nullptr) throw std::bad_alloc();
@@ -209,7 +209,7 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
 
 namespace {
 
-/// Bytes of the first character; 0 if it is invalid.
+/// Returns the bytes of the first character; 0 if it is invalid.
 size_t character(std::string_view s) {
     const auto byte = [&](size_t i) { return static_cast<unsigned char>(s[i]); };
     const auto follows = [&](size_t i, unsigned low, unsigned high) {
@@ -231,7 +231,7 @@ size_t character(std::string_view s) {
 
 constexpr unsigned no_character = 0xFFFD;
 
-/// `units`: pairs of bytes, the lower one first where `little`.
+/// `units`: pairs of bytes, the lower byte first if `little`.
 std::string from_utf16(std::string_view units, bool little) {
     const auto unit = [&](size_t i) {
         const auto low = static_cast<unsigned char>(units[little ? i : i + 1]);

@@ -25,8 +25,9 @@ namespace {
                 "Look whether this is the file that was meant.");
 }
 
-/// While it lives, a signal that this process handles ends a wait for the other end of a pipe: handlers that
-/// let reads go on (SA_RESTART) would have it wait for ever. One that its handler has changed stays so.
+/// Makes a signal that this process handles end a wait for the other end of a pipe, while this object exists.
+/// Otherwise handlers with SA_RESTART would let the read wait forever. Signals whose handler has been changed
+/// are not affected.
 class WaitsEnd {
   public:
     WaitsEnd() {
@@ -45,7 +46,8 @@ class WaitsEnd {
                 sigaction(signals[k], &m_saved[k], nullptr);
         }
     }
-    /// Whether a signal has come since: its handler leaves the next one to the system (SignalGuard).
+    /// Returns whether a signal has arrived since: its handler leaves the next one to the system
+    /// (SignalGuard).
     bool came() const {
         for (size_t k = 0; k < signals.size(); ++k) {
             struct sigaction now {};
@@ -54,7 +56,7 @@ class WaitsEnd {
         }
         return false;
     }
-    /// Reads the available bytes, as read() does; a signal may come before the wait begins.
+    /// Reads the available bytes, like read(). A signal may arrive before the wait begins.
     ssize_t read(int file, char* buffer, size_t bytes) const {
         constexpr int patience_ms = 100;
         struct pollfd one {
@@ -79,7 +81,7 @@ class WaitsEnd {
     std::array<struct sigaction, signals.size()> m_saved{};
 };
 
-/// Throws the failure of open() or read().
+/// Throws Error for a failure of open() or read().
 [[noreturn]] void refuse_reading(const char* what, const std::string& path) {
     if (errno == EINTR) throw Cancelled();
     throw Error(what + (" '" + path + "': ") + std::strerror(errno));

@@ -18,7 +18,7 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-/// Bytes of one lane in the two memories, used or allowed.
+/// Bytes of one lane in host and device memory, used or allowed.
 struct Bytes {
     uint64_t host = 0, device = 0;
     bool within(const Bytes& limit) const { return host <= limit.host && device <= limit.device; }
@@ -28,19 +28,20 @@ constexpr uint64_t no_limit = std::numeric_limits<uint64_t>::max();
 
 Bytes budget_of(const TileRequest& r) { return {r.budget, r.device_budget ? r.device_budget : no_limit}; }
 
-/// Bytes of one lane for a tile size; the window never exceeds the scene.
+/// Returns the bytes of one lane for a tile size. The window never exceeds the scene.
 Bytes cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
     const int64_t cs = std::min(tile_samples, r.samples), cl = std::min(tile_lines, r.lines);
     const int64_t ws = std::min(cs + 2 * r.halo, r.samples), wl = std::min(cl + 2 * r.halo, r.lines);
     return {r.lane_bytes(ws, wl, cs, cl), r.device_budget ? r.device_bytes(ws, wl, cs, cl) : 0};
 }
 
-/// The smallest tile that is ever used: below the file's own block when memory is very short.
+/// Returns the smallest tile that can be used. It is smaller than the file's own block if memory is very
+/// short.
 std::pair<int64_t, int64_t> smallest_tile(const TileRequest& r) {
     return {round_up(std::min<int64_t>(64, r.samples), r.align_samples), round_up(1, r.align_lines)};
 }
 
-/// Lanes of `one` that fit into both memories, no more than are wanted.
+/// Returns the lanes with `one` bytes each that fit into both memories, at most as many as requested.
 int fitting_lanes(const TileRequest& r, const Bytes& one) {
     const auto wanted = static_cast<uint64_t>(std::max(1, r.lanes));
     const Bytes all = budget_of(r);
@@ -48,7 +49,7 @@ int fitting_lanes(const TileRequest& r, const Bytes& one) {
         {wanted, one.host ? all.host / one.host : wanted, one.device ? all.device / one.device : wanted}));
 }
 
-/// " needs 3 GB for buffers, more than ...", for the memory that is short, with the advice.
+/// The text " needs 3 GB for buffers, more than ..." for the memory that is short, with the advice.
 struct Shortage {
     std::string what, use, or_use;
 };
@@ -62,8 +63,8 @@ Shortage shortage(const TileRequest& r, const Bytes& one) {
             "Use a larger -device-memory", ", or -device cpu"};
 }
 
-/// Largest multiple of `unit` in [unit, limit] whose cost stays within `bytes`; 0 when not even one unit
-/// fits.
+/// Returns the largest multiple of `unit` in [unit, limit] whose cost is at most `bytes`; 0 if a single unit
+/// does not fit.
 template <class Cost>
 int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const Cost& cost_of) {
     int64_t lo = 0, hi = std::max<int64_t>(1, ceil_div(limit, unit));
@@ -77,20 +78,20 @@ int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const C
     return lo * unit;
 }
 
-/// Lines in the cores of the busiest worker, when each takes the next tile as soon as it is free; an upper
-/// bound if the last row of tiles is lower.
+/// Returns the lines in the cores of the busiest worker, if each worker takes the next tile as soon as it is
+/// free. The result is an upper bound if the last row of tiles is lower.
 int64_t most_lines(const TileRequest& r, int64_t across, int64_t workers, int64_t height) {
     const int64_t full_rows = r.lines / height, full = full_rows * across;
     const int64_t rest = r.lines - full_rows * height, low = rest > 0 ? across : 0;
-    const int64_t rounds = full / workers, ahead = full % workers; // ahead: they have one more
+    const int64_t rounds = full / workers, ahead = full % workers; // ahead: workers with one more tile
     if (ahead == 0) return rounds * height + ceil_div(low, workers) * rest;
     return (rounds + ceil_div(ahead + low, workers)) * height;
 }
 
-/// The height of tiles, no more than `most`, with which the worker that ends last ends soonest, where a tile
-/// takes its core's lines and a share of its window's.
+/// Returns the height of tiles, at most `most`, for which the last worker ends soonest. The time of a tile is
+/// its core's lines plus a fraction of its window's lines.
 int64_t even_height(const TileRequest& r, int64_t across, int64_t workers, int64_t unit, int64_t most) {
-    constexpr double worth = 0.97; // lower tiles read more of the file
+    constexpr double worth = 0.97; // lower tiles read more lines of the file
     int64_t best = most;
     double least = std::numeric_limits<double>::infinity();
     for (int64_t height = most; height > 0;) {
@@ -102,7 +103,7 @@ int64_t even_height(const TileRequest& r, int64_t across, int64_t workers, int64
             least = time;
             best = height;
         }
-        // The next one that makes a row of tiles more.
+        // The next height with one more row of tiles.
         height = std::min(height - unit, round_up(ceil_div(r.lines, down + 1), unit));
     }
     return best;
@@ -145,7 +146,7 @@ std::string memory_advice(const TileRequest& r, uint64_t bytes) {
     constexpr double kilobyte = 1024, megabyte = 1024 * kilobyte, most = 100;
     const double times = static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, r.budget));
     if (r.memory == 0 || times > most) return "Use a larger -memory";
-    // In whole units, rounded up, so that the printed value is enough.
+    // In whole units, rounded up, so that the printed value suffices.
     const double least = times * static_cast<double>(r.memory) * (1 + 1e-9);
     const bool small = least < 8 * megabyte;
     return "Use -memory " + std::to_string(std::llround(std::ceil(least / (small ? kilobyte : megabyte)))) +
@@ -181,16 +182,16 @@ TilePlan plan_tiles(const TileRequest& r) {
                     is.use + is.or_use + ".");
     }
     lanes = std::min(lanes, fitting_lanes(r, smallest));
-    // A block of the file that does not fit on every lane is worth a lane or two: reading it in pieces
-    // decodes it again for every piece.
+    // If a block of the file does not fit on every lane, use fewer lanes: reading the block in pieces decodes
+    // it again for every piece.
     const Bytes block = cost(r, unit_x, unit_y);
     if (block.within(budget)) lanes = std::min(lanes, std::max(1, fitting_lanes(r, block)));
     const Bytes share{budget.host / static_cast<uint64_t>(lanes),
                       budget.device / static_cast<uint64_t>(lanes)};
 
-    // `preferred` suits the caches or the device: it limits the host's buffers, and the device's follow.
+    // `preferred` suits the caches or the device. It limits the host's buffers, and so the device's.
     Bytes target{r.preferred ? std::min(share.host, r.preferred) : share.host, share.device};
-    // A window should not be much larger than its core: when the halo would dominate, spend up to the whole
+    // A window should not be much larger than its core: if the halo would dominate, use up to the whole
     // share.
     const int64_t roomy = 8 * r.halo;
     if (roomy > 0)
@@ -205,13 +206,13 @@ TilePlan plan_tiles(const TileRequest& r) {
         tl = std::max(unit_y,
                       largest_fitting(unit_y, r.lines, target, [&](int64_t n) { return cost(r, ts, n); }));
     } else {
-        // Whole lines do not fit: tiles as near to square as the halo requires, in units of the file's
+        // Whole lines do not fit: use tiles as square as the halo requires, in units of the file's
         // blocks.
         const int64_t want_y = std::max(
             unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y), round_up(r.lines, unit_y)));
         std::vector<int64_t> heights{want_y, unit_y};
-        // Part of a block's lines rather than many blocks side by side: each tile decodes all the blocks that
-        // it touches.
+        // Use part of a block's lines rather than many adjacent blocks, because each tile decodes all blocks
+        // that it touches.
         const int64_t low = std::max(min_y, round_up(16, r.align_lines));
         for (int64_t y = unit_y / 2; y > low; y /= 2)
             heights.push_back(round_up(y, r.align_lines));
@@ -225,16 +226,17 @@ TilePlan plan_tiles(const TileRequest& r) {
             tl = y;
             if (ts > 0) break;
         }
-        if (ts == 0) { // the share of a lane is too small: fewer lanes
+        if (ts == 0) { // the share of a lane is too small: use fewer lanes
             lanes = 1;
             ts = min_x;
             tl = min_y;
         }
     }
-    // Enough tiles to keep every lane busy to the end, as long as tiles stay a few lines high.
+    // Use enough tiles to keep every lane busy to the end, as long as tiles have a few lines.
     const int64_t across = ceil_div(r.samples, ts);
     if (r.line_share > 0) {
-        // Four for each of several at least, so that a worker which is late costs the others less.
+        // With several workers use at least four tiles per worker, so that a slow worker delays the others
+        // less.
         const int64_t workers = int64_t{lanes} * std::max(1, r.ranks);
         const int64_t unit = tl % unit_y == 0 ? unit_y : r.align_lines;
         const int64_t least = workers > 1 ? 4 * workers : 2;

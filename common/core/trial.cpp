@@ -25,7 +25,7 @@ bool g_in_trial = false;
 
 bool is_alone() { return system::threads() == 1; }
 
-/// Never returns. The child's messages and a dump of its memory would not help anybody.
+/// Never returns. The child's messages and a core dump would not help the user.
 [[noreturn]] void run_in_child(const std::function<void()>& work) {
     g_in_trial = true;
     const rlimit none{0, 0};
@@ -38,9 +38,9 @@ bool is_alone() { return system::threads() == 1; }
     }
     try {
         work();
-    } catch (...) { // the parent meets it again
+    } catch (...) { // the parent gets the same exception
     }
-    ::_exit(0); // skips the parent's work at its end
+    ::_exit(0); // skips the exit handlers of the parent
 }
 
 std::string called(int status) {
@@ -57,7 +57,7 @@ std::string called(int status) {
     case SIGILL:
         return "illegal instruction";
     default:
-        return ""; // somebody ended it
+        return ""; // another process ended it
     }
 }
 
@@ -73,7 +73,9 @@ std::string death_in_trial(const std::function<void()>& work) {
         int status = 0;
         const pid_t ended = ::waitpid(child, &status, WNOHANG);
         if (ended == child) return called(status);
-        if (ended < 0 && errno != EINTR) return {}; // SIGCHLD is ignored: its end is not reported
+        if (ended < 0 && errno != EINTR)
+            return {}; // SIGCHLD is ignored: the end of the child is not
+                       // reported
         if (std::chrono::steady_clock::now() > patience) {
             ::kill(child, SIGKILL);
             ::waitpid(child, &status, 0);

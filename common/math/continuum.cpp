@@ -29,11 +29,11 @@ std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm, doub
 
 namespace {
 
-/// Points in a block; the highest point of each block is examined first.
+/// The number of points in a block. The highest point of each block is examined first.
 constexpr size_t block = 8;
 
-/// The upper hull of the points (x[i], v[i * stride]) that next() returns, in their order; it ends with
-/// x.size(). Indices go to `hull`, which has room for all; \return their count
+/// Computes the upper hull of the points (x[i], v[i * stride]) that next() returns in their order, ending
+/// with x.size(). Writes indices to `hull`, which has room for all; \return their number
 template <class Next>
 size_t chain(const std::vector<double>& at, const double* v, ptrdiff_t stride, size_t* hull, Next next) {
     const double* const x = at.data();
@@ -82,7 +82,7 @@ size_t Continuum::likely_points(const double* v) {
     m_points[points++] = n - 1;
     size_t at = 0;
     const size_t count = chain(m_x, v, 1, m_hull.data(), [&] { return at < points ? m_points[at++] : n; });
-    // Points below their hull by more than rounding are not vertices.
+    // Points that are below their hull by more than rounding are not vertices.
     const double margin = 1e-12 * std::max(highest, v[n - 1]);
     points = 0;
     for (size_t k = 1; k < count; ++k) {
@@ -101,7 +101,7 @@ size_t Continuum::likely_points(const double* v) {
 bool Continuum::remove(const double* values, double* ratios, ptrdiff_t stride) {
     const size_t n = m_x.size();
     const auto v = [=](size_t i) { return values[static_cast<ptrdiff_t>(i) * stride]; };
-    // The hull is concave: where both ends are positive, all of it is.
+    // The hull is concave: if both ends are positive, all of it is positive.
     if (!(v(0) > 0 && v(n - 1) > 0)) return false;
     const double* const x = m_x.data();
     size_t* const hull = m_hull.data();

@@ -21,13 +21,13 @@ using V = hn::Vec<D>;
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
 constexpr int tile_rows = 6; ///< of update_tile()
 
-/// v + m w, or v - m w.
+/// Returns v + m w, or v - m w.
 template <bool minus>
 HWY_INLINE V with_product(V v, V m, V w) {
     return minus ? hn::NegMulAdd(m, w, v) : hn::MulAdd(m, w, v);
 }
 
-/// Six rows, two registers of columns of update().
+/// Updates six rows and two registers of columns for update().
 template <bool minus>
 HWY_INLINE void update_tile(double* HWY_RESTRICT c, ptrdiff_t pitch, const double* HWY_RESTRICT ua,
                             const double* HWY_RESTRICT ub, ptrdiff_t u_pitch, int count) {
@@ -86,9 +86,9 @@ void update(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, 
     update_rows<false>(c, pitch, 0, rows, columns, u, u_pitch, count);
 }
 
-constexpr int step = 12; ///< rows that solve() takes together: they fill the registers of AVX2
+constexpr int step = 12; ///< rows that solve() processes together: they fill the registers of AVX2
 
-/// R of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
+/// Computes R of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
 HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* inverse) {
     for (int i = 0; i < rows; ++i) {
         double* const top = m + i * pitch;
@@ -102,7 +102,7 @@ HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* i
     }
 }
 
-/// R'^-1 times a register's columns of `rows` rows, in place.
+/// Multiplies a register's columns of `rows` rows by R'^-1, in place.
 template <int rows>
 HWY_INLINE void solve_columns(double* HWY_RESTRICT column, const double* HWY_RESTRICT corner, ptrdiff_t pitch,
                               const double* HWY_RESTRICT inverse) {

@@ -17,13 +17,13 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Numbers of a strip: as many as two of the widest registers hold, whose 224 rows stay in a first-level
-/// cache.
+/// The numbers in a strip: as many as two of the widest registers contain, whose 224 rows stay in a
+/// first-level cache.
 constexpr size_t strip = 16;
 using StripTag = hn::CappedTag<double, 8>;
 constexpr size_t strip_registers = strip / hn::MaxLanes(StripTag());
 
-/// H_k on rows k + 1 .. of a strip of columns, `strip` numbers a row.
+/// Applies H_k to rows k + 1 .. of a strip of columns, with `strip` numbers per row.
 HWY_INLINE void reflect(double* HWY_RESTRICT rows, const double* HWY_RESTRICT essential,
                         const double* HWY_RESTRICT scaled, size_t length, double tau) {
     const StripTag d;
@@ -57,8 +57,8 @@ HWY_INLINE void reflect(double* HWY_RESTRICT rows, const double* HWY_RESTRICT es
     }
 }
 
-/// Columns j and further of the product; those before n are stored. essential: column k at [k * n]; scaled:
-/// the same times tau.
+/// Computes columns j and following of the product, and stores those before n. essential: column k at [k *
+/// n]; scaled: the same times tau.
 void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_RESTRICT scaled,
                        const double* HWY_RESTRICT tau, size_t n, size_t j, double* HWY_RESTRICT rows,
                        double* HWY_RESTRICT out) {
@@ -66,7 +66,7 @@ void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_R
     const size_t end = std::min(j + strip, n);
     for (size_t c = j; c < end; ++c)
         rows[c * strip + (c - j)] = 1;
-    // A reflection changes nothing of a column before its own first one.
+    // A reflection does not change a column before its own first column.
     for (size_t k = std::min(n - 2, end - 1); k-- > 0;)
         if (tau[k] != 0)
             reflect(rows + (k + 1) * strip, essential + k * n, scaled + k * n, n - k - 2, tau[k]);
@@ -75,13 +75,13 @@ void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_R
             out[c * n + i] = rows[i * strip + (c - j)];
 }
 
-/// All rotations on a strip of rows, `strip` numbers a column.
+/// Applies all rotations to a strip of rows, with `strip` numbers per column.
 void rotate_strip(double* HWY_RESTRICT columns, const PlaneRotation* HWY_RESTRICT rotations, size_t count) {
     const StripTag d;
     using V = hn::Vec<StripTag>;
     constexpr size_t lanes = hn::MaxLanes(StripTag());
     for (size_t at = 0; at < count;) {
-        // Rotations of columns that follow one another: the second of each is the first of the next.
+        // Rotations of consecutive columns: the second column of each is the first of the next.
         size_t k = static_cast<size_t>(rotations[at].column), end = at + 1;
         while (end < count && rotations[end].column == rotations[end - 1].column + 1)
             ++end;
@@ -121,7 +121,7 @@ HWY_EXPORT(rotate_strip);
 
 constexpr size_t strip_numbers = 16; ///< as above
 
-/// work(first number) for all strips of a row of n.
+/// Calls work(first number) for all strips of a row of n numbers.
 template <class Work>
 void for_strips(size_t n, const Spread& spread, const Work& work) {
     const auto strips = static_cast<int64_t>((n + strip_numbers - 1) / strip_numbers);

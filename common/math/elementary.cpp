@@ -12,7 +12,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-/// A number as the sum of two doubles, the second below half a unit in the last place of the first.
+/// A number as the sum of two doubles, of which the second is less than half a unit in the last place of the
+/// first.
 struct Parts {
     double high, low;
 };
@@ -51,13 +52,13 @@ constexpr Parts exp_table[] = {{0x1.0000000000000p+0, 0x0.0p+0},
                                {0x1.ea4afa2a490dap+0, -0x1.e9c23179c2893p-54},
                                {0x1.f50765b6e4540p+0, 0x1.9d3e12dd8a18bp-54}};
 
-/// 1/c rounded to nine bits, and log c; the first part of log c has no bit below 2^-42.
+/// 1/c rounded to nine bits, and log c. The first part of log c has no bit below 2^-42.
 struct Logarithm {
     double inverse, high, low;
 };
 
-/// For 64 pieces of [0.6875, 1.375), c about the middle of each; 1 for those near 1, where the logarithm is
-/// small.
+/// Entries for 64 intervals of [0.6875, 1.375), with c near the middle of each; c is 1 for intervals near 1,
+/// where the logarithm is small.
 constexpr Logarithm log_table[] = {{0x1.7280000000000p+0, -0x1.7a8c586cdf000p-2, -0x1.5107d6a24fe80p-44},
                                    {0x1.6e00000000000p+0, -0x1.6e08eaa2ba000p-2, -0x1.e38c139318d71p-46},
                                    {0x1.6a00000000000p+0, -0x1.62c82f2b9c000p-2, -0x1.e54bdbd7c8a98p-44},
@@ -145,30 +146,30 @@ constexpr Parts atan_table[] = {{0x0.0p+0, 0x0.0p+0},
 constexpr Parts half_pi{0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54};
 constexpr Parts whole_pi{0x1.921fb54442d18p+1, 0x1.1a62633145c07p-53};
 
-/// a + b exactly, for |a| >= |b| or a = 0.
+/// Returns a + b exactly, for |a| >= |b| or a = 0.
 Parts sum_of(double a, double b) {
     const double s = a + b;
     return {s, a - s + b};
 }
 
-/// The 26 leading bits of x, so that products with as many bits are exact; for |x| < 2^990.
+/// Returns the 26 leading bits of x, so that products with as many bits are exact; for |x| < 2^990.
 double leading_half(double x) {
     const double t = 0x1.0000002p+27 * x; // Veltkamp
     return t - (t - x);
 }
 
-/// a b exactly (Dekker).
+/// Returns a b exactly (Dekker).
 Parts product_of(double a, double b) {
     const double p = a * b, ah = leading_half(a), al = a - ah, bh = leading_half(b), bl = b - bh;
     return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
 
-/// The whole number that is nearest to x, |x| < 2^51.
+/// Returns the whole number nearest to x, |x| < 2^51.
 double nearest(double x) { return (x + 0x1.8p+52) - 0x1.8p+52; }
 
 double power_of_two(int64_t n) { return std::bit_cast<double>(static_cast<uint64_t>(n + 1023) << 52); }
 
-/// exp(x + low) where low is small compared with x.
+/// Returns exp(x + low), where low is small compared with x.
 double exp_of(double x, double low) {
     if (!(x < 709.79)) return x > 0 ? infinity : nothing; // exp(709.78...) is the largest finite result
     if (x < -745.2) return 0;
@@ -189,7 +190,7 @@ double exp_of(double x, double low) {
     return value * power_of_two(k);
 }
 
-/// The logarithm of a positive finite number.
+/// Returns the logarithm of a positive finite number.
 Parts log_of(double x) {
     auto bits = std::bit_cast<uint64_t>(x);
     int64_t k = 0;
@@ -218,9 +219,9 @@ Parts log_of(double x) {
     return sum_of(main.high, main.low + (series + (r.low + (turns * 0x1.a39ef35793c76p-33 + c.low))));
 }
 
-/// (asin(x) - x) / x for |x| <= 0.5, of z = x^2.
+/// Returns (asin(x) - x) / x for |x| <= 0.5, from z = x^2.
 double asin_rest(double z) {
-    // The best in the sense of Chebyshev on [0, 0.25].
+    // The best polynomial in the sense of Chebyshev on [0, 0.25].
     constexpr double c[] = {0x1.5555555555555p-3,  0x1.3333333333388p-4, 0x1.6db6db6dac1e0p-5,
                             0x1.f1c71c7a52ba3p-6,  0x1.6e8ba123e494cp-6, 0x1.1c4efce23019fp-6,
                             0x1.c990ad3d8fdcap-7,  0x1.7b027ee1dd585p-7, 0x1.3b49de7121487p-7,
@@ -232,7 +233,7 @@ double asin_rest(double z) {
     return z * sum;
 }
 
-/// asin(sqrt(z)) = high + low for 0 <= z <= 0.25.
+/// Returns asin(sqrt(z)) = high + low for 0 <= z <= 0.25.
 Parts asin_of_root(double z) {
     const double s = std::sqrt(z);
     if (s == 0) return {0, 0};
@@ -240,7 +241,7 @@ Parts asin_of_root(double z) {
     return {high, rest + s * asin_rest(z)};
 }
 
-/// sin and cos of r = high + low, |r| <= pi/4.
+/// Returns the sine or cosine of r = high + low, |r| <= pi/4.
 double sin_of(const Parts& r) {
     constexpr double c[] = {-0x1.5555555555555p-3,  0x1.1111111111111p-7,   -0x1.a01a01a01a01ap-13,
                             0x1.71de3a556c734p-19,  -0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
@@ -263,9 +264,9 @@ double cos_of(const Parts& r) {
     return w + ((1 - w - half) + (z * z * sum - r.high * r.low));
 }
 
-/// x less the multiple of pi/2 that is nearest, and that multiple modulo 4.
+/// Returns x minus the nearest multiple of pi/2, and sets `quarter` to that multiple modulo 4.
 Parts quarter_turns(double x, int& quarter) {
-    if (std::fabs(x) > 1e5) x = std::remainder(x, 2 * whole_pi.high); // exact in itself
+    if (std::fabs(x) > 1e5) x = std::remainder(x, 2 * whole_pi.high); // the remainder is exact
     const double n = nearest(x * 0x1.45f306dc9c883p-1);
     quarter = static_cast<int>(static_cast<int64_t>(n) & 3);
     // pi/2 in three parts. The first two have 33 bits, so their products with n are exact.
@@ -274,7 +275,7 @@ Parts quarter_turns(double x, int& quarter) {
     return {r, (high - r) + (lost - c)};
 }
 
-/// atan(y / x) for 0 <= y, 0 < x, y <= x.
+/// Returns atan(y / x) for 0 <= y, 0 < x, y <= x.
 Parts atan_of(double y, double x) {
     const double c = nearest(y / x * 16) / 16;
     const int k = static_cast<int>(16 * c);
@@ -286,7 +287,7 @@ Parts atan_of(double y, double x) {
     return {atan_table[k].high, u + (series + atan_table[k].low)};
 }
 
-/// 1 - erfc(x) for |x| < 1: a series of positive terms.
+/// Returns 1 - erfc(x) for |x| < 1, by a series of positive terms.
 double erf_of(double x) {
     double term = x, sum = x;
     for (int k = 1; k < 60 && std::fabs(term) > 1e-18 * std::fabs(sum); ++k) {
@@ -296,7 +297,7 @@ double erf_of(double x) {
     return 0x1.20dd750429b6dp+0 * exp(-x * x) * sum;
 }
 
-/// erfc(x) for x >= 1 by its continued fraction, from its end.
+/// Returns erfc(x) for x >= 1, by its continued fraction, from the end.
 double erfc_of(double x) {
     if (x > 27.3) return 0;
     double fraction = 0;
@@ -326,7 +327,7 @@ double pow(double x, double y) {
     if (std::isinf(y)) return (x > 1) == (y > 0) ? infinity : 0;
     const Parts l = log_of(x);
     if (const double about = l.high * y; !(std::fabs(about) < 800)) return about > 0 ? infinity : 0;
-    // An exponent with more than 26 bits in front of a logarithm of about 0 is too large for halves of it.
+    // An exponent with more than 26 bits, for a logarithm of about 0, is too large to be split into halves.
     const Parts p = product_of(l.high, y);
     return exp_of(p.high, p.low + l.low * y);
 }
@@ -371,7 +372,7 @@ double acos(double x) {
 double atan2(double y, double x) {
     if (std::isnan(x) || std::isnan(y)) return nothing;
     double a = std::fabs(x), b = std::fabs(y);
-    if (std::isinf(a) || std::isinf(b)) { // of their corner
+    if (std::isinf(a) || std::isinf(b)) { // signs of the corner
         a = std::isinf(a) ? 1 : 0;
         b = std::isinf(b) ? 1 : 0;
     }

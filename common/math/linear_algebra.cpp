@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "math/eigen_vectors.h"
 
-// Eigen's code for one instruction set fuses and orders its sums in another way than that for the next;
-// without any it is the same everywhere.
+// Eigen's code for different instruction sets fuses and orders sums differently. Without vectorisation it is
+// the same everywhere.
 #define EIGEN_DONT_VECTORIZE
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -24,10 +24,10 @@
 namespace hsi::math {
 namespace {
 
-using Matrix = Eigen::MatrixXd; // column-major: of a symmetric matrix the same numbers
+using Matrix = Eigen::MatrixXd; // column-major; the same numbers for a symmetric matrix
 
-/// Eigen cuts products, and so sums, by the sizes of the processor's caches. Fixed sizes make every bit
-/// independent of the machine.
+/// Eigen divides products, and so sums, by the sizes of the processor's caches. With fixed sizes, every bit
+/// is independent of the machine.
 void fix_cache_sizes() {
     static const bool once = [] {
         Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 8 << 20);
@@ -73,14 +73,14 @@ void fix_sign(double* vector, int n) {
 
 namespace {
 
-/// Eigenvalues in rising order, and a column of `vectors` for each.
+/// Eigenvalues in rising order, with a column of `vectors` for each.
 struct Risen {
     Eigen::VectorXd values;
     Matrix vectors;
 };
 
-/// A step of the implicit QR iteration with Wilkinson's shift on rows `first` .. `last` of a tridiagonal
-/// matrix. \return its rotations, after the existing ones.
+/// Makes a step of the implicit QR iteration with Wilkinson's shift on rows `first` .. `last` of a
+/// tridiagonal matrix. Appends its rotations to `rotations`.
 void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index first, Eigen::Index last,
              std::vector<PlaneRotation>& rotations) {
     const double half = (diagonal[last - 1] - diagonal[last]) * 0.5, e = beside[last - 1];
@@ -102,7 +102,8 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
         beside[k] = c * a - s * b;
         if (k > first) beside[k - 1] = c * beside[k - 1] - s * z;
         x = beside[k];
-        if (k < last - 1) { // what the rotation leaves next to the three diagonals, for the next rotation
+        if (k < last - 1) { // the entry that the rotation leaves outside of the three diagonals, for the next
+                            // rotation
             z = -s * beside[k + 1];
             beside[k + 1] = c * beside[k + 1];
         }
@@ -110,11 +111,11 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
     }
 }
 
-/// Turns a tridiagonal matrix into a diagonal one. Returns false if it does not converge.
+/// Converts a tridiagonal matrix to a diagonal one. Returns false if the iteration does not converge.
 bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector<PlaneRotation>& rotations) {
     constexpr double least = std::numeric_limits<double>::min(),
                      precision = 1 / std::numeric_limits<double>::epsilon();
-    constexpr Eigen::Index most_steps = 30; // an eigenvalue
+    constexpr Eigen::Index most_steps = 30; // per eigenvalue
     Eigen::Index first = 0, last = diagonal.size() - 1;
     for (Eigen::Index step = 0; last > 0; ++step) {
         for (Eigen::Index i = first; i < last; ++i) {
@@ -136,8 +137,8 @@ bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector
 }
 
 /// Solves a symmetric matrix, given by its lower triangle. The results equal those of Eigen's
-/// SelfAdjointEigenSolver without its vectorisation, to the last bit; that solver applies every reflection
-/// and rotation to all rows before the next, which takes twice as long.
+/// SelfAdjointEigenSolver without vectorisation, to the last bit. That solver takes twice as long, because it
+/// applies every reflection and rotation to all rows before the next one.
 Risen solve(const Matrix& matrix, const Spread& spread) {
     const Eigen::Index n = matrix.rows();
     if (n == 1) return {matrix.diagonal(), Matrix::Ones(1, 1)};
@@ -167,7 +168,7 @@ Risen solve(const Matrix& matrix, const Spread& spread) {
     return result;
 }
 
-/// The rows of a symmetric matrix (its lower triangle) that are not zero throughout.
+/// Returns the rows of a symmetric matrix (its lower triangle) that are not entirely zero.
 std::vector<Eigen::Index> rows_in_use(const Matrix& matrix) {
     std::vector<Eigen::Index> used;
     for (Eigen::Index i = 0; i < matrix.rows(); ++i)
@@ -177,7 +178,7 @@ std::vector<Eigen::Index> rows_in_use(const Matrix& matrix) {
     return used;
 }
 
-/// As solve(), which would mix a row of zeros with others by its rounding. Here each such row is a separate
+/// Works as solve(), whose rounding would mix a row of zeros with others. Here each such row is a separate
 /// axis.
 Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
     const auto used = rows_in_use(matrix);
@@ -189,7 +190,7 @@ Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
             part(r, c) = matrix(used[static_cast<size_t>(r)], used[static_cast<size_t>(c)]);
     const Risen solved = solve(part, spread);
     Risen all{Eigen::VectorXd::Zero(n), Matrix::Zero(n, n)};
-    const Eigen::Index below = (solved.values.array() < 0).count(); // by rounding
+    const Eigen::Index below = (solved.values.array() < 0).count(); // negative by rounding
     for (Eigen::Index k = 0; k < count; ++k) {
         const Eigen::Index to = k < below ? k : k + n - count;
         all.values[to] = solved.values[k];
@@ -202,7 +203,7 @@ Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
     return all;
 }
 
-/// Reverses a solution in rising order, and returns the vectors as rows with the common sign.
+/// Reverses a solution in rising order, and returns the vectors as rows with the usual sign.
 SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int n) {
     SymmetricEigen result;
     result.size = n;
@@ -316,7 +317,8 @@ std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
     const auto width = static_cast<size_t>(n), height = static_cast<size_t>(count);
     if (rows.size() != height * width) throw Error("internal: rows of another length");
     std::vector<double> along(width);
-    // From the last column on: a reflection of the remaining rows turns all of it but one entry into 0.
+    // From the last column on, a reflection of the remaining rows sets all entries of the column but one to
+    // 0.
     for (size_t left = height; left-- > 1 && left + width >= height;) {
         const size_t column = width + left - height;
         double squared = 0;

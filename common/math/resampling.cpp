@@ -15,37 +15,37 @@ namespace hsi::math {
 namespace {
 
 constexpr double fwhm_in_sigmas = 2.354820045;
-constexpr double least_variance = 1e-6; ///< nm^2; below it nothing is missing
-constexpr double cut_at = 4;            ///< deviations
+constexpr double least_variance = 1e-6; ///< nm^2; below it no blur is missing
+constexpr double cut_at = 4;            ///< standard deviations
 constexpr double near_a_band = 1.5;     ///< widths
-constexpr double enough_inside = 0.9;   ///< of a response
+constexpr double enough_inside = 0.9;   ///< fraction of a response
 
 bool is_told(double width) { return std::isfinite(width) && width > 0; }
 
-/// A normal curve that is cut.
+/// A truncated normal curve.
 struct Response {
     double centre, deviation;
     double z(double x) const { return std::clamp((x - centre) / deviation, -cut_at, cut_at); }
     static double density(double z) { return exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
     static double below(double z) { return erfc(-z / std::numbers::sqrt2) / 2; }
-    /// Its integral.
+    /// Returns its integral.
     double share(double a, double b) const {
         const double za = z(a), zb = z(b);
         return za > 0 ? below(-za) - below(-zb) : below(zb) - below(za);
     }
-    /// The integral of (x - centre) times it.
+    /// Returns the integral of (x - centre) times the curve.
     double moment(double a, double b) const { return -deviation * (density(z(b)) - density(z(a))); }
     double whole() const { return below(cut_at) - below(-cut_at); }
 };
 
-/// The source's bands that take part.
+/// The source's bands in use.
 struct Line {
     std::vector<size_t> places;
     std::vector<double> centres, widths;
-    std::vector<std::pair<double, double>> seen; ///< what lies near a band: rising, apart
+    std::vector<std::pair<double, double>> seen; ///< ranges near a band: rising, disjoint
     double first() const { return centres.front(); }
     double last() const { return centres.back(); }
-    /// The segment around a wavelength between first() and last(): its left end.
+    /// Returns the left end of the segment around a wavelength between first() and last().
     size_t segment(double x) const {
         const auto above = std::upper_bound(centres.begin(), centres.end(), x);
         const auto at = static_cast<size_t>(above - centres.begin());
@@ -81,7 +81,7 @@ bool is_seen(const Line& line, double x) {
                        [&](const auto& one) { return x >= one.first && x <= one.second; });
 }
 
-/// Weights by the line's places; entries of 0 go.
+/// Sets the weights of the line's bands; entries of 0 are removed.
 void take_weights(ResampledBand& band, const Line& line, const std::vector<double>& weights, size_t first) {
     double sum = 0;
     for (const double w : weights)
@@ -96,14 +96,14 @@ void take_weights(ResampledBand& band, const Line& line, const std::vector<doubl
     }
 }
 
-/// The line's value at its centre.
+/// Uses the interpolated value at the centre.
 void take_point(ResampledBand& band, const Line& line, double centre) {
     const size_t i = line.segment(centre);
     const double share = (centre - line.centres[i]) / (line.centres[i + 1] - line.centres[i]);
     take_weights(band, line, {1 - share, share}, i);
 }
 
-/// False where too little of the response is seen.
+/// Uses the response. Returns false if too little of it is covered by the source.
 bool take_response(ResampledBand& band, const Line& line, const Response& response) {
     const double from = line.first(), to = line.last();
     const double within = response.share(from, to);
@@ -146,7 +146,7 @@ std::vector<double> full_widths(const SpectralBands& bands) {
         const double c = bands.centres[b];
         if (!bands.widths.empty() && is_told(bands.widths[b])) widths[b] = bands.widths[b];
         if (is_told(widths[b]) || !std::isfinite(c) || order.size() < 2) continue;
-        // Its own place, or the place of the band that counts for it.
+        // The band itself, or the band that is used instead.
         size_t k = 0;
         for (size_t i = 1; i < order.size(); ++i)
             if (std::fabs(bands.centres[order[i]] - c) < std::fabs(bands.centres[order[k]] - c)) k = i;

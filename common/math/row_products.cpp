@@ -22,10 +22,10 @@ constexpr int row_registers = 3;
 
 constexpr int group_rows = static_cast<int>(RowPanels::group_size);
 
-/// Entries whose pixels stay in the first cache while they meet all rows.
+/// The number of entries whose pixels stay in the first-level cache while they are multiplied by all rows.
 constexpr size_t stay_entries = 64;
 
-/// results[row] = (offset of the row, or 0) + row times x. Sums that are not complete wait in `results`.
+/// results[row] = (offset of the row, or 0) + row times x. Incomplete sums are kept in `results`.
 HWY_INLINE void row_sums(const RowPanels& panels, const double* offsets, const double* HWY_RESTRICT x,
                          double* HWY_RESTRICT results) {
     const RowTag d;

@@ -19,7 +19,7 @@ std::string lower(std::string text) {
     return text;
 }
 
-/// Highway distinguishes several generations of AVX-512; users see one.
+/// Returns the name for users, who see all generations of AVX-512 as one.
 std::string name_of(int64_t target) {
     const std::string name = lower(hwy::TargetName(target));
     if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
@@ -28,18 +28,18 @@ std::string name_of(int64_t target) {
     return name == "scalar" || name == "emu128" ? "portable" : name;
 }
 
-/// The targets of a name, among those in this build.
+/// Returns the targets of a name, among those in this build.
 int64_t targets_of(const std::string& name) {
     int64_t found = 0;
     for (int64_t rest = HWY_TARGETS; rest != 0; rest &= rest - 1) {
         const int64_t target = rest & -rest;
         if (name == name_of(target) || name == lower(hwy::TargetName(target))) found |= target;
     }
-    // A build for newer processors than the oldest has no target without SIMD.
+    // A build for newer processors than the oldest ones has no target without SIMD.
     return found == 0 && name == "portable" ? int64_t{HWY_STATIC_TARGET} : found;
 }
 
-/// The targets of the processor, independent of the selection.
+/// Returns the targets of the processor, independent of the selection.
 int64_t of_processor() {
     static const int64_t all = hwy::SupportedTargets();
     return all;
@@ -58,14 +58,14 @@ std::vector<std::string> simd_names() {
 }
 
 void select_simd(const std::string& name) {
-    // Checked before anything is computed: instructions that this build assumes would otherwise end in a
-    // signal.
+    // Checked before anything is computed: otherwise missing instructions that this build assumes would end
+    // in a signal.
     if (constexpr int64_t least = HWY_STATIC_TARGET; (of_processor() & least) == 0)
         throw Error("this build is for processors with " + name_of(least) + ", which this one lacks",
                     "Install the packages of the distribution, or build without -march.");
     if (name.empty()) return;
     const std::string wanted = lower(name);
-    // Known names that this build does not hold deserve another message than misspelt ones.
+    // Known names that this build does not contain get another message than misspelt names.
     static const char* const known[] = {"avx512", "avx2", "sse4", "ssse3", "sse2", "neon", "sve", "portable"};
     const int64_t built = targets_of(wanted);
     const int64_t usable = built & of_processor();
@@ -79,12 +79,12 @@ void select_simd(const std::string& name) {
             throw UsageError("HSI_SIMD: this build does not hold " + wanted, advice);
         throw UsageError("HSI_SIMD: '" + name + "' is not an instruction set", advice);
     }
-    hwy::DisableTargets(~usable); // the next dispatch chooses again
+    hwy::DisableTargets(~usable); // the next dispatch selects again
 }
 
 const char* simd_target() {
     const int64_t usable = HWY_TARGETS & hwy::SupportedTargets();
-    return hwy::TargetName(usable & -usable); // the lowest bit is the best, which the dispatch takes
+    return hwy::TargetName(usable & -usable); // the lowest bit is the best target, which the dispatch selects
 }
 
 } // namespace hsi::math

@@ -22,8 +22,8 @@ std::string nanometres(double wavelength) {
     return text;
 }
 
-/// Wavelengths, rising, with their bands; among equal ones the first band comes first. Lists from strangers
-/// may be long.
+/// Wavelengths, rising, with their bands; among equal wavelengths the first band is first. Lists from
+/// untrusted files may be long.
 using Rising = std::vector<std::pair<double, size_t>>;
 Rising rising(const std::vector<double>& wavelengths) {
     Rising all;
@@ -33,7 +33,7 @@ Rising rising(const std::vector<double>& wavelengths) {
     return all;
 }
 
-/// A quarter of the distance of each band to its nearest neighbour.
+/// Returns a quarter of the distance of each band to its nearest neighbour.
 std::vector<double> tolerances(const std::vector<double>& wavelengths) {
     const Rising all = rising(wavelengths);
     std::vector<double> found(wavelengths.size(), 0.5);
@@ -46,7 +46,7 @@ std::vector<double> tolerances(const std::vector<double>& wavelengths) {
     return found;
 }
 
-/// The band nearest to a wavelength, the first of several.
+/// Returns the band nearest to a wavelength, the first of several.
 size_t nearest(const Rising& bands, double nm) {
     const auto first_of = [&](double value) {
         return std::lower_bound(bands.begin(), bands.end(), std::pair(value, size_t{0}));
@@ -59,15 +59,15 @@ size_t nearest(const Rising& bands, double nm) {
     return up == down ? std::min(above->second, below->second) : up < down ? above->second : below->second;
 }
 
-/// For every band of a model, the scene's band with its wavelength, each at most once; and the complaint
-/// about bands without a partner.
+/// The scene's band for every band of a model by wavelength, each at most once, and the error text about
+/// bands without a partner.
 struct Partners {
     std::vector<int> matched; ///< 0-based, -1 without a partner
-    std::string complaint;    ///< the count of bands without a partner, and the first of them; empty if there
-                              ///< are none
+    std::string complaint;    ///< the number of bands without a partner, and the first of them; empty if
+                              ///< there are none
 };
 
-/// `whose`: how the complaint begins.
+/// `whose`: the beginning of the error text.
 Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene, const std::string& whose) {
     const std::vector<double>& wanted = model.wavelengths_nm;
     Partners found;
@@ -79,7 +79,7 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     for (size_t b = 0; b < wanted.size(); ++b) {
         size_t best = nearest(given, wanted[b]);
         const bool near = std::fabs(scene[best] - wanted[b]) <= limits[b];
-        if (near && used[best]) // of several bands with one wavelength the next
+        if (near && used[best]) // of several bands with one wavelength, take the next
             for (size_t other = best + 1; other < scene.size() && used[best]; ++other)
                 if (scene[other] == scene[best] && !used[other]) best = other;
         if (near && !used[best]) {

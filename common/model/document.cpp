@@ -18,13 +18,13 @@ namespace {
 template <class T>
 std::string shortest(T v) {
     if (!std::isfinite(v)) return "null";
-    if (v == 0) return std::signbit(v) ? "-0.0" : "0"; // "-0" would come back as the whole number 0
+    if (v == 0) return std::signbit(v) ? "-0.0" : "0"; // "-0" would be read as the whole number 0
     char digits[64];
     return std::string(digits, std::to_chars(digits, digits + sizeof digits, v).ptr);
 }
 
 constexpr const char* checksum_member = "checksum";
-/// Classes as an estimator of Python's was given them: it adds them to a model that is complete.
+/// The original classes of a Python estimator, which adds them to a complete model.
 constexpr const char* labels_member = "labels";
 
 uint64_t digest_of_number(double v, uint64_t before) {
@@ -32,12 +32,13 @@ uint64_t digest_of_number(double v, uint64_t before) {
     static_assert(sizeof bits == sizeof v);
     std::memcpy(&bits, &v, sizeof v);
     char bytes[1 + sizeof bits] = {'0'};
-    for (size_t k = 0; k < sizeof bits; ++k) // the same on any machine
+    for (size_t k = 0; k < sizeof bits; ++k) // the same byte order on any machine
         bytes[k + 1] = static_cast<char>(bits >> (8 * k));
     return digest_of({bytes, sizeof bytes}, before);
 }
 
-/// The digest of a value with all its parts. 1 and 1.0 are the same, since other programs write either.
+/// Returns the digest of a value with all its parts. 1 and 1.0 have the same digest, since other programs
+/// write either.
 uint64_t digest_of_json(const Json& v, uint64_t before) {
     constexpr double exact = 9007199254740992.0; // 2^53
     if (v.is_number()) {
@@ -62,7 +63,7 @@ uint64_t digest_of_json(const Json& v, uint64_t before) {
     return digest_of("}", before);
 }
 
-/// The checksum of all members of a document but these two.
+/// Returns the checksum of all members of a document except these two.
 std::string checksum_of(const Json& root) {
     uint64_t digest = digest_of_nothing;
     for (const auto& [key, one] : root.items())

@@ -76,7 +76,7 @@ std::vector<double> read_eigenvalues(const Reader& in, const Json& root, size_t 
     for (size_t k = 0; k < values.size(); ++k) {
         const double v = values[k];
         if (std::fabs(v) > greatest_variance) in.fail(entry("eigenvalues", k) + " is out of range");
-        // Variances of zero come out of the solver with an error of either sign.
+        // The solver returns variances of zero with a small error of either sign.
         if (v < -allowed_error * std::fabs(largest)) in.fail(entry("eigenvalues", k) + " is negative");
         if (k > 0 && v > values[k - 1] + allowed_error * std::fabs(largest))
             in.fail(entry("eigenvalues", k) + " is larger than the one before it");
@@ -112,8 +112,8 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
         if (!(std::fabs(product(k, k) - 1) <= allowed_error))
             in.fail(same ? "row " + std::to_string(k + 1) + of + " has not the length 1"
                          : "the product of the rows " + std::to_string(k + 1) + of + " is not 1");
-    // A B'x = x for a vector without structure, before each pair is looked at: thousands of bands have
-    // millions.
+    // Checks A B'x = x for a vector without structure, before each pair is checked: thousands of bands have
+    // millions of pairs.
     std::vector<double> x(rows), y(n, 0.0);
     double seed = 0.5;
     for (size_t k = 0; k < rows; ++k) {

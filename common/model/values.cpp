@@ -23,7 +23,8 @@ std::string range_text(const char* what, const std::vector<double>& values) {
     return std::string(what) + "s from " + number(*least) + " to " + number(*greatest);
 }
 
-/// Texts of scales are rounded, and some formats keep them in single precision.
+/// Compares approximately, because texts of scales are rounded, and some formats store them in single
+/// precision.
 bool same(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(std::fabs(a), std::fabs(b)); }
 
 bool one_factor(const ValueScale& values) {
@@ -47,8 +48,8 @@ Rescaling rescaling(const std::string& file, const ModelBands& model, const Valu
     if (scene.scale.empty()) return by;
     std::vector<double> scale = model.value_scale, offset = model.value_offset;
     if (scale.empty()) {
-        // It is unknown whether one factor for all bands is meant. Bands with different factors cannot be
-        // compared with any model as they are.
+        // It is unknown whether the model has one factor for all bands. Bands with different factors cannot
+        // be compared with any model without conversion.
         if (one_factor(scene)) return by;
         scale.assign(scene.scale.size(), 1);
         offset.assign(scene.scale.size(), 0);

@@ -27,30 +27,30 @@ uint64_t round_up(uint64_t bytes, uint64_t unit = system::page_size()) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-/// The root's memory, as offered to the others.
+/// The root's memory, as offered to the other ranks.
 struct Offer {
-    pid_t process = 0; ///< 0 without an offer
+    pid_t process = 0; ///< 0: no offer
     int file = -1;
     uint64_t size = 0, sign = 0;
 };
 
-/// An unnamed file in the system's memory: limits of mounted file systems do not apply to it, and it
-/// disappears with the processes.
+/// Creates an unnamed file in memory: limits of mounted file systems do not apply to it, and it disappears
+/// with the processes.
 int make_file(uint64_t size) {
     rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1; // else a signal
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1; // otherwise a signal
     return system::file_in_memory(name, size);
 }
 
-/// At a huge page's border where it holds some.
+/// Maps the file, aligned to a huge page if it contains huge pages.
 void* map_file(int file, uint64_t size) {
     const uint64_t border =
         size >= huge_page ? std::max(huge_page, system::page_size()) : system::page_size();
     void* const room = mmap(nullptr, size + border, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return nullptr;
     const auto begin = reinterpret_cast<uintptr_t>(room);
-    const uint64_t before =
-        round_up(begin, border) - begin; // of `border`, which is split into two pieces around it
+    const uint64_t before = round_up(begin, border) - begin; // of `border`, which is split into two pieces
+                                                             // around the aligned part
     char* const at = static_cast<char*>(room) + before;
     void* const memory = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     if (memory == MAP_FAILED) {
@@ -62,12 +62,12 @@ void* map_file(int file, uint64_t size) {
     return memory;
 }
 
-/// Maps all pages into this process at once: one fault for each page would take three times as long. Older
-/// systems refuse it.
+/// Maps all pages into this process at once, because one fault per page would take three times as long. Older
+/// systems refuse this.
 void map_pages(char* memory, uint64_t size) { system::make_pages(memory, size); }
 
-/// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is
-/// there and of holes. Systems that cannot refuse, and put pages where they are touched.
+/// Provides the pages of a file in memory, as huge pages if the system supports them: it makes these from one
+/// existing page and holes. Other systems provide pages when they are touched.
 void make_pages(char* memory, uint64_t size) {
     const uint64_t whole = size / huge_page * huge_page;
     for (uint64_t at = 0; at < whole; at += huge_page)
@@ -76,7 +76,7 @@ void make_pages(char* memory, uint64_t size) {
     map_pages(memory, size);
 }
 
-/// The root's file. In another container its process number may belong to another process.
+/// Maps the root's file. In another container, the root's process number may belong to another process.
 void* map_offered(const Offer& offer) {
     const int file = system::file_in_memory_of(offer.process, offer.file, name);
     if (file < 0) return nullptr;
@@ -89,11 +89,11 @@ void* map_offered(const Offer& offer) {
 
 } // namespace
 
-/// On the first page; all zero at first.
+/// The data on the first page; all zero at first.
 struct JointMemory::Head {
     uint64_t sign;
-    alignas(64) std::atomic<int64_t> next; ///< unit of the round
-    alignas(64) std::atomic<int> arrived;  ///< processes, at its end
+    alignas(64) std::atomic<int64_t> next; ///< next unit of the round
+    alignas(64) std::atomic<int> arrived;  ///< processes that have reached its end
     alignas(64) std::atomic<uint32_t> round;
 };
 
@@ -139,14 +139,14 @@ std::shared_ptr<JointMemory> JointMemory::make(Group& ranks, const std::string& 
 
 void JointMemory::make_all_pages() {
     auto* const memory = reinterpret_cast<char*>(m_head);
-    constexpr uint64_t unit = 8 * huge_page; // a few for each process
+    constexpr uint64_t unit = 8 * huge_page; // a few units per process
     if (m_size >= huge_page) {
         for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size;
              at = static_cast<uint64_t>(take()) * unit)
             make_pages(memory + at, std::min(unit, m_size - at));
         meet();
     }
-    map_pages(memory, m_size); // those that others have made
+    map_pages(memory, m_size); // pages that other processes have created
 }
 
 void* JointMemory::allocate(size_t bytes) {
@@ -170,14 +170,14 @@ void JointMemory::meet() {
         system::wake(m_head->round);
         return;
     }
-    // The others will soon come: their last units are no longer than the one done here.
+    // The others will arrive soon: their last units are no longer than the one done here.
     const auto changed = [&] { return m_head->round.load(std::memory_order_acquire) != round; };
     for (const auto begin = std::chrono::steady_clock::now();
          !changed() && std::chrono::steady_clock::now() - begin < 20us;)
         std::this_thread::yield();
     while (!changed()) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
-        system::wait(m_head->round, round, 5ms); // between two looks at the flag
+        system::wait(m_head->round, round, 5ms); // between two checks of the flag
     }
 }
 

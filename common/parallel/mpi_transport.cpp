@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The module hsi_mpi.so: messages between ranks by MPI. The only file that knows MPI.
+// The module hsi_mpi.so: messages between ranks by MPI. No other file uses MPI.
 #include "parallel/transport.h"
 
 #include <mpi.h>
@@ -57,7 +57,7 @@ class MpiTransport final : public Transport {
     std::optional<Message> take(int from, int tag, const std::function<void()>& wait) override;
 
     void finish(int code) override {
-        // MPI_Finalize waits for all ranks. A rank that is gone must not keep the others.
+        // MPI_Finalize waits for all ranks. A rank that is gone must not block the others.
         std::fflush(nullptr);
         std::thread([code] {
             std::this_thread::sleep_for(std::chrono::seconds(60));
@@ -67,8 +67,8 @@ class MpiTransport final : public Transport {
         MPI_Finalize();
     }
 
-    /// MPI_Finalize is not called: it waits for all ranks, and a starter that kills some of them there may
-    /// lock its own thread (Open MPI 4.1: one of six that got SIGTERM while a rank was stuck) and never end.
+    /// MPI_Finalize is not called, because it waits for all ranks. If the starter kills some ranks there, it
+    /// may lock its own thread and never end (Open MPI 4.1: one of six that got SIGTERM while a rank hung).
     /// exit() is not called either: its destructors would run while MPI's threads work.
     void leave(int code) override {
         std::fflush(nullptr);
@@ -143,8 +143,8 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
     return std::move(*message);
 }
 
-/// Ranks that mpirun has started on one host have its memory for their messages. Open MPI would look for
-/// networks all the same, 0.2 s a run. The user's settings stay.
+/// Disables networks for ranks that mpirun has started on one host, which use its memory for messages.
+/// Otherwise Open MPI would search for networks, 0.2 s per run. The user's settings are kept.
 void leave_networks_alone() {
     const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
     const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -157,7 +157,7 @@ void leave_networks_alone() {
 } // namespace
 } // namespace hsi::parallel
 
-/// Starts MPI. Null if it does not start, with the reason in `fault`.
+/// Starts MPI. Returns null if it does not start, with the reason in `fault`.
 extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault);
 
 extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault) {

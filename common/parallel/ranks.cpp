@@ -28,13 +28,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Tags of messages; SharedTiles' tags begin at 16.
+// The tags of messages; tags of SharedTiles begin at 16.
 enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
-constexpr size_t few_bytes = 128; ///< that go with their label, so that one message does
+constexpr size_t few_bytes = 128; ///< bytes that are sent with their label, in one message
 
-/// Waits without a processor to itself: a little longer each time. Most messages come within some
-/// microseconds; the shortest sleep of a system takes more, so a few looks come first.
+/// Waits without occupying a processor, a little longer each time. Most messages arrive within some
+/// microseconds, and the shortest sleep of a system takes longer, so a few checks come first.
 class Patience {
   public:
     explicit Patience(std::chrono::microseconds longest = 200us) : m_longest(longest) {}
@@ -74,7 +74,7 @@ T unpacked(const std::string& bytes) {
     return ByteUnpacker(bytes).one<T>();
 }
 
-/// The transport may still read this when a run is given up, so it stays until the process ends.
+/// Keeps an object until the process ends, because the transport may still read it when a run is given up.
 template <class T>
 void keep_for_good(std::unique_ptr<T> left) {
     static std::mutex mutex;
@@ -83,7 +83,7 @@ void keep_for_good(std::unique_ptr<T> left) {
     kept.push_back(std::move(left));
 }
 
-/// The first line that the other text does not have.
+/// Returns the first text line that the other text does not have.
 std::string own_line(const std::string& text, const std::string& other) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);)
@@ -132,15 +132,15 @@ void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::fun
     for (size_t done = 0; done < size;) {
         const size_t count = std::min(size - done, Transport::most_bytes);
         const auto sending = m_transport->send(to, tag, from + done, count);
-        // MPI moves a large message piece by piece, when its sender asks.
+        // MPI moves a large message piece by piece, when its sender calls it.
         for (Patience pause(20us); !sending->done(); pause())
             wait();
         done += count;
     }
 }
 
-/// Sends a label, which reveals ranks that have lost step, and the bytes: in the same message if they are
-/// few, else after it, directly.
+/// Sends a label, which reveals ranks that have made different calls, and the bytes: in the same message if
+/// they are few, otherwise after it.
 void Ranks::send_labelled(int to, const std::string& label, const std::string& bytes) {
     const auto wait = [this] { check_cancelled(); };
     const bool few = bytes.size() <= few_bytes;
@@ -178,7 +178,7 @@ std::string Ranks::receive_labelled(int from, const std::string& label) {
     return bytes;
 }
 
-/// Up a binomial tree towards rank 0, and the whole down the same tree.
+/// Merges the values up a binomial tree towards rank 0, and sends the whole down the same tree.
 std::string Ranks::up_and_down(const std::string& what, const std::function<std::string()>& packed,
                                const std::function<void(std::string)>& add) {
     const std::string label = what + " " + std::to_string(m_round++);
@@ -276,12 +276,12 @@ void Ranks::exchange(const std::string& what, const std::function<std::string(in
     if (!several()) return;
     const std::string label = what + " " + std::to_string(m_round++);
     const auto wait = [this] { check_cancelled(); };
-    // A deque moves no string. The transport may still read the strings of a run that is given up.
+    // A deque does not move its strings. The transport may still read the strings of a run that was given up.
     using UnderWay = std::deque<std::pair<std::string, std::unique_ptr<Sending>>>;
     auto under_way = std::make_unique<UnderWay>();
     try {
-        // Round after round each rank sends to one other and hears from one other: a label first, nothing
-        // last.
+        // In each round, each rank sends to one other rank and receives from one other rank: a label first,
+        // an empty message last.
         for (int step = 1; step < m_size; ++step) {
             const int to = (m_rank + step) % m_size, from = (m_rank - step + m_size) % m_size;
             bool labelled = false, sent = false, met = false, heard = false;
@@ -329,10 +329,10 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
         int other;
         std::string* bytes;
         std::string mine, theirs;
-        uint64_t due = 0; // bytes that are still to come, once their count is known
+        uint64_t due = 0; // bytes that have not arrived, once their number is known
         bool met = false;
     };
-    // On the heap, since the transport may still read it after a run is given up.
+    // On the heap, since the transport may still read it after a run was given up.
     auto sides = std::make_unique<std::vector<Side>>();
     if (m_rank > 0) sides->push_back({m_rank - 1, &before, {}, {}});
     if (m_rank + 1 < m_size) sides->push_back({m_rank + 1, &after, {}, {}});
@@ -392,8 +392,8 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
 
 // --- the end of a run
 
-/// Runs next to the work: receives messages that end the run. On a rank that is to stop it sets the flag,
-/// which all long work polls.
+/// Runs in parallel to the work and receives messages that end the run. On a rank that must stop, it sets the
+/// flag that all long work reads.
 void Ranks::watch() {
     while (!m_quit) {
         if (!take_endings()) return;
@@ -411,7 +411,7 @@ void Ranks::stop_watching() {
     if (m_watcher.joinable()) m_watcher.join();
 }
 
-/// Receives the ends of other ranks. False when nothing more can come: the transport is at its end, and so is
+/// Receives the ends of other ranks. Returns false if no more can arrive: the transport has ended, and so has
 /// the job.
 bool Ranks::take_endings() {
     const auto give_up = [this] {
@@ -438,7 +438,7 @@ bool Ranks::take_endings() {
     }
 }
 
-/// The root tells the ranks that still work to stop, once.
+/// Tells the ranks that still work to stop, once, on the root.
 void Ranks::stop_others() {
     m_cancel->request();
     const std::lock_guard lock(m_mutex);
@@ -448,7 +448,7 @@ void Ranks::stop_others() {
         m_sent.push_back(m_transport->send(r, stop, &nothing, 1));
 }
 
-/// The cause: the failure of the lowest rank that is not an echo of another failure.
+/// Returns the cause: the failure of the lowest rank that is not a consequence of another failure.
 std::optional<Ending> Ranks::primary() const {
     const std::lock_guard lock(m_mutex);
     const Ending* found = nullptr;
@@ -471,8 +471,8 @@ std::optional<Ending> Ranks::primary() const {
 namespace {
 
 /// Waits for the ends of other ranks. After a signal there is little time, before or during the wait: all
-/// ranks have got the signal, or the starter ends them, sometimes a second after it. The root gives up first,
-/// so that the others hear of it.
+/// ranks have received the signal, or the starter ends them, sometimes a second later. The root gives up
+/// first, so that it can inform the others.
 class LastWait {
   public:
     LastWait(const CancelFlag& cancel, bool root, double seconds = 30)
@@ -502,7 +502,7 @@ class LastWait {
 bool Ranks::wait_for_endings(double seconds, bool until_failure) {
     LastWait last(*m_cancel, true, seconds);
     for (Patience pause;; pause()) {
-        take_endings(); // the watcher looks now and then only
+        take_endings(); // the watcher checks only now and then
         {
             const std::lock_guard lock(m_mutex);
             if (static_cast<int>(m_endings.size()) >= m_size - (until_failure ? 1 : 0)) return true;
@@ -519,7 +519,7 @@ void Ranks::await_others() {
 Ending Ranks::conclude(Ending mine) noexcept {
     if (m_size == 1) return mine;
     if (m_cancel->requested() && mine.code != 0) mine.echo = true;
-    // The root's completed work stays; work of other ranks is useless without the root.
+    // The root's completed work is kept; work of other ranks is useless without the root.
     if (m_cancel->interrupted() && m_rank != 0 && mine.code == 0) mine = {1, Cancelled().what(), "", true};
     mine.together = !m_cancel->interrupted();
     try {
@@ -530,12 +530,12 @@ Ending Ranks::conclude(Ending mine) noexcept {
         if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
         mine.together = false;
         if (m_rank != 0 && m_cancel->interrupted())
-            mine.what.clear(); // the message is needed once, from the root
+            mine.what.clear(); // the message is printed once, by the root
         return mine;
     }
 }
 
-/// On the root. \throws Cancelled when another does not take the verdict.
+/// Sends the verdict on the root. \throws Cancelled if another rank does not take it.
 Ending Ranks::conclude_all(Ending mine) {
     LastWait last(*m_cancel, true);
     {
@@ -554,10 +554,9 @@ Ending Ranks::conclude_all(Ending mine) {
         all.together = complete && std::all_of(m_endings.begin(), m_endings.end(),
                                                [](const auto& one) { return one.second.together; });
     }
-    m_verdict =
-        packed({all.code, "", "", all.echo, all.together}); // small; what was wrong is the root's to tell
-    // A rank that hears that ranks leave alone does so, and mpirun then ends the rest: first all messages
-    // must be printed.
+    m_verdict = packed({all.code, "", "", all.echo, all.together}); // small: only the root prints the fault
+    // A rank that learns that ranks leave alone also leaves alone, and mpirun then ends the rest: all
+    // messages must be printed before.
     if (!all.together) return all;
     send_verdict();
     for (const auto& sending : m_verdicts)
@@ -571,7 +570,7 @@ void Ranks::send_verdict() {
         m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
 }
 
-/// On a rank other than the root. \throws Cancelled when the root has no verdict.
+/// Receives the verdict on other ranks. \throws Cancelled if the root has no verdict.
 Ending Ranks::conclude_mine(const Ending& mine) {
     LastWait last(*m_cancel, false);
     const auto wait = [&] {
@@ -606,15 +605,16 @@ namespace {
 Ranks* g_ranks = nullptr;
 thread_local Ranks* t_ranks = nullptr;
 
-/// A number of the environment; nothing when it is not there.
+/// Returns a number from the environment; nullopt if it is not set.
 std::optional<int> number(const char* variable) {
     const char* const text = std::getenv(variable);
     if (text == nullptr || *text == 0) return std::nullopt;
     return std::atoi(text);
 }
 
-/// The environment variable that shows that this process was started as one of several: by Open MPI's mpirun,
-/// by the starters of MPICH and similar ones, or by a scheduler with PMI or PMIx; null without one.
+/// Returns the environment variable which shows that this process was started as one of several: by Open
+/// MPI's mpirun, by the starters of MPICH and similar ones, or by a scheduler with PMI or PMIx; null without
+/// one.
 const char* sign_of_several() {
     for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
         if (const auto n = number(size)) {
@@ -661,7 +661,7 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
                         module_places() + ")",
                     std::string("Build where MPI is (Debian: libopenmpi-dev), or set HSI_MODULE_PATH. ") +
                         advice_alone);
-    // MPI loads its own modules, which look for MPI's names.
+    // MPI loads its own modules, which search for MPI's symbols.
     std::string why;
     void* const handle = open_module(file, RTLD_NOW | RTLD_GLOBAL, why);
     if (handle == nullptr)

@@ -26,7 +26,7 @@ namespace {
 
 using Work = std::function<void(int)>;
 
-/// Member 0 here, the others on threads that begin and end with the call.
+/// Runs member 0 here, and the others on threads that begin and end with the call.
 void on_new_threads(int members, const Work& work) {
     struct Joined {
         ~Joined() {
@@ -40,18 +40,18 @@ void on_new_threads(int members, const Work& work) {
         for (int member = 1; member < members; ++member)
             joined.threads.emplace_back(work, member);
     } catch (const std::system_error&) {
-        // No more threads here: those that there are do the work.
+        // There are no more threads: the existing ones do the work.
     }
     work(0);
 }
 
-/// Threads that wait for the next call, at most one per processor. They end with the process, so the library
-/// that they run in must not be unloaded.
+/// Threads that wait for the next call, at most one per processor. They end with the process, so their
+/// library must not be unloaded.
 class KeptThreads {
   public:
     static KeptThreads& get() {
         static KeptThreads* const kept = [] {
-            s_kept = new KeptThreads; // for good: threads wait in it
+            s_kept = new KeptThreads; // never deleted: threads wait in it
             pthread_atfork([] { s_kept->m_mutex.lock(); }, [] { s_kept->m_mutex.unlock(); },
                            [] {
                                s_kept->m_free.clear(); // a child does not have these threads
@@ -65,7 +65,7 @@ class KeptThreads {
     void run(int members, const Work& work, Members wanted) {
         Round round;
         round.work = &work;
-        std::vector<std::shared_ptr<Seat>> seats; // one whose thread has ended since is looked at, too
+        std::vector<std::shared_ptr<Seat>> seats; // includes seats whose thread has ended since
         seats.reserve(static_cast<size_t>(std::max(0, members - 1)));
         {
             const std::lock_guard lock(m_mutex);
@@ -90,20 +90,20 @@ class KeptThreads {
         size_t left = 0; ///< members that have not ended
         std::condition_variable done;
     };
-    /// A thread's place. Its thread takes the round away when it begins.
+    /// The place of a thread. The thread removes the round when it begins.
     struct Seat {
         std::condition_variable wake;
         Round* round = nullptr;
         int member = 0;
     };
 
-    /// Waits for the other members, however the caller's thread leaves: they work in its frame.
+    /// Waits for the other members, however the caller's thread leaves, because they work in its frame.
     struct Ending {
         ~Ending() {
             std::unique_lock lock(kept.m_mutex);
             if (wanted == Members::who_are_free)
                 for (const auto& seat : seats) {
-                    if (seat->round != &round) continue; // begun
+                    if (seat->round != &round) continue; // it has begun
                     seat->round = nullptr;
                     kept.m_free.push_back(seat);
                     --round.left;
@@ -116,7 +116,7 @@ class KeptThreads {
         const Members wanted;
     };
 
-    /// A free seat, or one with a new thread; null if the system has no more.
+    /// Returns a free seat, or a seat with a new thread; null if the system has no more threads.
     std::shared_ptr<Seat> take_seat() {
         if (!m_free.empty()) {
             auto seat = std::move(m_free.back());
@@ -125,7 +125,7 @@ class KeptThreads {
         }
         try {
             auto seat = std::make_shared<Seat>();
-            m_free.reserve(m_seats + 1); // so that nothing fails where it would be too late
+            m_free.reserve(m_seats + 1); // so that no allocation fails later
             std::thread([this, seat] { serve(seat); }).detach();
             ++m_seats;
             return seat;
@@ -152,7 +152,7 @@ class KeptThreads {
         }
     }
 
-    /// The thread's part of the round is over.
+    /// Called when the thread's part of the round is done.
     bool leave(Round& round, const std::shared_ptr<Seat>& seat, bool stays) {
         if (stays)
             m_free.push_back(seat);
@@ -165,7 +165,7 @@ class KeptThreads {
     static inline KeptThreads* s_kept = nullptr;
     const size_t m_most = std::max(1u, std::thread::hardware_concurrency());
     std::mutex m_mutex;
-    size_t m_seats = 0; ///< in all
+    size_t m_seats = 0; ///< total number
     std::vector<std::shared_ptr<Seat>> m_free;
 };
 

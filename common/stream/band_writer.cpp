@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// Bytes written at once: they are prepared for the file in a second-level cache, and an interrupted run need
-/// not wait for a whole plane.
+/// The bytes written at once. They are prepared for the file in a second-level cache, and an interrupted run
+/// need not wait for a whole plane.
 constexpr int64_t piece_bytes = int64_t{1} << 20;
 
 using Clock = std::chrono::steady_clock;
@@ -54,7 +54,7 @@ BandWriter::BandWriter(BandTaker& sink, const Rect& part, int bands, int planes,
     try {
         m_thread = std::thread([this] { serve(); });
     } catch (const std::system_error&) {
-        // The planes are written when they run out, and in the end.
+        // The planes are written when no plane is free, and at the end.
     }
 }
 
@@ -100,7 +100,7 @@ void BandWriter::give(int band, const CubeView<float>& plane) {
 void BandWriter::finish() {
     const auto begin = Clock::now();
     std::unique_lock lock(m_mutex);
-    // There is nothing left to compute: two threads write the waiting planes.
+    // Nothing is left to compute: two threads write the waiting planes.
     while (!m_error && (!m_waiting.empty() || m_busy > 0)) {
         if (m_waiting.empty())
             m_changed.wait(lock);

@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// The most that is computed at once where any size would do: as much as stays in a processor's caches
-/// through the chain, but some lines, since a file is read band by band, with a call for each.
+/// The maximum that is computed at once if any size is possible: an amount that stays in a CPU's caches
+/// through all steps, but at least some lines, since a file is read band by band with one call per band.
 constexpr uint64_t cached_bytes = uint64_t{4} << 20;
 
 constexpr int64_t halos_a_tile = 8;
@@ -22,14 +22,14 @@ uint64_t cube_bytes(int64_t samples, int64_t lines, int bands) {
     return static_cast<uint64_t>(samples * lines) * static_cast<uint64_t>(bands) * sizeof(float);
 }
 
-/// Half of the free space may be taken: outputs need the rest.
+/// Returns whether half of the free space suffices; outputs need the rest.
 bool folder_has_room(const std::string& folder, uint64_t bytes) {
     std::error_code error;
     const auto space = std::filesystem::space(folder, error);
     return !error && bytes <= space.available / 2;
 }
 
-/// Null if the folder takes no file: the values are then computed again.
+/// Returns null if no file can be created in the folder: the values are then computed again.
 std::shared_ptr<KeptLines> in_file(const CubeShape& shape, const std::string& folder) {
     try {
         return std::make_shared<KeptLines>(shape, folder);
@@ -54,7 +54,7 @@ class ComputedSource::Reader final : public CubeReader {
         if (m_again && has_numbers(window)) return in_parts(*m_again, 0, window, dst);
         in_parts(m_first, m_owner.halo(), window, dst);
     }
-    /// The result of this link on the device, if it computes there.
+    /// Returns the result of this step on the device, if it computes there.
     std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
         if (m_owner.computes_on() != device) return std::nullopt;
         const size_t size = static_cast<size_t>(window.area() * m_owner.m_shape.bands);
@@ -96,12 +96,12 @@ class ComputedSource::Reader final : public CubeReader {
         }
 
         Operation& operation;
-        const int extra_bands; ///< after the bands of the cube behind: the numbers of a pixel
+        const int extra_bands; ///< after the bands of the cube behind: the kept numbers of a pixel
         const std::vector<int> outputs;
         const bool in_place;
         const int bands;
         std::unique_ptr<Worker> worker;
-        size_t most_in = 0; ///< of `in`, which is made when something has to be copied there
+        size_t most_in = 0; ///< size of `in`, which is allocated when something must be copied there
         HostBuffer<float> in;
         std::vector<std::vector<float>> out;
         int64_t samples = 0, asked_lines = 0, lines = 1;
@@ -129,7 +129,7 @@ class ComputedSource::Reader final : public CubeReader {
         }
     }
 
-    /// The window of the cube behind, with the numbers of its pixels as bands where the work wants them.
+    /// Returns the window of the cube behind, with the numbers of its pixels as bands if the work needs them.
     CubeView<float> taken(Work& work, const Rect& window) {
         if (work.in_place)
             if (const auto there = m_behind->view(window)) return *there;
@@ -153,7 +153,7 @@ class ComputedSource::Reader final : public CubeReader {
     void compute(Work& work, int64_t halo, const Rect& core, const CubeView<float>& dst) {
         const Tile tile{0, core, with_halo(core, halo)};
         const auto in = taken(work, tile.window);
-        // Workers write lines that follow one another.
+        // Workers write consecutive lines.
         const bool directly = dst.line_stride == dst.samples;
         std::vector<CubeView<float>> out;
         for (size_t k = 0; k < work.outputs.size(); ++k) {
@@ -179,7 +179,7 @@ class ComputedSource::Reader final : public CubeReader {
     const int m_number;
     HostBuffer<float> m_on_device; ///< the result of view_on()
     Work m_first;
-    std::optional<Work> m_again; ///< with the numbers of a pixel
+    std::optional<Work> m_again; ///< with the kept numbers of a pixel
     std::vector<float> m_numbers;
     Rect m_numbers_at;
 };
@@ -227,7 +227,7 @@ bool ComputedSource::compute_on(const std::vector<CudaDevice>& devices) {
 }
 
 int ComputedSource::computes_on() const {
-    // Kept values are in the host's memory.
+    // Kept values are in host memory.
     return m_on_devices && !m_kept && m_output == 0 ? m_work.operation->puts_on() : -1;
 }
 
@@ -255,7 +255,7 @@ BlockLayout ComputedSource::layout() const {
 }
 
 int64_t ComputedSource::lines_at_once(int64_t samples, int64_t lines, int64_t halo) const {
-    // For every few lines, a halo would be computed, or a block of a file decoded, again.
+    // For every few lines, a halo would be computed again, or a block of a file decoded again.
     if (halo > 0 || m_on_devices || m_behind->layout().block_lines > 1) return lines;
     const uint64_t line = cube_bytes(samples, 1, m_behind->shape().bands);
     return std::clamp<int64_t>(static_cast<int64_t>(cached_bytes / std::max<uint64_t>(1, line)), 1, lines);

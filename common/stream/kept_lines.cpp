@@ -27,7 +27,7 @@ class SmallPages final : public HostAllocator {
     void release(void* p, size_t bytes) noexcept override { munmap(p, bytes); }
 };
 
-/// A file of `bytes` that no folder lists.
+/// Opens a file of `bytes` that is not listed in a folder.
 int nameless_file(const std::string& folder) {
     const int file = system::nameless_file(folder);
     if (file < 0)
@@ -36,7 +36,7 @@ int nameless_file(const std::string& folder) {
     return file;
 }
 
-/// Continues after interruptions.
+/// Repeats the call after interruptions.
 template <class Call>
 bool in_parts(size_t bytes, const Call& call) {
     for (size_t done = 0; done < bytes;) {
@@ -90,7 +90,7 @@ void KeptLines::keep(int64_t first, const CubeView<const float>& values) {
         for (int b = 0; b < values.bands; ++b)
             std::copy_n(values.row(b, y), values.samples, to + b * m_shape.samples);
         if (!in_memory() && !put(first + y, to)) {
-            m_full.store(true); // the line stays "arriving" for ever: no reader takes it
+            m_full.store(true); // the line remains "arriving" forever, so no reader takes it
             return;
         }
         state.store(State::there, std::memory_order_release);

@@ -39,8 +39,8 @@ TileLimits limits_of(const TilePlan& plan) {
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
     uint64_t bytes =
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
-    // The root of several ranks holds a tile of another rank in addition to its own (PassRun::take_in()); it
-    // has at least one lane, and all ranks plan alike.
+    // The root of several ranks holds a tile of another rank in addition to its own (PassRun::take_in()). It
+    // has at least one lane, and all ranks make the same plan.
     const uint64_t held = t.ranks > 1 || parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
         bytes +=
@@ -48,16 +48,16 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
     return bytes;
 }
 
-/// Whether tiles are taken in place from a device's memory, or are computed there.
+/// Returns whether tiles are used in place in a device's memory, or are computed there.
 bool lies_on_device(const CubeSource& source, const Operation& operation) {
     const int device = operation.takes_from();
     return device >= 0 && (source.device() == device || source.computes_on() == device);
 }
 
-/// Lets tiles through in order, one at a time.
+/// Lets tiles pass in order, one at a time.
 class Turnstile {
   public:
-    /// Waits until every earlier tile has left. False when the run was aborted meanwhile.
+    /// Waits until every earlier tile has left. Returns false if the run was aborted meanwhile.
     bool enter(int64_t position) {
         std::unique_lock lock(m_mutex);
         m_changed.wait(lock, [&] { return m_next == position || m_aborted; });
@@ -83,7 +83,8 @@ class Turnstile {
 
 bool is_shared(const CubeSink* sink) { return dynamic_cast<const SharedSink*>(sink) != nullptr; }
 
-/// The ranks' common output ends as a whole: in one file or, if no order is needed, in each rank's.
+/// Returns whether the ranks together write a complete output: into one file or, if no order is needed, into
+/// each rank's file.
 bool can_share(const std::vector<CubeSink*>& sinks, bool ordered) {
     return std::all_of(sinks.begin(), sinks.end(), [&](const CubeSink* sink) {
         return is_shared(sink) || (!ordered && dynamic_cast<const GatheringSink*>(sink) != nullptr);
@@ -109,7 +110,7 @@ class PassRun {
         const CodecTime coding = codec_time();
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
-        // A source that keeps its results needs less at the end.
+        // A source that keeps its results needs less memory at the end.
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
         if (m_options.progress) m_options.progress(0.0);
         std::optional<parallel::SharedTiles> shared;
@@ -124,7 +125,7 @@ class PassRun {
                 m_shared = &shared.emplace(m_ranks, m_count, true);
             }
         }
-        // At the root of several ranks one more: it writes the others' tiles.
+        // The root of several ranks has one more thread, which writes the tiles of other ranks.
         const bool takes_in = m_divided && m_ordered && m_ranks.root();
         parallel::on_threads(
             lanes + (takes_in ? 1 : 0), [&](int lane) { lane < lanes ? run_lane(lane) : take_in(); },
@@ -159,7 +160,7 @@ class PassRun {
     }
 
   private:
-    /// Ranks that cut a scene differently would leave holes.
+    /// Ranks with different plans would leave gaps.
     void agree_on_plan() {
         m_ranks.agree("plan of " + m_options.name,
                       counted(m_count, "tile") + " of " + std::to_string(m_plan.tile_samples()) + "x" +
@@ -171,7 +172,7 @@ class PassRun {
         return m_stop.load() || (m_options.cancel != nullptr && m_options.cancel->requested());
     }
 
-    /// The next tile's position; -1 at the end.
+    /// Returns the position of the next tile; -1 at the end.
     int64_t next_position(int lane) {
         if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
         if (m_stop.load()) return -1;
@@ -180,7 +181,7 @@ class PassRun {
         return position < m_count ? position : -1;
     }
 
-    /// At the root: writes the tiles of the other ranks in their places of the order.
+    /// Writes the tiles of the other ranks at the root, at their positions in the order.
     void take_in() {
         const auto give_up = [this] { return given_up(); };
         std::vector<HostBuffer<float>> parts;
@@ -213,7 +214,7 @@ class PassRun {
     void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassCosts& mine) {
         const auto t0 = Clock::now();
         for (size_t k = 0; k < m_sinks.size(); ++k) {
-            // All ranks have processed all tiles: one of them writes.
+            // All ranks have processed all tiles: only one of them writes.
             if (!m_divided && !m_ranks.root() && is_shared(m_sinks[k])) continue;
             const int device = m_operation.puts_on();
             try {
@@ -228,7 +229,7 @@ class PassRun {
         mine.write_seconds += seconds_since(t0);
     }
 
-    /// Writes to the sinks, or sends to the root, which has them.
+    /// Writes to the sinks, or sends to the root, which has the sinks.
     void write_or_send(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
                        PassCosts& mine) {
         if (m_divided && m_ordered && !m_ranks.root()) {
@@ -246,8 +247,8 @@ class PassRun {
         if (m_ordered) m_turnstile.leave();
     }
 
-    /// Lanes read while others compute. If memory is enough for only one lane, its reader does so in the rest
-    /// of the plan: for the next tile at most.
+    /// Lanes read while others compute. If memory is enough for only one lane, its reader decodes ahead in
+    /// the rest of the plan, at most the next tile.
     void let_look_ahead(CubeReader& reader) {
         if (m_plan.lanes() > 1 || m_options.lanes < 2 || m_shared != nullptr || m_count < 2) return;
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
@@ -259,8 +260,8 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
-    /// Announces the tiles that were not announced before, as many as the reader takes. The lane is about to
-    /// read `position`.
+    /// Announces the tiles that were not announced before, as many as the reader accepts. The lane is about
+    /// to read `position`.
     void name_what_comes(CubeReader& reader, int64_t position) {
         const std::lock_guard lock(m_named_mutex);
         while (m_named < m_count && reader.expect(tile_at(m_named).window))
@@ -269,7 +270,7 @@ class PassRun {
     }
 
     void run_lane(int lane) {
-        const CancelScope scope(m_options.cancel); // workers ask within a tile
+        const CancelScope scope(m_options.cancel); // workers check it within a tile
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         let_look_ahead(*reader);
@@ -328,7 +329,7 @@ class PassRun {
         m_report.add(mine);
     }
 
-    /// Where an output of a tile is put: where it has to be in the end, or a buffer.
+    /// Returns where an output of a tile is put: its final place, or a buffer.
     CubeView<float> output_place(size_t output, const Tile& tile,
                                  const std::shared_ptr<HostAllocator>& allocator, HostBuffer<float>& buffer) {
         const int bands = m_outputs[output], device = m_operation.puts_on();
@@ -344,7 +345,7 @@ class PassRun {
         return m_plan.tile(m_options.only ? (*m_options.only)[static_cast<size_t>(position)] : position);
     }
 
-    /// Counts the shared tiles that a rank has taken, less those that are in progress here.
+    /// Counts the shared tiles that a rank has taken, without those in progress here.
     void tick() {
         const std::lock_guard lock(m_mutex);
         const int64_t done =
@@ -363,20 +364,20 @@ class PassRun {
     const bool m_ordered;
     parallel::Ranks& m_ranks = parallel::ranks();
     const bool m_divided;                      ///< the tiles are shared among ranks
-    parallel::SharedTiles* m_shared = nullptr; ///< with them
+    parallel::SharedTiles* m_shared = nullptr; ///< the tiles, if they are shared
     Turnstile m_turnstile;
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
     std::mutex m_named_mutex;
-    int64_t m_named = 0; ///< the first tile that is not announced to readers; with m_named_mutex
+    int64_t m_named = 0; ///< the first tile that was not announced to readers; with m_named_mutex
     std::mutex m_mutex;  ///< guards what follows
     PassReport m_report;
     int64_t m_done = 0;
-    std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only
+    std::vector<std::unique_ptr<Worker>> m_workers; ///< one per lane, which only that lane uses
 };
 
-/// Enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does it for one (and for all
-/// where it makes even shares).
+/// Makes enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does for one rank (and
+/// for all ranks, if it makes equal shares).
 TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
     if (ranks < 2 || r.forced_lines > 0 || r.line_share > 0) return plan;
     const int64_t across = (r.samples + plan.tile_samples() - 1) / plan.tile_samples();
@@ -427,7 +428,7 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.block_samples = layout.block_samples;
     request.block_lines = layout.block_lines;
     if (const BlockLayout& out = options.output_layout; out.block_samples > 0) {
-        // Tiles are whole blocks of the output; of the source too, where one size divides the other.
+        // Tiles are whole blocks of the output, and of the source too if one size divides the other.
         request.block_samples =
             layout.block_samples > 0 ? std::max(out.block_samples, layout.block_samples) : out.block_samples;
         request.block_lines = std::max(out.block_lines, layout.block_lines);
@@ -457,8 +458,8 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.device_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return source.device_bytes(ws, wl) + operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    // Where copies cost next to nothing compared with computing, a scene that fits is one tile, with inputs
-    // and outputs as kernels want them. Larger outputs for the host are copied by all lanes.
+    // If copies cost almost nothing compared with computing, a scene that fits is one tile, with inputs and
+    // outputs in the form for kernels. All lanes copy larger outputs for the host.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
     constexpr int few = 8;
     const bool little = few * std::accumulate(outputs.begin(), outputs.end(), 0) <= shape.bands;

@@ -20,8 +20,8 @@
 namespace hsi::stream {
 namespace {
 
-/// Values of one message. The heap can reuse room of this size; larger blocks are mapped again each time
-/// (keep_heap_small), and page faults would take longer than the copies.
+/// The values of one message. The heap can reuse memory of this size; larger blocks are mapped again each
+/// time (keep_heap_small), and page faults would take longer than the copies.
 constexpr int64_t piece_values = int64_t{12} << 10;
 
 CubeShape with_bands(CubeShape shape, size_t bands) {
@@ -130,7 +130,7 @@ void PlaneStore::read_row(int plane, int64_t line, int64_t sample, int64_t count
     for (int64_t left = count * 4, offset = at * 4; left > 0;) {
         const ssize_t n = ::pread(m_file, bytes, static_cast<size_t>(left), offset);
         if (n < 0 && errno == EINTR) continue;
-        if (n == 0) errno = EIO; // it is shorter than the written data
+        if (n == 0) errno = EIO; // the file is shorter than the written data
         if (n <= 0) fail("read");
         bytes += n;
         offset += n;
@@ -160,7 +160,7 @@ void PlaneStore::share(parallel::Group& ranks, const std::vector<Part>& mine, in
         ranks.sum("planes", 0); // all have written
         return;
     }
-    // To one rank after the other, of each plane runs of whole lines.
+    // Sends to one rank after another: for each plane, runs of whole lines.
     size_t part = 0;
     int plane = 0;
     int64_t line = 0; // of the next run, in the part
@@ -170,7 +170,7 @@ void PlaneStore::share(parallel::Group& ranks, const std::vector<Part>& mine, in
         int64_t room = piece_values;
         while (part < mine.size() && room > 0) {
             const Rect& all = mine[part].window;
-            // Lines of this rank, and those after them that are of another.
+            // The lines of this rank, and those after them that belong to another.
             int64_t count = all.h - line, skip = 0;
             if (rows > 0) {
                 const int64_t y = all.y + line;

@@ -30,7 +30,7 @@ class ResidentSource::Reader final : public CubeReader {
                 .cut(window.x, window.y, window.w, window.h);
         if (!m_behind) return copy_tile(kept, dst);
         m_behind->read(window, dst);
-        if (window.w == shape.samples) // the lines of a band follow one another
+        if (window.w == shape.samples) // the lines of a band are contiguous
             for (int b = 0; b < shape.bands; ++b)
                 system::make_pages(kept.row(b, 0), static_cast<size_t>(window.area()) * sizeof(float));
         copy_tile(dst, kept);

@@ -14,7 +14,7 @@
 namespace hsi::stream {
 namespace {
 
-/// The first 27 of a number's 53 bits.
+/// Returns the first 27 of a number's 53 bits.
 double upper_bits(double x) {
     uint64_t bits = 0;
     std::memcpy(&bits, &x, sizeof bits);
@@ -23,18 +23,18 @@ double upper_bits(double x) {
     return x;
 }
 
-/// work(row) for all rows of a matrix on and below its diagonal, by several threads where there are many
-/// entries; the longest rows first.
+/// Calls work(row) for all rows of a matrix on and below its diagonal, the longest rows first. Uses several
+/// threads if there are many entries.
 template <class Work>
 void for_rows(int rows, int threads, const Work& work) {
-    constexpr size_t worth_a_thread = 5000; // entries; a hundred take some microseconds
+    constexpr size_t worth_a_thread = 5000; // entries; a hundred entries take some microseconds
     const auto members = static_cast<int>(
         std::clamp<size_t>(at_lower(rows, 0) / worth_a_thread, 1, static_cast<size_t>(std::max(1, threads))));
     parallel::for_each(rows, members, nullptr,
                        [&](int64_t unit, int) { work(rows - 1 - static_cast<int>(unit)); });
 }
 
-/// The count of entries of a covariance; 0 if not `wanted`.
+/// Returns the number of entries of a covariance; 0 if not `wanted`.
 size_t entries(int bands, bool wanted) { return wanted ? at_lower(bands, 0) : 0; }
 
 } // namespace
@@ -124,8 +124,9 @@ StatisticsSums::StatisticsSums(int n, Statistics wanted)
     : PixelSums(n, wanted), what(wanted), m_varies(static_cast<size_t>(n)) {}
 
 uint64_t StatisticsSums::bytes(int bands, Statistics what) {
-    // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double;
-    // add_products() makes multiples of 2^-298, below 2^258 a pixel, from two of them. Room for 2^40 pixels.
+    // Floats, and their sums and differences in double precision, are multiples of 2^-149 below 2^128.
+    // add_products() multiplies two of them to multiples of 2^-298, below 2^258 per pixel. There is room for
+    // 2^40 pixels.
     const uint64_t matrices = what == Statistics::means ? 0 : what == Statistics::differences ? 2 : 1;
     return matrices * (math::ExactSums::most_bytes(at_lower(bands, 0), -298, 298) +
                        math::ExactSums::most_bytes(static_cast<size_t>(bands), -149, 170));
@@ -157,7 +158,7 @@ void StatisticsSums::add_products(int64_t count, const float* centres, const dou
     const auto n = static_cast<double>(count);
     const auto size = static_cast<size_t>(bands);
     if (m_level.empty()) m_level.assign(centres, centres + size);
-    for (size_t b = 0; b < size; ++b) { // squares add up to zero where all are zero, and nowhere else
+    for (size_t b = 0; b < size; ++b) { // squares add up to zero only if all are zero
         if (scatter.row(static_cast<int>(b))[b] > 0 || m_level[b] != centres[b]) m_varies[b] = true;
     }
     const std::vector<double> centre(centres, centres + size);
@@ -251,7 +252,8 @@ SceneStatistics StatisticsSums::result(int threads) const {
     double greatest = 0;
     for (size_t b = 0; b < size && valid > 0; ++b)
         greatest = std::max(greatest, r.covariance[b * (size + 1)]);
-    // The least normal float is 1e-38: below this, products lose more than ten digits of the whole variance.
+    // The least normal float is 1e-38: below this variance, products lose more than ten digits of the whole
+    // variance.
     constexpr double least_variance = 1e-28;
     if (what == Statistics::covariance && valid > 0 && r.constant.size() < size && greatest < least_variance)
         throw Error(
@@ -271,7 +273,7 @@ SceneStatistics StatisticsSums::result(int threads) const {
     return r;
 }
 
-/// The means of the valid pixels, at least one.
+/// Returns the means of the valid pixels, of which there is at least one.
 std::vector<double> StatisticsSums::means() const {
     std::vector<double> mean;
     for (size_t b = 0; b < sum.size(); ++b)
@@ -279,10 +281,11 @@ std::vector<double> StatisticsSums::means() const {
     return mean;
 }
 
-/// bands x bands, of the valid pixels, at least one: it has only rounding errors, for values on any level.
+/// Returns bands x bands of the valid pixels (at least one). It has only rounding errors, for values at any
+/// level.
 std::vector<double> StatisticsSums::covariance(int threads) const {
     // Centred at m, the means rounded to single precision, so that the common part of means and products
-    // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
+    // cancels without rounding. With S the sum of x, R = S - n m, P the sum of x_a x_b:
     //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
     const auto size = static_cast<size_t>(bands);
     const auto n_low = static_cast<double>(valid % (int64_t{1} << 24)),
@@ -315,8 +318,8 @@ namespace {
 
 constexpr size_t block_lines = block_shape(Statistics::differences).lines;
 
-/// Adds the pairs of two neighbouring columns, bands x lines. Products are added as the scan's kernels add
-/// those of eight pixels (stream/scatter-inl.h).
+/// Adds the pairs of two neighbouring columns, bands x lines. Products are added in the order in which the
+/// scan's kernels add those of eight pixels (stream/scatter-inl.h).
 void add_columns(const std::vector<float>& left, const std::vector<float>& right, StatisticsSums& sums) {
     static_assert(block_lines == 8);
     const auto bands = static_cast<size_t>(sums.bands), lines = right.size() / bands;
@@ -377,13 +380,14 @@ uint64_t BorderPairs::bytes(const CubeShape& scene, const TileLimits& limits) {
     // Columns that wait for a neighbour: the borders of a tile, and of the next one.
     int64_t pixels =
         (limits.core_samples / block_shape(Statistics::differences).samples + 2) * 2 * limits.core_lines;
-    // With several ranks a tile's neighbours may be another's: its columns then wait to the end.
+    // With several ranks, a tile's neighbours may belong to another rank: its columns then wait until the
+    // end.
     if (limits.ranks > 1 && limits.core_samples < scene.samples)
         pixels += scene.samples / limits.core_samples * 2 * scene.lines;
     return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(scene.bands) * sizeof(float);
 }
 
-/// Columns right of a border go to all ranks, and the one that has the left column adds up their pairs.
+/// Sends columns to the right of a border to all ranks; the rank that has the left column adds their pairs.
 void BorderPairs::exchange(parallel::Group& ranks, StatisticsSums& sums) {
     constexpr uint64_t message_bytes = uint64_t{1} << 20; // of all ranks together
     auto waiting = std::exchange(m_waiting, {});

@@ -22,8 +22,8 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 
 struct RangeWatch::Limits {
     std::vector<float> least, greatest, faint; ///< infinite for bands without information
-    int varying = 0;                           ///< bands with a least and a greatest value
-    bool amounts = false;                      ///< enough bands have a level that `faint` was made from
+    int varying = 0;                           ///< bands with a minimum and a maximum
+    bool amounts = false;                      ///< enough bands have a level from which `faint` was computed
     bool tell_nothing = false;                 ///< no range to compare with
 
     explicit Limits(const ValueRange& known, size_t bands)
@@ -37,7 +37,7 @@ struct RangeWatch::Limits {
                 greatest[b] = static_cast<float>(high + width);
                 ++varying;
             }
-            // Old models have no means: the end of the range that is nearer to 0 is a careful one.
+            // Old models have no means: the end of the range nearer to 0 is a cautious replacement.
             const double nearest = low > 0 ? low : high < 0 ? -high : 0;
             const double level = known.mean.empty() ? nearest : std::fabs(known.mean[b]);
             if (level > 0 && level > width / 100) {
@@ -73,7 +73,7 @@ class RangeWatch::Reader final : public CubeReader {
         m_reader->read(window, dst);
         look_around(window, [&](int64_t y) { look_at(dst, y - window.y); });
     }
-    /// From a tile in a device's memory only the lines of the grid are read.
+    /// Only the lines of the grid are read from a tile in a device's memory.
     std::optional<CubeView<float>> view_on(int device, const Rect& window) override {
         auto there = m_reader->view_on(device, window);
         if (!there) return there;
@@ -91,7 +91,7 @@ class RangeWatch::Reader final : public CubeReader {
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
-    /// The whole grid at once, where that is possible.
+    /// Examines the whole grid at once, if possible.
     bool found_on_device(const Rect& window, const CubeView<float>& there) {
         const CubeShape shape = m_owner.shape();
         if (!m_owner.m_find || !m_owner.m_limits->tell_nothing || window.area() != shape.pixels())
@@ -106,11 +106,11 @@ class RangeWatch::Reader final : public CubeReader {
         }
         return true;
     }
-    /// look(y) for every line of a window with pixels of the grid that were not seen before: m_places.
+    /// Calls look(y) for every line of a window with pixels of the grid that were not seen before: m_places.
     template <class Look>
     void look_around(const Rect& window, const Look& look) {
         const int64_t step = m_owner.m_step, first = m_owner.m_first;
-        const auto next = [&](int64_t from) { // the first place of the grid at `from` or after it
+        const auto next = [&](int64_t from) { // the first index of the grid at `from` or after it
             return from <= first ? first : first + (from - first + step - 1) / step * step;
         };
         for (int64_t y = next(window.y); y < window.bottom(); y += step) {
@@ -127,7 +127,7 @@ class RangeWatch::Reader final : public CubeReader {
             if (!m_places.empty()) look(y);
         }
     }
-    /// The pixels at m_places of a line.
+    /// Examines the pixels at m_places of a line.
     void look_at(const CubeView<float>& tile, int64_t line) {
         const size_t count = m_places.size(), bands = m_minimum.size();
         const Limits& limits = *m_owner.m_limits;
@@ -157,7 +157,7 @@ class RangeWatch::Reader final : public CubeReader {
         for (size_t b = 0; b < bands; ++b)
             widen(values_of(tile, b, line), m_blanks.data(), count, m_minimum[b], m_maximum[b]);
     }
-    /// A band's values at m_places: in place if they are next to each other.
+    /// Returns a band's values at m_places, in place if they are contiguous.
     const float* values_of(const CubeView<float>& tile, size_t band, int64_t line) {
         const float* const row = tile.row(static_cast<int>(band), line);
         const size_t count = m_places.size();
@@ -176,11 +176,11 @@ class RangeWatch::Reader final : public CubeReader {
             outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
         }
     }
-    /// `blanks` turns values that do not count into NaN, which is neither less nor greater, and -0 into 0,
-    /// since both are one value in any order.
+    /// `blanks` makes missing values NaN, which is neither less nor greater, and changes -0 to 0, since both
+    /// are the same value.
     static void widen(const float* values, const float* blanks, size_t count, float& minimum,
                       float& maximum) {
-        constexpr size_t width = 16; // independent ones, so that a compiler takes several at once
+        constexpr size_t width = 16; // independent values, so that a compiler vectorises
         float low[width], high[width];
         std::fill_n(low, width, minimum);
         std::fill_n(high, width, maximum);
@@ -245,7 +245,7 @@ void RangeWatch::exchange(parallel::Group& ranks) const {
                            const std::vector<float>& high) {
         return BytePacker().put(g).put(low).put(high).take();
     };
-    // A pixel that two ranks have seen is the same for both: the greater Seen has more information.
+    // A pixel that two ranks have seen is the same for both: the greater Seen contains more information.
     const std::string whole = ranks.reduce(
         "values", packed(grid, m_minimum, m_maximum), [&](const std::string& a, const std::string& b) {
             ByteUnpacker one(a), other(b);

@@ -33,7 +33,7 @@ bool is_secret(std::string_view key) {
                        [&](const char* word) { return name.find(word) != std::string::npos; });
 }
 
-/// "KEY=VALUE" with a secret value hidden.
+/// Returns "KEY=VALUE" with a secret value hidden.
 std::string without_secret(const std::string& word) {
     const size_t equal = word.find('=');
     if (equal == std::string::npos || !is_secret(word.substr(0, equal))) return word;
@@ -58,7 +58,7 @@ std::string quote(const std::string& word) {
 std::string option_file(const std::string& path) {
     try {
         std::string text = raster::read_file(path, largest_file::options);
-        constexpr std::string_view mark = "\xEF\xBB\xBF"; // of an editor that marks UTF-8
+        constexpr std::string_view mark = "\xEF\xBB\xBF"; // byte-order mark of an editor
         return text.compare(0, mark.size(), mark) == 0 ? text.substr(mark.size()) : text;
     } catch (const Error& error) {
         throw UsageError("--optfile: " + std::string(error.what()), error.advice());

@@ -22,10 +22,10 @@ constexpr const char* files = "FILES\n";
 
 using Words = std::vector<std::string>;
 
-/// The meaning of the words before the one that is typed.
+/// The meaning of the words before the typed one.
 struct Before {
-    std::map<std::string, Words> values;    ///< of options, by name; of arguments without a name, too
-    const tool::Argument* option = nullptr; ///< whose value is typed
+    std::map<std::string, Words> values;    ///< of options, by name; also of positional arguments
+    const tool::Argument* option = nullptr; ///< the option whose value is typed
     std::string general;                    ///< the general option whose value is typed: "--config"
     bool only_files = false;                ///< after --
 
@@ -39,7 +39,7 @@ bool begins_with(const std::string& text, const std::string& begin) {
     return text.size() >= begin.size() && equal_names(text.substr(0, begin.size()), begin);
 }
 
-/// So many words follow a general option.
+/// Returns the number of words that follow a general option.
 int values_of_general(const std::string& word) {
     if (word == "--config") return 2;
     return word == "--optfile" || word == "--format" || word == "--debug" ? 1 : 0;
@@ -50,7 +50,7 @@ Before read(const tool::Declaration& declaration, const Words& words) {
     std::vector<const tool::Argument*> positional;
     for (const tool::Argument& argument : declaration.arguments())
         if (argument.positional) positional.push_back(&argument);
-    size_t place = 0; // of the next argument without a name
+    size_t place = 0; // index of the next positional argument
     int missing = 0;  // words that the option still takes
     for (size_t i = 0; i + 1 < words.size(); ++i) {
         const std::string& word = words[i];
@@ -102,8 +102,8 @@ Words driver_names(const std::function<bool(GDALDriver*)>& qualifies) {
     return names;
 }
 
-/// The driver of an output with this content: by -of where that is about it, else by the extension of the
-/// first one that is named, else the one that the tools take then.
+/// Returns the driver of an output with this content: by -of if it applies, else by the extension of the
+/// first output that is named, else the default driver of the tools.
 GDALDriver* output_driver(const tool::Declaration& declaration, const Before& before, bool vectors) {
     GDALAllRegister();
     const tool::Argument* const of = declaration.find("of");
@@ -135,7 +135,7 @@ GDALDriver* source_driver(const Before& before) {
     return path.empty() ? nullptr : static_cast<GDALDriver*>(GDALIdentifyDriver(path.c_str(), nullptr));
 }
 
-/// NAME= of all options that the driver's list has, or NAME=VALUE of the one that is being typed.
+/// Returns NAME= of all options in the driver's list, or NAME=VALUE of the option that is being typed.
 Words pairs_of(GDALDriver* driver, const char* list_name, const std::string& typed) {
     Words pairs;
     const char* const list = driver != nullptr ? driver->GetMetadataItem(list_name) : nullptr;
@@ -163,7 +163,7 @@ Words pairs_of(GDALDriver* driver, const char* list_name, const std::string& typ
     return pairs;
 }
 
-/// The values that an option takes; empty when it takes any.
+/// Returns the values that an option accepts; empty if it accepts any.
 Words values_of(const tool::Declaration& declaration, const Before& before, const std::string& typed) {
     const tool::Argument& argument = *before.option;
     const bool input = argument.name == "if";

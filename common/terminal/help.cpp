@@ -48,7 +48,7 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 
 std::string code(const std::string& text) { return "`" + text + "`"; }
 
-/// Names of the call's options as code, the rest unchanged.
+/// Returns the text with names of the call's options as code.
 std::string with_code(const tool::Declaration& declaration, const std::string& text) {
     std::string marked;
     for (const auto& [part, is_option] : split_at_options(declaration, text))
@@ -56,7 +56,7 @@ std::string with_code(const tool::Declaration& declaration, const std::string& t
     return marked;
 }
 
-/// A row of a table; the first cell is code already.
+/// Returns a row of a table; the first cell is already code.
 std::string row(const tool::Declaration& declaration, const std::vector<std::string>& cells) {
     std::string text = "|";
     for (size_t i = 0; i < cells.size(); ++i) {

@@ -10,7 +10,7 @@
 namespace hsi::terminal {
 namespace {
 
-/// Text that roff does not interpret: no dash is a hyphen, no line a request.
+/// Returns text that roff does not interpret: dashes are no hyphens, and text lines no requests.
 std::string literal(const std::string& text) {
     std::string roff;
     bool line_begins = true;
@@ -40,7 +40,8 @@ std::string upper(std::string text) {
     return text;
 }
 
-/// The begin of a page. Words are not divided and lines not stretched: names of options are long.
+/// Returns the beginning of a page. Words are not divided and lines not stretched, because names of options
+/// are long.
 std::string heading(const std::string& name, const std::string& title) {
     return R"(.\" SPDX-License-Identifier: MIT)"
            "\n.TH " +
@@ -49,7 +50,7 @@ std::string heading(const std::string& name, const std::string& title) {
            literal(title) + "\n";
 }
 
-/// A text with the names of the call's options in bold.
+/// Returns a text with the names of the call's options in bold.
 std::string prose(const tool::Declaration& declaration, const std::string& text) {
     std::string roff;
     for (const auto& [part, is_option] : split_at_options(declaration, text))
@@ -57,7 +58,7 @@ std::string prose(const tool::Declaration& declaration, const std::string& text)
     return roff.rfind('.', 0) == 0 || roff.rfind('\'', 0) == 0 ? "\\&" + roff : roff;
 }
 
-/// "\fB\-ws\fR \fIN\fR"; names of choices are written literally, so they are bold, too.
+/// Returns "\fB\-ws\fR \fIN\fR". Names of choices are typed literally, so they are also bold.
 std::string roff_option(const tool::Argument& argument) {
     std::string text = bold("-" + argument.name);
     for (const std::string& alias : argument.aliases)
@@ -74,7 +75,7 @@ void entry(std::string& page, const std::string& left, const std::string& right)
     page += ".TP\n" + left + "\n" + right + "\n";
 }
 
-/// An option with its choices as a list below it.
+/// Adds an option with its choices as a list below it.
 void option_entry(std::string& page, const tool::Declaration& declaration, const tool::Argument& argument) {
     tool::Argument plain = argument;
     std::vector<tool::Choice> explained;

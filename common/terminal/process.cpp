@@ -44,7 +44,7 @@ constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 std::atomic<bool> g_ends_connections{false};
 
-/// GDAL asks again, and for the next file.
+/// GDAL repeats its request, and requests the next file.
 extern "C" void hsi_end_connections(int) {
     const int before = errno;
     end_connections();
@@ -63,7 +63,7 @@ extern "C" void hsi_cancel(int) {
     }
     for (const int number : cancelling) {
         if (number == SIGXCPU)
-            continue; // the system repeats it every second; the hard limit kills in the end
+            continue; // the system repeats it every second; the hard limit ends the process
         struct sigaction plain {};
         plain.sa_handler = SIG_DFL;
         sigaction(number, &plain, nullptr);
@@ -81,7 +81,8 @@ extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char
         messages->receive(severity == CE_Failure, text);
 }
 
-// libtiff's own type of a handler; a build against GDAL does not need its headers.
+// The type of a handler in libtiff. It is declared here, because a build with GDAL does not need libtiff's
+// headers.
 using TiffHandler = void (*)(const char* module, const char* format, va_list values);
 
 template <CPLErr severity>
@@ -91,10 +92,10 @@ void hsi_tiff_message(const char* module, const char* format, va_list values) {
     CPLError(severity, CPLE_AppDefined, "%s: %s", module ? module : "libtiff", text);
 }
 
-/// From 3.10 on GDAL gives libtiff a handler per file, which some of GDAL's own callbacks bypass: they report
-/// to libtiff's handler of the process, which writes to descriptor 2. This function redirects it to GDAL's
-/// handler, as older GDALs do. The function is found by name, since libtiff is linked by GDAL; a GDAL with a
-/// built-in libtiff calls it gdal_TIFF...
+/// Redirects libtiff's handler of the process to GDAL's handler, as older GDALs do. From 3.10 on, GDAL gives
+/// libtiff one handler per file, but some of GDAL's own callbacks bypass it: they report to the handler of
+/// the process, which writes to descriptor 2. The function is found by name, since GDAL links libtiff; a GDAL
+/// with a built-in libtiff calls it gdal_TIFF...
 void lead_tiff_to_gdal() {
     const auto set = [](const char* name, TiffHandler handler) {
         for (const std::string prefix : {"", "gdal_"})
@@ -110,7 +111,7 @@ void lead_tiff_to_gdal() {
 void open_standard_descriptors() {
     for (int number = 0; number <= 2; ++number) {
         if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;
-        // The lowest free number is this one: those before it are open.
+        // The lowest free number is this one, because those before it are open.
         const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
         if (file > number) ::close(file);
     }
@@ -136,7 +137,7 @@ void allow_many_files() noexcept {
     const rlim_t wanted = limit.rlim_max == RLIM_INFINITY ? most : std::min(limit.rlim_max, most);
     if (wanted <= limit.rlim_cur || limit.rlim_cur == RLIM_INFINITY) return;
     limit.rlim_cur = wanted;
-    setrlimit(RLIMIT_NOFILE, &limit); // without it fewer have to do
+    setrlimit(RLIMIT_NOFILE, &limit); // on failure the lower limit must suffice
 }
 
 void check_standard_output() {
@@ -234,7 +235,7 @@ constexpr const char* threads_variable = "OPENBLAS_NUM_THREADS";
 
 void end_idle_blas_threads() noexcept {
     // GDAL and other libraries are linked to a BLAS, even if a tool does not use it. The system's
-    // alternatives decide which BLAS that is.
+    // alternatives decide which BLAS this is.
     if (const auto end = blas_function<int (*)()>("blas_thread_shutdown_")) end();
 }
 
@@ -244,7 +245,8 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     if (const char* const given = std::getenv(threads_variable);
         given != nullptr && std::string_view(given) == "1")
         return;
-    // Memory that the threads have taken already is counted again: with so little left, one thread is better.
+    // Memory that the threads have already allocated is counted again: with so little left, one thread is
+    // better.
     if (has_addresses_for(static_cast<uint64_t>(count() - 1) * blas_buffer_bytes)) return;
     setenv(threads_variable, "1", 1);
     system::restart(argv);

@@ -70,7 +70,8 @@ class Terminal final : public tool::FrontEnd {
         std::FILE* stream = m_stdout_is_output ? stderr : stdout;
         std::fputs(text.c_str(), stream);
         if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
-        // At once: an output that is closed later flushes all streams, and would be blamed for this one.
+        // Flush at once: an output that is closed later flushes all streams, and would be blamed for this
+        // error.
         if (std::fflush(stream) != 0 && m_print_error == 0) m_print_error = errno;
     }
     void check_printed() override {
@@ -86,13 +87,13 @@ class Terminal final : public tool::FrontEnd {
         terminal::give_words(call, words);
     }
     const std::vector<const tool::Definition*>& tools() const override { return m_tools; }
-    void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
+    void end() override { m_warn = nullptr; } // a rank that waits for others answers signals itself
 
-    /// Signals end no connections: those to other processes of the job are among them.
+    /// Keeps connections open on signals, because connections to other processes of the job are among them.
     void keep_connections() { m_ends_connections = false; }
-    /// From now on another process of the job speaks to the user.
+    /// Stops printing: another process of the job prints messages for the user.
     void be_silent() { m_silent = true; }
-    /// Ends the bar's line where it is.
+    /// Ends the text line of the bar at its current position.
     void end_bar() {
         const std::lock_guard lock(m_mutex);
         if (!m_bar_open) return;
@@ -117,7 +118,7 @@ class Terminal final : public tool::FrontEnd {
     }
 
   private:
-    /// A warning of GDAL's: passed to the run while there is one, so that the report has it.
+    /// Passes a warning of GDAL to the run while there is one, so that the report includes it.
     void library_warning(const std::string& text) { m_warn ? m_warn(text) : warn(text); }
 
     const std::vector<const tool::Definition*>& m_tools;
@@ -163,7 +164,7 @@ bool serve_general_options(const std::string& name, std::vector<std::string>& wo
     given.AddString(name.c_str());
     for (const std::string& word : words)
         given.AddString(word.c_str());
-    char** processed = given.List(); // replaced by a separate list
+    char** processed = given.List(); // GDAL replaces it by a separate list
     CPLErrorReset();
     const int left = GDALGeneralCmdLineProcessor(given.Count(), &processed, 0);
     if (left < 0) {
@@ -183,7 +184,7 @@ bool takes_rest(const tool::Call& call) {
                        [](const tool::Argument& argument) { return argument.takes_rest(); });
 }
 
-/// Hands the words to the call's arguments.
+/// Passes the words to the call's arguments.
 void give_line(tool::Call& call, const CommandLine& line) {
     for (const GivenOption& option : line.options)
         call.give(option.name, option.values);
@@ -197,12 +198,12 @@ void give_line(tool::Call& call, const CommandLine& line) {
                          joined(std::vector<std::string>(next, line.arguments.end()), " "));
 }
 
-/// Files in GDAL's memory end with this process, so an output there would be lost. Programs that load the
-/// tools as GDAL's commands may read theirs afterwards. \throws UsageError.
+/// Refuses outputs in GDAL's memory, which would be lost when this process ends. Programs that load the tools
+/// as GDAL's commands may read such outputs afterwards. \throws UsageError.
 void refuse_lost_outputs(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
-            argument.name == "report") // which is execute()'s own
+            argument.name == "report") // execute() handles it
             for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
                     throw UsageError(argument.spelling() + " '" + path +
@@ -237,7 +238,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
         std::vector<std::string> option_files;
         words = expand_option_files(std::move(words), &option_files);
         const std::string command = quote_command(name, words);
-        GDALGetDriverCount(); // reads GDAL's own file of settings now, which would replace these later
+        GDALGetDriverCount(); // GDAL reads its settings file now; later it would replace these settings
         for (const auto& [key, value] : take_configuration(words))
             CPLSetConfigOption(key.c_str(), value.c_str());
         if (serve_general_options(name, words)) {
@@ -281,7 +282,7 @@ const tool::Definition* tool_named(const Tools& tools, const std::string& name) 
     return found == tools.end() ? nullptr : *found;
 }
 
-/// The same of a step, in whose name "_" may be "-".
+/// Returns the tool of a step, in whose name "_" may be "-".
 const tool::Definition* step_named(const Tools& tools, std::string name) {
     std::replace(name.begin(), name.end(), '-', '_');
     return tool_named(tools, name);
@@ -330,7 +331,7 @@ int print(const std::string& text) {
     }
 }
 
-/// "--man spp", "--option-table spp"
+/// Handles "--man spp" and "--option-table spp".
 int print_about(const std::string& what, const std::string& name, const Tools& tools) {
     if (what == "--man" && name == "gdal_hsi") return print(suite_man_page(tools));
     if (what == "--option-table" && name == "shared") return print(shared_option_table());
@@ -340,7 +341,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(declaration) : option_table(declaration));
 }
 
-/// The step of a pipeline that a word belongs to.
+/// Finds the step of a pipeline that a word belongs to.
 class StepAtHand {
   public:
     void pass(const std::string& word) {
@@ -349,7 +350,7 @@ class StepAtHand {
             m_around.push_back({true, {}});
         } else if (word == "]" && m_around.size() > 1) {
             m_around.pop_back();
-            m_around.back().words.push_back(word); // in the place of a file, or after tee
+            m_around.back().words.push_back(word); // instead of a file, or after tee
         } else if (word == "!") {
             step = {true, {}};
         } else if ((step.begun && (word != "tee" || !step.words.empty())) || word == "read") {
@@ -357,8 +358,8 @@ class StepAtHand {
             step.words.push_back(word);
         }
     }
-    bool begun() const { return m_around.back().begun; } ///< false: among the options of the whole
-    /// Its name first; empty: the name comes next.
+    bool begun() const { return m_around.back().begun; } ///< false: among the options of the pipeline
+    /// Returns the words of the step, its name first; empty: the name comes next.
     const std::vector<std::string>& words() const { return m_around.back().words; }
 
   private:
@@ -366,11 +367,11 @@ class StepAtHand {
         bool begun = false;
         std::vector<std::string> words;
     };
-    std::vector<Step> m_around = std::vector<Step>(1); ///< each within brackets of the one before
+    std::vector<Step> m_around = std::vector<Step>(1); ///< each nested in brackets of the previous one
 };
 
-/// The tool whose step contains a word for help, or the tool of steps if that step is not a tool; null
-/// without such a word.
+/// Returns the tool whose step contains a word for help, or the pipeline tool if that step is not a tool;
+/// null without such a word.
 const tool::Definition* step_with_help(const Tools& tools, const tool::Definition& called,
                                        const std::vector<char*>& words) {
     StepAtHand at;
@@ -385,7 +386,7 @@ const tool::Definition* step_with_help(const Tools& tools, const tool::Definitio
     return nullptr;
 }
 
-/// The tool; if help is requested in a step of a pipeline, the help of that step's tool.
+/// Runs the tool. If help is requested in a step of a pipeline, prints the help of that step's tool.
 int run_tool(const Tools& tools, const tool::Definition& called, int argc, char** argv) {
     const auto* const step = called.steps ? step_with_help(tools, called, {argv + 1, argv + argc}) : nullptr;
     if (step == nullptr) return run_in_terminal(called, argc, argv, tools);
@@ -394,8 +395,8 @@ int run_tool(const Tools& tools, const tool::Definition& called, int argc, char*
     return run_in_terminal(*step, 2, line);
 }
 
-/// "--complete" for steps: the names of steps at the beginning of one, and the completions of its tool within
-/// one.
+/// Does "--complete" for steps: the names of steps at the beginning of a step, and the completions of its
+/// tool within a step.
 int complete_steps(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
     StepAtHand at;
     for (size_t i = 0; i + 1 < words.size(); ++i)
@@ -410,7 +411,7 @@ int complete_steps(const Tools& tools, const tool::Definition& pipeline, const s
         return print(names);
     }
     const tool::Definition* step = at.begun() ? step_named(tools, at.words().front()) : &pipeline;
-    if (step == nullptr) return print("FILES\n"); // read and write
+    if (step == nullptr) return print("FILES\n"); // for read and write
     std::vector<std::string> given{pipeline.executable(), "--complete"};
     if (at.begun())
         given.insert(given.end(), at.words().begin() + 1, at.words().end());

@@ -17,7 +17,7 @@ namespace {
     throw UsageError(argument.spelling() + ": '" + text + "' is " + argument.allowed(), advice);
 }
 
-/// Throws unless the value is one that the argument allows.
+/// Throws unless the argument allows the value.
 void check_limits(const Argument& argument, double value, const std::string& text) {
     const bool low =
         argument.limits.minimum && (argument.limits.above_minimum ? !(value > *argument.limits.minimum)

@@ -35,7 +35,7 @@ void check_pairs(const std::vector<std::string>& pairs, const std::string& optio
             throw UsageError(option + ": '" + pair + "' is not NAME=VALUE");
 }
 
-/// GDAL's name of a real pixel type, which the user may write in any case.
+/// Returns GDAL's name of a real pixel type, which the user may write in any case.
 std::string pixel_type(const std::string& text) {
     if (text.empty()) return text;
     const auto real = raster::pixel_types();

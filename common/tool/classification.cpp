@@ -75,7 +75,7 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
 
 namespace {
 
-/// The item "class" of every band; empty if a band lacks it, or two have the same.
+/// Returns the item "class" of every band; empty if a band lacks it, or if two bands have the same.
 std::vector<int> class_items(const raster::RasterSource& source) {
     std::vector<int> numbers;
     for (const std::string& text : source.band_items("class")) {
@@ -88,7 +88,7 @@ std::vector<int> class_items(const raster::RasterSource& source) {
     return numbers;
 }
 
-/// "P(corn)" is a probability of corn.
+/// Returns the class in a band name: "P(corn)" is a probability of corn.
 std::string without_wrapping(const std::string& band) {
     const bool wrapped = band.size() > 3 && band.compare(0, 2, "P(") == 0 && band.back() == ')';
     return wrapped ? band.substr(2, band.size() - 3) : band;

@@ -9,14 +9,14 @@
 namespace hsi::tool {
 
 Estimate estimate(const Work& work, int threads) {
-    // Measured on 16 cores and an NVIDIA H200, the start on an H100 (docs/measurements_runs.md). Bytes a
-    // second: one thread reads cached files, all threads do, all threads write a file, input is copied to a
+    // Measured on 16 cores and an NVIDIA H200; the start on an H100 (docs/measurements_runs.md). In bytes per
+    // second: one thread reads cached files, all threads read, all threads write a file, input is copied to a
     // device.
     constexpr double reads = 2.5e9, most_reads = 40e9, writes = 4.2e9, copies = 25e9;
-    // Seconds: a process of ours, and the start and end of a device.
+    // In seconds: a process of ours, and the start and end of a device.
     constexpr double process = 0.08, device = 0.33;
     const double reading = std::min(most_reads, reads * threads), written = work.writes / writes;
-    // Lanes read and compute in turn, while others write; a device computes at the same time, too.
+    // Lanes read and compute in turn while others write; a device also computes at the same time.
     const double cpu =
         work.cpu_reads / reading + (work.core_seconds + work.cpu_decoding + work.encoding) / threads;
     const double fed = work.device_reads / std::min(reading, copies);

@@ -24,8 +24,8 @@ const char* vocabulary_name(Vocabulary vocabulary) {
     return nullptr;
 }
 
-/// Names of such arguments in any tool: drivers and their options, existing files, features of vector files,
-/// and what is printed or recorded where.
+/// The names of such arguments in any tool: drivers and their options, existing files, features of vector
+/// files, and where results are printed or recorded.
 constexpr std::array about_files{"if",
                                  "oo",
                                  "bbl",

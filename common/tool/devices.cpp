@@ -41,9 +41,9 @@ void take_own_device(DeviceChoice& choice) {
 
 namespace {
 
-/// The links of all chains opened so far compute on the tool's device, which the report and -dry-run state.
-/// No devices: nothing changes. If they cannot and the user did not name a GPU, they stay on the CPU, with a
-/// warning.
+/// Makes the steps of all virtual scenes opened so far compute on the tool's device, which the report and
+/// -dry-run state. Does nothing without devices. If they cannot and the user did not name a GPU, they remain
+/// on the CPU, with a warning.
 void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
     auto& state = RunAccess::state(run);
     if (devices.empty()) return;
@@ -74,7 +74,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
         run.print("Links on " + describe_devices(run, devices, "") + ": " + names);
 }
 
-/// Adds a rough estimate of the work of the run's chains in each pass.
+/// Adds an approximate estimate of the work of the run's virtual scenes in each pass.
 void add_links(Run& run, Work& work) {
     for (const auto& source : RunAccess::state(run).watched) {
         const auto chain = raster::links_of(*source);
@@ -83,12 +83,12 @@ void add_links(Run& run, Work& work) {
         const auto pixels = static_cast<double>(source->shape().pixels());
         for (const auto& link : chain)
             work.add(link.per_pixel, pixels * on_core, pixels * on_device);
-        if (!chain.empty()) return; // the scene; others are read once
+        if (!chain.empty()) return; // only the scene; others are read once
     }
 }
 
-/// Several passes over an array in host memory have it on the device. In a single one copies there, kernels
-/// and copies back go side by side, tile by tile.
+/// Copies an array in host memory to the device if several passes read it. In a single pass, copies to the
+/// device, kernels and copies back overlap, tile by tile.
 void keep_arrays_on(Run& run, const std::vector<CudaDevice>& devices, const Work& work) {
     const CommonOptions& options = run.options();
     if (devices.size() != 1 || options.device_memory > 0 || options.dry_run || parallel::ranks().several())
@@ -122,7 +122,7 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, W
     auto devices = hsi::choose_devices(choice, algorithm);
     if (parallel::Ranks& ranks = parallel::ranks();
         ranks.several() && choice.kind == DeviceChoice::Kind::automatic) {
-        // All ranks compute in one place: a device's last digits are not the processor's.
+        // All ranks compute in the same place, because a device's last digits differ from the CPU's.
         if (ranks.any("devices of " + algorithm, devices.empty())) return {};
         devices = {cuda_devices()[static_cast<size_t>(ranks.local_rank()) % cuda_devices().size()]};
     }

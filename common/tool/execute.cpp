@@ -31,8 +31,8 @@ namespace hsi::tool {
 
 namespace {
 
-/// Registers files that arguments name, except the source, before anything can be written. `dst`: includes
-/// it.
+/// Registers files that arguments name, except the source, before anything can be written. `dst`: also
+/// registers dst.
 void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const CommonOptions& options = call.options();
     const auto each = [&](Role role, const auto& visit) {
@@ -47,24 +47,24 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const std::string& output = options.destination.path; // empty: dst is optional
     if (dst && !output.empty() && output.rfind("/vsistdout", 0) != 0) files.writes("dst", output, {});
     each(Role::output, [&](const std::string& role, const std::string& path) {
-        // A header of ENVI's may be changed where it is: the body registers it.
+        // An ENVI header may be changed in place: the body registers it.
         if (!raster::names_envi_header(path)) files.writes(role, path, {});
     });
 }
 
-/// The same with the source, and with a failure report among the outputs.
+/// Also registers the source, and for a failure report the outputs.
 void register_files(const Call& call, raster::RunFiles& files) {
     const CommonOptions& options = call.options();
     register_outputs(call, files, true);
     if (options.source.path.empty()) return;
-    // Run::open_source() registers all of its files, and opens it once; a report that would replace a file
-    // cannot wait for that.
+    // Run::open_source() registers all of its files, and opens it only once. A report that would replace a
+    // file cannot wait for that.
     const std::string& source = options.source.path;
     const bool all = !options.report.empty() && ::access(options.report.c_str(), F_OK) == 0;
     files.reads("src", source, all ? raster::files_read_with(source) : std::vector<std::string>());
 }
 
-/// The tool's own arguments as they were given, for the report.
+/// Returns the tool's own arguments as they were given, for the report.
 Json own_options(const Call& call) {
     Json own = Json::object();
     for (const Argument& argument : call.arguments()) {
@@ -83,7 +83,7 @@ Json own_options(const Call& call) {
     return own;
 }
 
-/// Returns whether this rank takes part. Values that ranks decide by are made equal on all of them.
+/// Returns whether this rank works. Makes values on which ranks base decisions equal on all ranks.
 bool take_part(Call& call) {
     parallel::Ranks& ranks = parallel::ranks();
     if (!ranks.several()) return true;
@@ -152,7 +152,7 @@ class StepFrontEnd final : public FrontEnd {
 
 namespace {
 
-/// Options that the step was not given itself.
+/// Copies options that the step does not have itself.
 void take_shared_options(const CommonOptions& whole, Call& call) {
     CommonOptions& own = call.options();
     if (!call.given("device")) own.device = whole.device;
@@ -165,7 +165,7 @@ void take_shared_options(const CommonOptions& whole, Call& call) {
     }
     own.ranks = whole.ranks;
     own.quiet = whole.quiet;
-    // The plan of the steps that read a virtual scene depends on this step's result.
+    // The plan of steps that read a virtual scene depends on this step's result.
     const raster::OutputOptions& to = own.destination;
     const bool read_later = raster::is_computed(to) && (to.document || to.at_once);
     own.dry_run = whole.dry_run && !read_later;
@@ -236,7 +236,7 @@ Outcome current_failure(bool cancelled) {
     } catch (...) {
         failure = {1, "an unknown error", ""};
     }
-    // After an interrupt by the user, any further error is its echo.
+    // After an interrupt by the user, any further error is a consequence.
     if (cancelled && failure.code == 1) failure = {1, Cancelled().what(), Cancelled().advice()};
     failure.what = one_line(raster::with_final_names(failure.what));
     return failure;
@@ -244,7 +244,7 @@ Outcome current_failure(bool cancelled) {
 
 namespace {
 
-/// The outputs exist, even if the record cannot be written.
+/// Writes the record; the outputs exist, even if it cannot be written.
 void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& files) {
     try {
         record.write(files);
@@ -258,7 +258,7 @@ void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& fi
 Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read) {
     std::unique_ptr<Run> run;
-    FrontEndEnding ending; // before the run, which the front end may still speak to
+    FrontEndEnding ending; // created before the run, which may still use the front end
     bool report_possible = false;
     try {
         if (call.given("if-needed") && !call.given("overwrite") && !call.excluded("overwrite"))
@@ -314,12 +314,12 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 
         raster::register_drivers();
         complete([&] { call.work(*run); });
-        state.outputs_are_good = false; // later failures were not foreseen by the body
+        state.outputs_are_good = false; // the body did not foresee later failures
         Outcome done;
         done.report = state.entries.report;
         state.finish();
         state.agree_on_files();
-        // The body went on after these: they are not the end of the work, but nothing may be lost silently.
+        // The body continued after these failures. They did not end the work, but must be reported.
         for (const std::string& text : front_end.library_failures())
             run->warn("GDAL: " + one_line(text));
         if (!parallel::ranks().root()) return done;
@@ -335,7 +335,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
         Outcome failure = current_failure(front_end.cancel().requested());
         if (run) {
             failure.report = RunAccess::state(*run).entries.report;
-            RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
+            RunAccess::state(*run).warn_of_overflow(false); // possibly the reason
         }
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
@@ -354,13 +354,13 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 
 namespace {
 
-/// The instruction sets that compute alike: docs/architecture.md.
+/// Returns the group of instruction sets with the same results: docs/architecture.md.
 std::string arithmetic() {
     const std::string name = math::simd_target();
     return name.find("AVX") != std::string::npos ? "with FMA" : "without FMA";
 }
 
-/// Ranks of one node share its memory, and its processors unless each was given its own.
+/// Divides the memory of a node among its ranks, and its processors unless each rank was given its own.
 void divide_node(parallel::Ranks& ranks) {
     const std::string here = ranks.host(ranks.rank());
     const std::string mine = system::processor_set();
@@ -390,7 +390,7 @@ void JoinedJob::join(CancelFlag& cancel, const std::string& command) {
         "command", command, "was started with other arguments",
         "Start all ranks with the same command, or set HSI_MPI=NO where each process is to do a run of "
         "its own.");
-    // HSI_SIMD counts by its effect.
+    // HSI_SIMD is compared by its effect.
     auto settings = raster::settings_of_results();
     std::erase_if(settings, [](const std::string& one) { return one.rfind("HSI_SIMD=", 0) == 0; });
     ranks.agree("settings", joined(settings, "\n"), "has other settings of GDAL",

@@ -27,7 +27,7 @@ namespace {
 constexpr const char* record_format = "gdal_hsi_made";
 constexpr uint64_t small_file = uint64_t{16} << 20; ///< files whose contents are compared
 
-/// Changes nothing in results.
+/// Returns true for options that do not change results.
 bool is_free(const std::string& name) {
     for (const char* const other : {"overwrite", "if-needed", "report", "report-append", "q", "dry-run",
                                     "threads", "memory", "device-memory", "tile", "ranks"})
@@ -35,13 +35,13 @@ bool is_free(const std::string& name) {
     return false;
 }
 
-/// Overviews come and go, and no tool reads them.
+/// Returns true for overviews, which may appear or disappear, and which no tool reads.
 bool is_overview(const std::string& file) {
     return file.size() > 4 && file.compare(file.size() - 4, 4, ".ovr") == 0;
 }
 
 bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 0; }
-/// True for a pipe or a device, whose content cannot be known in advance.
+/// Returns true for a pipe or a device, whose content cannot be known in advance.
 bool is_stream(const std::string& file) {
     std::error_code error;
     const auto status = std::filesystem::status(file, error);
@@ -68,8 +68,8 @@ Json state_of_folder(const std::string& folder) {
     return {{"files", all.size()}, {"holds", digest_text(joined(all, "\n"))}};
 }
 
-/// Null: it does not exist. Small files are compared by content, others by size and time; all also by time
-/// with `timed`, as virtual scenes compare their sources.
+/// Returns the state; null if the file does not exist. Small files are compared by content, others by size
+/// and time. With `timed`, all are also compared by time, as virtual scenes compare their sources.
 Json state_of(const std::string& file, bool timed = false) {
     if (!is_local(file)) {
         Json all = Json::array();
@@ -91,7 +91,8 @@ Json state_of(const std::string& file, bool timed = false) {
     return state;
 }
 
-/// A file without a known time, as on some servers, or a pipe always counts as changed.
+/// Returns false for a file without a known time, as on some servers, and for a pipe: they always count as
+/// changed.
 bool is_known(const Json& state) {
     return !state.is_array() ||
            (!state.empty() && std::none_of(state.begin(), state.end(),
@@ -122,7 +123,8 @@ MadeRecord::MadeRecord(const Call& call) {
     auto& given = m_told["options"] = Json::object();
     for (const Argument& argument : call.arguments())
         if (const Given& one = call.given_to(argument); one.count > 0 && !is_free(argument.name))
-            given[argument.name] = digest_text(joined(one.words, "\n")); // no word itself: some are passwords
+            given[argument.name] = digest_text(joined(one.words, "\n")); // digest instead of words, because
+                                                                         // some are passwords
     m_told["settings"] = digest_text(joined(raster::settings_of_results(), "\n"));
     read();
 }
@@ -137,7 +139,7 @@ void MadeRecord::look_at_inputs(const raster::RunFiles& files) {
         if (is_overview(file)) continue;
         Json& state = m_inputs[file];
         state = is_stream(file) ? Json::array() : state_of(file, true);
-        if (!state.is_object()) continue; // it is not there
+        if (!state.is_object()) continue; // it does not exist
         for (const std::string& other : raster::files_that_may_come(file))
             if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
     }
@@ -181,7 +183,8 @@ void MadeRecord::read() {
         m_before.contains("told"))
         return;
     m_before = nullptr;
-    const std::string mark = std::string("{\n \"format\": \"") + record_format + '"'; // as write() begins
+    const std::string mark = std::string("{\n \"format\": \"") + record_format + '"'; // the beginning of
+                                                                                      // write()'s text
     const bool ours = text.find_first_not_of('\0') == std::string::npos ||
                       text.compare(0, mark.size(), mark, 0, text.size()) == 0;
     if (!ours)

@@ -69,7 +69,7 @@ std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string&
     return std::make_shared<stream::PixelMask>(shape.samples, shape.lines);
 }
 
-/// read_mask(), which may be empty.
+/// Returns read_mask(), which may be empty.
 std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& role, const std::string& path,
                                                  const raster::RasterSource& scene, std::string& how) {
     const auto source = open_mask(run, role, path, scene);

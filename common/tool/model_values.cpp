@@ -12,7 +12,7 @@
 namespace hsi::tool {
 namespace {
 
-/// A model's ranges in the order of the scene's bands.
+/// Returns a model's ranges in the order of the scene's bands.
 stream::ValueRange range_of(const model::ModelBands& model, const std::vector<int>& matched) {
     stream::ValueRange range;
     if (model.minimum.empty()) return range; // an old file
@@ -68,7 +68,7 @@ void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with)
 
 namespace {
 
-/// Warns if only their order has decided which bands are the model's.
+/// Warns if the model's bands were found only by their order.
 void note_order(Run& run, const raster::RasterSource& source, const model::ModelBands& model,
                 const std::vector<int>& matched, bool any_wavelengths) {
     const auto scene = scene_bands(source);

@@ -7,7 +7,8 @@
 namespace hsi::tool {
 namespace {
 
-/// Bytes of a pixel type, by its name: "Float32", "UInt16", "Byte"; outputs are Float32 by default.
+/// Returns the bytes of a pixel type, by its name: "Float32", "UInt16", "Byte"; outputs are Float32 by
+/// default.
 uint64_t sample_bytes(const std::string& type) {
     if (type.empty()) return sizeof(float);
     const size_t digits = type.find_first_of("123456789");

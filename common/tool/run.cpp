@@ -34,7 +34,8 @@
 namespace hsi::tool {
 namespace {
 
-/// Without gmtime() and strftime(), which take a lock that may stay locked in the child of a fork.
+/// Returns the time without gmtime() and strftime(), which take a lock that may remain locked in the child of
+/// a fork.
 std::string utc_now() {
     using namespace std::chrono;
     const auto now = floor<seconds>(system_clock::now());
@@ -49,7 +50,7 @@ std::string utc_now() {
     return text;
 }
 
-/// JSON has no NaN and no infinities: these become strings, so that they are not lost.
+/// Converts NaN and infinities, which JSON lacks, to strings, so that they are not lost.
 Json number_or_text(const std::optional<double>& value) {
     if (!value) return nullptr;
     if (std::isnan(*value)) return "nan";
@@ -66,7 +67,7 @@ std::string device_text(const DeviceChoice& choice) {
     return text;
 }
 
-/// " (halo 2; values are kept in memory)"; empty without remarks.
+/// Returns " (halo 2; values are kept in memory)"; empty without remarks.
 std::string link_remarks(const raster::Chain::Link& link) {
     std::string text = link.halo > 0 ? "halo " + std::to_string(link.halo) : "";
     if (!link.kept.empty())
@@ -161,7 +162,8 @@ bool is_record(const Json& json) {
     return json.is_object() && json.contains("tool") && json.contains("version") && json.contains("passes");
 }
 
-/// The records of earlier runs in a file: one record, or a chain. nullopt if the file is not a report.
+/// Returns the records of earlier runs in a file: one record, or several; nullopt if the file is not a
+/// report.
 std::optional<std::vector<Json>> records_in(const std::string& path) {
     constexpr uint64_t largest = uint64_t{256} << 20;
     try {
@@ -178,7 +180,7 @@ std::optional<std::vector<Json>> records_in(const std::string& path) {
     }
 }
 
-/// "1-3,7" for messages about bands.
+/// Returns "1-3,7", for messages about bands.
 std::string band_ranges(const std::vector<int>& bands) {
     std::string text;
     for (size_t i = 0; i < bands.size();) {
@@ -193,7 +195,7 @@ std::string band_ranges(const std::vector<int>& bands) {
     return text;
 }
 
-/// The loss of bands in single precision, and the advice.
+/// Returns the loss of bands in single precision, and the advice.
 std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     std::vector<int> bands;
     for (const auto& b : coarse)
@@ -207,7 +209,7 @@ std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
                       " lie too close together for single precision, in which all is computed: " +
                       (one ? "" : "those of band " + std::to_string(first.band) + " ") + text +
                       ". Results from them are rough or wrong. ";
-    // Below the least normal number the steps no longer shrink with the values.
+    // Below the least normal number, the steps no longer shrink with the values.
     const bool small = std::fabs(first.level) < static_cast<double>(std::numeric_limits<float>::min());
     const double by = small ? std::pow(10.0, std::round(-std::log10(std::fabs(first.level)))) : first.level;
     std::snprintf(
@@ -234,7 +236,7 @@ void Run::Impl::progress(double done) {
     if (options.quiet || options.dry_run) return;
     const std::lock_guard lock(mutex);
     bar.position =
-        done > 1 - 1e-9 ? 1.0 : std::max(done, bar.position); // shares that were added up are rarely 1
+        done > 1 - 1e-9 ? 1.0 : std::max(done, bar.position); // the sum of shares is rarely exactly 1
     front_end.progress(bar.position);
 }
 
@@ -242,7 +244,7 @@ void Run::Impl::warn(const std::string& words) {
     const std::string text = raster::with_final_names(words);
     {
         const std::lock_guard lock(mutex);
-        // A file that several inputs are laid on is reported once.
+        // A file that is used with several inputs is reported once.
         if (std::find(warnings.begin(), warnings.end(), text) != warnings.end()) return;
         warnings.push_back(text);
     }
@@ -266,12 +268,12 @@ void Run::Impl::warn_of_overflow(bool together) {
         if (!met || front_end.cancel().requested()) continue;
         try {
             const auto beyond = file->count_beyond_float();
-            if (beyond.values == 0) continue; // infinities of the file
+            if (beyond.values == 0) continue; // infinities in the file
             warn("'" + file->path() + "': " + counted(beyond.values, "value is", "values are") +
                  " too large for single precision (3.4e38), in which all is read: infinite, so that " +
                  counted(beyond.pixels, "pixel is", "pixels are") +
                  " invalid. Give -srcnodata when they mean no data, else scale them before.");
-        } catch (const Error&) { // a file that cannot be read again was read successfully
+        } catch (const Error&) { // a file that cannot be read again was already read successfully
         }
     }
 }
@@ -300,7 +302,7 @@ Json Run::Impl::record(const Outcome* failure) {
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
     stream::PassReport total;
-    // Outputs are completed after the last pass, too.
+    // Outputs are also completed after the last pass.
     const CodecTime coded = codec_time();
     double decode_seconds = coded.decoding - started.coding.decoding,
            encode_seconds = coded.encoding - started.coding.encoding;
@@ -308,7 +310,7 @@ Json Run::Impl::record(const Outcome* failure) {
         list.push_back(describe(pass));
         total.add(pass);
         total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
-        for (size_t k = 0; k < pass.ranks.size(); ++k) // this process's are there already
+        for (size_t k = 0; k < pass.ranks.size(); ++k) // this process's are already included
             if (static_cast<int>(k) != parallel::ranks().rank()) {
                 decode_seconds += pass.ranks[k].decode_seconds;
                 encode_seconds += pass.ranks[k].encode_seconds;
@@ -341,7 +343,7 @@ Json Run::Impl::record(const Outcome* failure) {
 std::string Run::Impl::make_report(const Outcome* failure) {
     Json root = record(failure);
     if (options.report_append) {
-        if (!overwrite && report_is_other_file()) throw no_report(); // which it was not when the run began
+        if (!overwrite && report_is_other_file()) throw no_report(); // it was not when the run began
         auto chain = records_in(options.report).value_or(std::vector<Json>());
         chain.push_back(std::move(root));
         root = Json{{"chain", std::move(chain)}};
@@ -425,11 +427,12 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
         files = growth->files();
         m->files->expect_growth(files);
     }
-    if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
+    if (source->path() != m->options.source.path)
+        files.push_back(m->options.source.path); // it led to the source
     m->files->reads("src", source->path(), files);
     if (const std::string& bad = m->options.source.bad_bands; !bad.empty()) m->files->reads("-bbl", bad, {});
     watch_source(source, precision);
-    // Passes get half of -memory at least: with that one lane can always work.
+    // Passes get at least half of -memory, which always suffices for one lane.
     if (const uint64_t held = source->reader_bytes(); held > half(m->options.memory))
         throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
                         " of decoded blocks, more than half of -memory " +
@@ -443,8 +446,8 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
                       static_cast<double>(source->stored_bytes_per_pixel()) /
                       (4.0 * static_cast<double>(shape.bands));
     }
-    // The plan of each pass has the readers' memory outside of the cache; the cache itself never gets more
-    // than a quarter.
+    // The plan of each pass includes the readers' memory outside of the cache; the cache never gets more than
+    // a quarter.
     reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));
     m->memory.hold(source->take_memory(quarter(m->options.memory), m->options.threads));
     if (m->entries.source.is_null()) {
@@ -499,7 +502,7 @@ Run::masked(const std::shared_ptr<const stream::CubeSource>& source) const {
 
 namespace {
 
-/// A short summary of a file's content: its size, and some of its bytes.
+/// Returns a short summary of a file's content: its size, and some of its bytes.
 std::string likeness(const std::string& path) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -589,7 +592,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     if (source->facts().access == raster::Access::raw && !source->facts().remote) return source;
     const auto chain = raster::links_of(*source);
     const bool computed = !chain.empty();
-    // Where a device computes it, the pass takes it there: a copy in the host's memory would cost more.
+    // If a device computes it, the pass takes it there: a copy in host memory would cost more.
     if (source->computes_on() >= 0) return source;
     if (computed && !chain.back().kept.empty() && chain.back().kept != "numbers") return source;
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
@@ -629,7 +632,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     if (m->options.dry_run)
         pass.ranks = m->options.ranks > 0 ? m->options.ranks : parallel::ranks().job_size();
     const double from = m->bar.share_done;
-    share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
+    share = std::min(share, 1 - from); // a repeated pass takes progress from the last ones
     m->bar.share_done += share;
     pass.progress = [state = m.get(), from, share](double done) { state->progress(from + share * done); };
     return pass;
@@ -659,7 +662,8 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.cancel = main.cancel;
     side.history = main.history;
     side.grows = main.grows;
-    // Another extension states the format; the destination's extension, or none, means "as there".
+    // Another extension states the format. The destination's extension, or none, means the destination's
+    // format.
     const std::string extension = raster::extension_of(path);
     const bool alike = equal_names(extension, raster::extension_of(main.path));
     if (alike || extension.empty()) {

@@ -43,7 +43,7 @@ void Scene::report_counted(int64_t valid, int64_t invalid) {
         if (m_fate != nullptr) report_invalid(m_run, valid, invalid, m_fate);
         return;
     }
-    // The validity of pixels outside of the mask is not known.
+    // The validity of pixels outside of the mask is unknown.
     const int64_t inside = m_run.mask()->count();
     m_run.report()["mask"]["invalid_pixels"] = inside - valid;
     if (inside > valid)

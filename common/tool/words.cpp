@@ -63,7 +63,7 @@ std::vector<int> parse_band_list(const std::vector<std::string>& texts, const st
 
 namespace {
 
-/// Items between commas.
+/// Returns the items between commas.
 std::vector<std::string> items_of(const std::vector<std::string>& texts) {
     std::vector<std::string> items;
     for (const std::string& text : texts) {
@@ -74,7 +74,7 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts) {
     return items;
 }
 
-/// A number of nanometres (1), of micrometres (1000), or without a unit (0); takes it off the front of
+/// A number in nanometres (1), in micrometres (1000), or without a unit (0), removed from the beginning of
 /// `text`.
 struct Length {
     double value = 0;
@@ -125,7 +125,7 @@ raster::BandChoice parse_wavelengths(const std::string& option, const std::strin
     choice.nearest = !range;
     choice.from_nm = first->value * (first->unit_nm > 0 ? first->unit_nm : last->unit_nm);
     choice.to_nm = last->value * last->unit_nm;
-    // A range from 0 on means all shorter wavelengths.
+    // A range from 0 on includes all shorter wavelengths.
     if (choice.to_nm <= 0 || choice.to_nm < choice.from_nm)
         throw UsageError(option + " " + item + ": the range is empty",
                          "Give the shorter wavelength first: 450-900nm.");

@@ -13,7 +13,7 @@
 namespace hsi::tool {
 namespace {
 
-/// GDAL_NUM_THREADS, or all processors.
+/// Returns GDAL_NUM_THREADS, or the number of all processors.
 int default_threads() {
     const std::string text = raster::setting("GDAL_NUM_THREADS", "ALL_CPUS");
     if (equal_names(text, "ALL_CPUS")) return std::min(usable_processors(), most_threads);
@@ -21,7 +21,7 @@ int default_threads() {
     if (!count || *count < 0)
         throw UsageError("GDAL_NUM_THREADS: '" + text + "' is neither ALL_CPUS nor a number of threads",
                          "Correct the configuration option, or give -threads.");
-    // To GDAL 0 means a single thread.
+    // GDAL interprets 0 as a single thread.
     return static_cast<int>(std::clamp<long long>(*count, 1, most_threads));
 }
 
