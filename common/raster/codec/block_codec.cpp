@@ -19,8 +19,8 @@
 #include <vector>
 
 namespace hsi::raster {
-/// TIFF's LZW (TIFF revision 6.0, section 13): codes of 9 to 12 bits, the highest bit first, and a width that
-/// grows one code early.
+/// TIFF's LZW (TIFF revision 6.0, section 13): codes of 9 to 12 bits, the highest bit first. The width grows
+/// one code early.
 class BlockCoder::Lzw {
   public:
     static size_t bound(size_t bytes) { return bytes * 3 / 2 + bytes / 1024 + 16; }
@@ -51,7 +51,7 @@ class BlockCoder::Lzw {
             }
         }
         put(prefix);
-        // The reader also adds the code that it has read before it reads the next.
+        // The reader also adds the code that it has read before it reads the next one.
         if (++m_next == last) {
             put(clear);
             m_width = 9;
@@ -89,22 +89,22 @@ class BlockCoder::Lzw {
     }
 
     std::vector<Entry> m_table = std::vector<Entry>(table_size);
-    uint32_t m_round = 0; ///< entries of earlier ones do not count
+    uint32_t m_round = 0; ///< entries of earlier rounds do not count
     uint32_t m_next = first;
     int m_width = 9, m_bits = 0;
     uint32_t m_held = 0;
     unsigned char* m_to = nullptr;
 };
 
-/// DEFLATE (RFC 1951) with literals and runs of one byte only, in one block with a custom code. It is for
-/// bytes that repeat in runs alone, and several times as fast as a search for repeated pieces.
+/// DEFLATE (RFC 1951) with only literals and runs of one byte, in one block with a custom code. It is for
+/// bytes that repeat only in runs, and several times as fast as a search for repeated pieces.
 class BlockCoder::Runs {
   public:
     static size_t bound(size_t bytes) { return bytes * most_bits / 8 + 512; }
 
-    /// Makes the code that suits these bytes. \return the bits that they take, the code itself not counted.
+    /// Makes the best code for these bytes. \return the bits that they take, without the code itself.
     uint64_t make_code(const unsigned char* from, size_t count) {
-        uint32_t parts[4][256] = {}; // equal neighbouring bytes would wait for each other
+        uint32_t parts[4][256] = {}; // otherwise equal adjacent bytes would wait for each other
         std::array<uint64_t, symbols> counts{};
         uint64_t bits = 0;
         walk(
@@ -128,7 +128,7 @@ class BlockCoder::Runs {
         return bits;
     }
 
-    /// Writes the bytes for which make_code() was called last, in zlib's format.
+    /// Writes the bytes of the last make_code() in zlib's format.
     size_t encode(const unsigned char* from, size_t count, unsigned char* to) {
         set_codes();
         m_to = to;
@@ -139,9 +139,9 @@ class BlockCoder::Runs {
         put(1, 1); // the last block
         put(2, 2); // with a custom code
         put(symbols - 257, 5);
-        put(1, 5); // two distances, 1 and one that does not occur
+        put(1, 5); // two distances: 1, and one that does not occur
         put(15, 4);
-        for (int k = 0; k < 19; ++k) // lengths have four bits each; runs of lengths are not encoded
+        for (int k = 0; k < 19; ++k) // lengths have four bits; runs of lengths are not encoded
             put(k < 3 ? 0 : 4, 3);
         for (const uint8_t length : m_lengths)
             put(turned(length, 4), 4);
@@ -149,7 +149,7 @@ class BlockCoder::Runs {
         put(turned(1, 4), 4);
         walk(
             from, count,
-            [&](const unsigned char* four) { // 7 bits that are held and four of the longest codes are 63
+            [&](const unsigned char* four) { // 7 stored bits and four of the longest codes have 63 bits
                 for (size_t k = 0; k < 4; ++k)
                     hold(four[k]);
                 flush();
@@ -188,13 +188,14 @@ class BlockCoder::Runs {
         uint32_t symbol = 0, extra_bits = 0, extra = 0;
     };
 
-    /// Calls four(), one() and run() for the pieces of the bytes, from the first to the last.
+    /// Calls four(), one() and run() for the pieces of the bytes in order.
     template <class Four, class One, class Run>
     static void walk(const unsigned char* from, size_t count, Four&& four, One&& one, Run&& run) {
         if (count == 0) return;
         one(from[0]);
         for (size_t i = 1; i < count;) {
-            // A run that begins at one of the next four bytes holds the last of them and is longer than one.
+            // A run that begins at one of the next four bytes includes the last of them, and is longer than
+            // one byte.
             if (i + least_run <= count && from[i + 3] != from[i + 2]) {
                 four(from + i);
                 i += 4;
@@ -219,7 +220,7 @@ class BlockCoder::Runs {
         return out;
     }
 
-    /// Huffman's code, its longest words cut to `most_bits`. There are two symbols at least.
+    /// Makes Huffman's code, with its longest words cut to `most_bits`. There are at least two symbols.
     void set_lengths(const std::array<uint64_t, symbols>& counts) {
         std::array<uint16_t, symbols> order{};
         size_t used = 0;
@@ -227,7 +228,7 @@ class BlockCoder::Runs {
             if (counts[v] > 0) order[used++] = static_cast<uint16_t>(v);
         std::stable_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(used),
                          [&](uint16_t a, uint16_t b) { return counts[a] < counts[b]; });
-        // Leaves in rising order, then the nodes in the order of their creation, which is rising, too.
+        // Leaves in rising order, then the nodes in the order of their creation, which is also rising.
         std::array<uint64_t, 2 * symbols> weight{};
         std::array<size_t, 2 * symbols> above{};
         for (size_t i = 0; i < used; ++i)
@@ -250,8 +251,8 @@ class BlockCoder::Runs {
             m_lengths[order[i]] = static_cast<uint8_t>(std::min(depth[i], most_bits));
             taken += whole >> m_lengths[order[i]];
         }
-        // Shortened words take too much: other words, rare ones first, become longer. The remaining room goes
-        // to the longest word.
+        // Shortened words use too much of the code: other words, rare ones first, become longer. The longest
+        // word gets the remaining room.
         for (size_t i = 0; taken > whole; i = (i + 1) % used)
             if (uint8_t& length = m_lengths[order[i]]; length < most_bits) taken -= whole >> ++length;
         for (size_t i = used; taken < whole && i-- > 0;)
@@ -318,7 +319,8 @@ void turn_bytes(char* samples, size_t count) {
     }
 }
 
-/// The bytes of a line's floats: the highest of all, then the next ... `planes` has room for them.
+/// Writes the bytes of a line's floats: the highest byte of all floats, then the next byte ... `planes` has
+/// room for them.
 template <class Bits>
 void byte_differences(const char* from, char* to, size_t count, size_t step, unsigned char* planes) {
     const auto* const a = reinterpret_cast<const Bits*>(from);
@@ -359,7 +361,7 @@ void byte_sums(char* line, size_t count, size_t step, unsigned char* planes) {
     }
 }
 
-/// f(Bits{}) for the unsigned type of so many bytes.
+/// Calls f(Bits{}) for the unsigned type with this number of bytes.
 template <class F>
 void with_bits(int64_t bytes, const F& f) {
     switch (bytes) {
@@ -413,7 +415,7 @@ struct BlockCoder::Impl {
 
     bool changes() const { return coding.predictor != BlockCoding::Predictor::none || form.swapped; }
 
-    /// The samples as they are compressed.
+    /// Returns the samples in the form in which they are compressed.
     const char* prepare(const char* from, size_t lines) const {
         if (!changes()) return from;
         const auto count = static_cast<size_t>(form.line_samples), step = static_cast<size_t>(form.step);
@@ -437,19 +439,19 @@ struct BlockCoder::Impl {
         return to;
     }
 
-    /// Whole numbers of few values may repeat far away, which a sample does not show.
+    /// Returns false if a sample may be misleading, because whole numbers of few values may repeat far away.
     bool samples_first() const {
         return coding.by_default && form.bytes() >= 4 * sample_bytes &&
                (form.sample_bytes >= 4 || coding.predictor != BlockCoding::Predictor::none);
     }
 
-    /// A piece from the middle of a block, large enough to represent the whole.
+    /// Returns a piece from the middle of a block, large enough to represent the whole.
     static std::span<const char> sample_of(const char* from, size_t bytes) {
         const size_t count = std::max(static_cast<size_t>(sample_bytes), bytes / 16);
         return {from + (bytes - count) / 2, count};
     }
 
-    /// True if a search for all repetitions saves less than a fiftieth.
+    /// Returns true if a search for all repetitions saves less than a fiftieth.
     bool runs_do(const char* from, size_t bytes) const {
         const auto sample = sample_of(from, bytes);
         const size_t size =
@@ -530,10 +532,10 @@ std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     return {m->coded.data(), size};
 }
 
-/// Decodes TIFF's LZW: a code means a piece of the earlier output, one byte longer than the piece before it.
+/// Decodes TIFF's LZW: a code means a piece of the earlier output, one byte longer than the previous piece.
 class BlockDecoder::Lzw {
   public:
-    /// \return the bytes made, `room` or fewer; 0: invalid codes, or codes that make more.
+    /// \return the number of bytes, at most `room`; 0: invalid codes, or codes for more bytes.
     size_t decode(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
         if (room > UINT32_MAX) return 0;
         const unsigned char* const end = from + count;
@@ -558,7 +560,7 @@ class BlockDecoder::Lzw {
                 continue;
             }
             if (code == stop) break;
-            // A code that is just being made begins and ends with the same byte.
+            // A code that is being created begins and ends with the same byte.
             Piece piece{static_cast<uint32_t>(made), 1};
             if (code >= first) {
                 if (last.length == 0 || code > next) return 0;
@@ -584,8 +586,8 @@ class BlockDecoder::Lzw {
         uint32_t at, length;
     };
 
-    /// `from` may be so close before `to` that the copy repeats itself. Most pieces are short: eight bytes at
-    /// a time are copied, a few too many if there is `room` after them.
+    /// `from` may be so close before `to` that the copy repeats itself. Most pieces are short, so eight bytes
+    /// at a time are copied, and a few too many if there is `room` after them.
     static void copy(const unsigned char* from, unsigned char* to, size_t count, size_t room) {
         constexpr size_t step = 8;
         if (to - from < static_cast<ptrdiff_t>(step) || room < count + step) {
@@ -618,7 +620,7 @@ struct BlockDecoder::Impl {
         }
     }
 
-    /// The bytes made; 0: invalid bytes for the codec, or too many.
+    /// Returns the number of bytes; 0: invalid bytes for the codec, or too many.
     size_t unpack(std::span<const char> bytes, std::span<char> into) const {
         char* const to = into.data();
         const size_t room = into.size();

@@ -23,7 +23,7 @@ bool compresses(Filter filter) {
 constexpr size_t checksum_bytes = 4;
 
 /// Fletcher's checksum of words of 16 bits, the high byte first (J. G. Fletcher, IEEE Transactions on
-/// Communications 30, 1982). Sums are folded, as the library does it: 65535 stays, and is not 0.
+/// Communications 30, 1982). Sums are folded as in the library: 65535 is not replaced by 0.
 uint32_t fletcher32(const unsigned char* bytes, size_t count) {
     uint64_t first = 0, second = 0;
     const auto fold = [](uint64_t sum) {
@@ -48,9 +48,9 @@ uint32_t fletcher32(const unsigned char* bytes, size_t count) {
     return static_cast<uint32_t>(fold(second) << 16 | fold(first));
 }
 
-/// LibLZF's format (Marc Lehmann): a byte below 32 begins so many literals and one more; any other begins a
-/// copy, with its length in three bits, and in a byte more where they are all set, and the distance in 13.
-/// \return the bytes made; 0: invalid bytes, or too many.
+/// Decodes LibLZF's format (Marc Lehmann). A byte n below 32 begins n + 1 literals. Any other byte begins a
+/// copy: three bits are its length, with a further byte if all are set, and 13 bits are the distance. \return
+/// the number of bytes; 0: invalid bytes, or too many.
 size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
     const unsigned char* const end = from + count;
     size_t made = 0;
@@ -76,7 +76,7 @@ size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, si
         if (distance >= run) {
             std::memcpy(to + made, to + made - distance, run);
             made += run;
-        } else { // over its own output
+        } else { // overlaps its own output
             for (; run > 0; --run, ++made)
                 to[made] = to[made - distance];
         }
@@ -98,7 +98,8 @@ void interleave(Lane a, Lane b, Lane& low, Lane& high) {
     high = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-/// Sixteen samples of Width bytes at a time; the planes of bytes are `count` apart. \return samples done.
+/// Converts sixteen samples of Width bytes at a time; the planes of bytes are `count` apart. \return the
+/// number of converted samples.
 template <size_t Width>
 size_t unshuffle_lanes(const unsigned char* from, unsigned char* to, size_t count) {
     size_t i = 0;
@@ -106,7 +107,7 @@ size_t unshuffle_lanes(const unsigned char* from, unsigned char* to, size_t coun
         Lane a[Width], b[Width];
         for (size_t k = 0; k < Width; ++k)
             a[k] = load_lane(from + k * count + i);
-        // Bytes k and k + half become neighbours, until each sample's bytes are together in their order.
+        // Bytes k and k + half become neighbours, until the bytes of each sample are together in order.
         for (size_t step = 1; step < Width; step *= 2) {
             for (size_t k = 0; k < Width / 2; ++k)
                 interleave(a[k], a[k + Width / 2], b[2 * k], b[2 * k + 1]);
@@ -155,7 +156,7 @@ struct ChunkDecoder::Impl {
         }
     }
 
-    /// Room for `size` bytes that are not the samples yet.
+    /// Returns room for `size` bytes that are not yet the samples.
     char* room(HostBuffer<char>& buffer, size_t size) const {
         if (buffer.size() < size) buffer = HostBuffer<char>(size);
         return buffer.data();
@@ -214,7 +215,7 @@ std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, ui
     for (size_t k = filters.size(); k-- > 0;) {
         if (!applied(k)) continue;
         size_t expected = m->bytes; // after this filter, in decoding
-        bool moves = false;         // another one has something to do to it
+        bool moves = false;         // another filter must still process it
         for (size_t i = 0; i < k; ++i) {
             if (!applied(i)) continue;
             if (filters[i] == Filter::checksum) expected += checksum_bytes;
@@ -226,7 +227,7 @@ std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, ui
             uint32_t told = 0;
             std::memcpy(&told, at.data() + at.size(), sizeof told);
             const uint32_t sum = fletcher32(reinterpret_cast<const unsigned char*>(at.data()), at.size());
-            // Versions before 1.6.3 wrote the bytes of each half the other way round.
+            // Versions before 1.6.3 wrote the bytes of each half in reverse order.
             const uint32_t turned = (sum & 0xff00ff) << 8 | (sum >> 8 & 0xff00ff);
             if (told != sum && told != turned) return "fails its checksum";
         } else if (filters[k] == Filter::shuffle) {

@@ -43,7 +43,7 @@ T load(const unsigned char* p) {
 template <class T>
 float as_float(T v) {
     if constexpr (std::is_same_v<T, double>) {
-        // GDAL lets everything past the largest float become infinite; a cast would round some of it down.
+        // GDAL converts everything beyond the largest float to infinity; a cast would round some of it down.
         constexpr double top = std::numeric_limits<float>::max();
         constexpr float infinity = std::numeric_limits<float>::infinity();
         return v > top ? infinity : v < -top ? -infinity : static_cast<float>(v);
@@ -70,14 +70,15 @@ Range<T> range_of(const NodataMatch& nodata) {
     return range;
 }
 
-/// GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is the float tolerance for both types.
+/// Returns GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is the float tolerance for both types.
 template <class T>
 bool equal_to_gdal(T a, T b) {
     constexpr int steps = 2;
     return a == b || std::abs(a - b) < std::numeric_limits<float>::epsilon() * std::abs(a + b) * steps;
 }
 
-/// The value farthest from `nodata` towards `end` that equals it; `end` does not, or all values do.
+/// Returns the value farthest from `nodata` towards `end` that equals nodata. `end` does not equal it, unless
+/// all values do.
 template <class T>
 T farthest_equal(T nodata, T end) {
     if (equal_to_gdal(end, nodata)) return end;
@@ -118,12 +119,12 @@ void convert(const unsigned char* src, ptrdiff_t stride, Range<T> nodata, float*
     }
 }
 
-/// A whole number of so many bits is a float, and no NaN.
+/// A whole number with this number of bits is exact as a float, and never NaN.
 constexpr int part_bits = 22;
 
 template <class T>
 float left_over(T v, SamplePart part) {
-    // Differences of a number and its float are exact here.
+    // The difference between a number and its float is exact in this type.
     using Wide = std::conditional_t<std::is_integral_v<T>, long double, double>;
     static_assert(std::numeric_limits<long double>::digits >= 64);
     const float nearest = as_float(v);
@@ -133,7 +134,7 @@ float left_over(T v, SamplePart part) {
     return part == SamplePart::remainder ? second : static_cast<float>(remainder - static_cast<Wide>(second));
 }
 
-/// real: as bits of a double.
+/// real: use the bits of a double.
 template <class T>
 float bits_of(T v, bool real, SamplePart part) {
     uint64_t pattern = std::bit_cast<uint64_t>(static_cast<double>(v));
@@ -143,7 +144,7 @@ float bits_of(T v, bool real, SamplePart part) {
     return static_cast<float>(pattern >> shift & ((uint64_t{1} << part_bits) - 1));
 }
 
-/// Four floats in a register: both SSE and NEON have the instructions for turning four by four.
+/// Four floats in a register. Both SSE and NEON have the instructions for transposing four by four.
 typedef float Quad __attribute__((vector_size(16)));
 
 Quad load_quad(const float* p) {
@@ -154,7 +155,7 @@ Quad load_quad(const float* p) {
 
 void store_quad(float* p, Quad v) { std::memcpy(p, &v, sizeof v); }
 
-/// Four rows of four floats become four columns.
+/// Transposes four rows of four floats.
 void turn(Quad& a, Quad& b, Quad& c, Quad& d) {
     const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
                ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
@@ -166,7 +167,8 @@ void turn(Quad& a, Quad& b, Quad& c, Quad& d) {
     d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
-/// Bands a pass: 16 floats are one cache line of a pixel, and 16 write streams suit the address translation.
+/// Bands per pass: 16 floats are one cache line of a pixel, and 16 write streams suit the address
+/// translation.
 constexpr size_t pass_bands = 16;
 
 } // namespace
@@ -191,8 +193,8 @@ NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
         if constexpr (std::is_floating_point_v<T>) {
             const double v = nodata.as_double();
             if (std::isnan(v)) return;
-            // Files carry the lowest float with few digits: a number that rounds to a finite float counts as
-            // one.
+            // Files store the lowest float with few digits: a number that rounds to a finite float counts as
+            // finite.
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
             range = range_around(value);
@@ -207,7 +209,7 @@ NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
             if (value < T{0} || static_cast<uint64_t>(value) != nodata.natural) return;
         } else {
             const double v = nodata.real;
-            // 2^digits is the first value past the type, and exact in double.
+            // 2^digits is the first value beyond the type, and exact in double precision.
             const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
             const double low = std::is_signed_v<T> ? -end : 0.0;
             if (!(v >= low && v < end) || v != std::floor(v)) return;
@@ -413,7 +415,7 @@ StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
     if (!m_nodata.active || m_type == SampleType::float32 || m_type == SampleType::float64) return;
     NodataValue beside = *nodata;
     if (beside.kind == SampleType::float64 &&
-        (type == SampleType::int64 || type == SampleType::uint64)) { // whose steps it may not know
+        (type == SampleType::int64 || type == SampleType::uint64)) { // its steps may be unknown to GDAL
         beside.kind = type;
         if (type == SampleType::int64)
             beside.whole = static_cast<int64_t>(beside.real);
@@ -428,7 +430,7 @@ StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
     m_beside_real = beside.as_double();
 }
 
-/// Samples of an integer type as the bits that they are.
+/// Stores samples of an integer type by their bits.
 template <class Bits>
 void StoreRule::replace(const float* values, size_t count, unsigned char* samples) const {
     Bits nothing, beside;
@@ -441,7 +443,7 @@ void StoreRule::replace(const float* values, size_t count, unsigned char* sample
         std::memcpy(&stored, samples + i * sizeof stored, sizeof stored);
         const bool none = values[i] != values[i], met = replaces & !none & (stored == nothing);
         moved += met;
-        // Conversion of NaN to an integer is not the same on every processor and version of GDAL.
+        // The conversion of NaN to an integer differs between processors and versions of GDAL.
         stored = none ? nothing : met ? beside : stored;
         std::memcpy(samples + i * sizeof stored, &stored, sizeof stored);
     }
@@ -481,13 +483,13 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
 }
 
 void StoreRule::count_lost(const float* values, size_t count) const {
-    constexpr size_t piece = size_t{1} << 16; // whose counts are small numbers
+    constexpr size_t piece = size_t{1} << 16; // the counts of a piece are small numbers
     const float least = m_least, most = m_most;
     for (size_t done = 0; done < count; done += piece) {
         const float* const v = values + done;
         const size_t n = std::min(piece, count - done);
         int32_t vanished = 0, clamped = 0, stored = 0;
-        for (size_t i = 0; i < n; ++i) { // without branches, so that several values are looked at together
+        for (size_t i = 0; i < n; ++i) { // no branches, so that several values are examined together
             vanished += static_cast<int32_t>(v[i] > -0.5F) & static_cast<int32_t>(v[i] < 0.5F) &
                         static_cast<int32_t>(v[i] != 0);
             clamped += static_cast<int32_t>(v[i] < least) | static_cast<int32_t>(v[i] >= most);
@@ -518,7 +520,8 @@ void StoreRule::finish(float* values, size_t count) const {
     }
 }
 
-/// The nearest value towards zero that is not nodata; of the nodata value 0 the smallest normal float.
+/// Returns the nearest value towards zero that is not nodata; for the nodata value 0, the smallest normal
+/// float.
 template <class Real>
 Real StoreRule::beside_real() const {
     const Range<Real> nothing = range_of<Real>(m_nodata);
@@ -531,7 +534,7 @@ void StoreRule::finish_reals(const float* values, size_t count, Real* samples) c
     if (!m_nodata.active) return;
     Real nodata;
     std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
-    const Real beside = beside_real<Real>(); // values near nodata stay: these may be copies
+    const Real beside = beside_real<Real>(); // values near nodata are not changed, because they may be copies
     for (size_t i = 0; i < count; ++i) {
         if (values[i] != values[i])
             samples[i] = nodata;
@@ -583,7 +586,7 @@ void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, v
     }
     finish_stored(values, count, samples);
     if (m_nodata.active || !(m_type == SampleType::float32 || m_type == SampleType::float64)) return;
-    for (size_t i = 0; i < count; ++i) { // without a nodata value floats have NaN
+    for (size_t i = 0; i < count; ++i) { // without a nodata value, floats have NaN
         if (values[i] == values[i]) continue;
         if (m_type == SampleType::float32)
             static_cast<float*>(samples)[i] = values[i];

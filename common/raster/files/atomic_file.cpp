@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int tries = 3; // for steps that must not fail: a network file system may fail once
+constexpr int tries = 3; // for steps that must not fail, because a network file system may fail once
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";
@@ -42,7 +42,7 @@ bool exists(const std::string& path) {
     VSIStatBufL info;
     if (!is_local(path)) return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
     struct stat facts {};
-    return ::lstat(path.c_str(), &facts) == 0; // a link that leads nowhere takes the name all the same
+    return ::lstat(path.c_str(), &facts) == 0; // a link that leads nowhere also occupies the name
 }
 
 bool remove_tree(const std::string& path) {
@@ -66,12 +66,13 @@ std::string host_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// The beginning of the names of private folders for this destination. File names are limited to 255 bytes.
+/// Returns the beginning of the names of private folders for this destination. File names are limited to 255
+/// bytes.
 std::string private_prefix(const std::string& destination) {
     return "." + name_of(destination).substr(0, 150) + private_mark;
 }
 
-/// Replaces `from` by `to` in a small text file; leaves binary and large ones alone.
+/// Replaces `from` by `to` in a small text file; does not change binary and large files.
 void rename_inside(const std::string& path, const std::string& from, const std::string& to) {
     constexpr size_t largest = size_t{8} << 20;
     VSIStatBufL info;
@@ -110,7 +111,7 @@ bool surely_rename(const std::string& from, const std::string& to) {
     return false;
 }
 
-/// Never replaces: of two processes that try, one wins.
+/// Renames without replacing a file: if two processes try, one of them succeeds.
 Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     if (!is_local(to)) {
         if (exists(to)) return Renamed::taken;
@@ -118,7 +119,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     }
     const Renamed result = system::rename_to_free(from.c_str(), to.c_str());
     if (result != Renamed::unsupported) return result;
-    // The name is taken first, exclusively, and then replaced.
+    // The name is first created exclusively, and then replaced.
     struct stat info {};
     if (::lstat(from.c_str(), &info) != 0) return Renamed::failed;
     if (S_ISDIR(info.st_mode)) {
@@ -137,7 +138,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     return Renamed::failed;
 }
 
-/// Gives a name back to the file that had it, unless it has been taken meanwhile.
+/// Restores the earlier name of a file, unless the name has been taken meanwhile.
 bool give_back(const std::string& kept, const std::string& to) {
     for (int i = 0; i < tries; ++i)
         if (const Renamed result = rename_to_free_name(kept, to);
@@ -152,7 +153,7 @@ std::string with_final_names(std::string text) {
     for (size_t at = 0; (at = text.find(private_mark, at)) != std::string::npos;) {
         const size_t slash = text.rfind('/', at), begin = slash == std::string::npos ? 0 : slash + 1;
         const size_t end = text.find('/', at);
-        if (end != std::string::npos) at = text.rfind(private_mark, end); // the name may hold one, too
+        if (end != std::string::npos) at = text.rfind(private_mark, end); // the name itself may contain one
         const std::string inner = end == std::string::npos ? "" : text.substr(end + 1, 6);
         at += std::strlen(private_mark);
         if (text[begin] != '.') continue;
@@ -171,7 +172,8 @@ std::string with_final_names(std::string text) {
     return text;
 }
 
-/// .NAME.hsi-XXXXXX with new/ (the new files, under their final names), old/ (the replaced files) and a lock.
+/// The folder .NAME.hsi-XXXXXX with new/ (the new files, under their final names), old/ (the replaced files)
+/// and a lock.
 class AtomicFile::PrivateFolder {
   public:
     explicit PrivateFolder(const std::string& destination) {
@@ -187,7 +189,7 @@ class AtomicFile::PrivateFolder {
             return;
         }
         remove_abandoned(folder, private_prefix(destination));
-        // Another process may take the empty folder for an abandoned one before it is locked.
+        // Before it is locked, another process may consider the empty folder abandoned.
         for (int i = 0; i < tries; ++i) {
             m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
             if (::mkdtemp(m_path.data()) == nullptr) break;
@@ -209,18 +211,19 @@ class AtomicFile::PrivateFolder {
 
     std::string made_folder() const { return join_path(m_path, new_name); }
     std::string stage(const std::string& extension) const { return join_path(m_path, "stage." + extension); }
-    /// A free name for something that is replaced.
+    /// Returns a free name for a file that is replaced.
     std::string name_for_old() {
         const std::string folder = join_path(m_path, old_name);
         if (m_old == 0 && (is_local(folder) ? !make(folder) : VSIMkdir(folder.c_str(), 0700) != 0))
             throw Error("cannot make '" + folder + "': " + std::strerror(errno));
         return join_path(folder, std::to_string(m_old++));
     }
-    /// Something in it could not be given back: it is not removed.
+    /// Keeps the folder, because a file in it could not be restored.
     void keep() { m_kept = true; }
 
   private:
-    /// The lock is removed last: without it, an abandoned folder would look like one in use.
+    /// Removes the folder, with the lock last: without the lock, an abandoned folder would look like one in
+    /// use.
     static void remove_private(const std::string& path) {
         for (const std::string& name : {std::string(new_name), std::string(old_name)})
             if (exists(join_path(path, name))) remove_tree(join_path(path, name));
@@ -235,7 +238,7 @@ class AtomicFile::PrivateFolder {
     /// The umask may have removed the permission needed to delete the folder.
     static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
 
-    /// Its present path: a folder above it may have been renamed.
+    /// Returns its current path, because a folder above it may have been renamed.
     std::string place() const {
         struct stat held {
         }, found{};
@@ -261,14 +264,15 @@ class AtomicFile::PrivateFolder {
             m_lock = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
         while (m_lock < 0 && errno == EINTR);
         if (m_lock < 0) return false;
-        // If this file system has no locks, the folder of a killed process stays, since its state is unknown.
+        // If this file system has no locks, the folder of a killed process remains, since its state is
+        // unknown.
         if (::flock(m_lock, LOCK_EX | LOCK_NB) != 0) return true;
         const std::string host = host_name();
         ssize_t written;
         do
             written = ::write(m_lock, host.data(), host.size());
         while (written < 0 && errno == EINTR);
-        return true; // with a name cut short the folder counts as another host's
+        return true; // if the name is truncated, the folder counts as another host's
     }
 
     static void remove_abandoned(const std::string& folder, const std::string& prefix) {
@@ -284,8 +288,8 @@ class AtomicFile::PrivateFolder {
             }
             char host[256] = {};
             const ssize_t size = ::read(file, host, sizeof host - 1);
-            // The lock of a process that lives, here or in another container, is held. One without a name was
-            // left in the moment between making and writing it.
+            // The lock of a running process, here or in another container, is held. A folder without a name
+            // was abandoned between creating and writing it.
             const bool ours = size == 0 || (size > 0 && host_name() == host);
             if (ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) remove_private(path);
             ::close(file);
@@ -297,7 +301,7 @@ class AtomicFile::PrivateFolder {
     bool m_kept = false;
 };
 
-/// The identity of a file, under any name. The file is held open, so that no other file gets its inode
+/// The identity of a file, under any name. The file is kept open, so that no other file gets its inode
 /// number.
 class AtomicFile::KnownFile {
   public:
@@ -307,7 +311,7 @@ class AtomicFile::KnownFile {
           m_held(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
 
     enum class Found { none, itself, other };
-    /// The file that has the name now; `itself` if unknown.
+    /// Returns the file that has the name now; `itself` if unknown.
     Found find(const std::string& name) const {
         struct stat info {};
         if (!is_local(name)) return exists(name) ? Found::itself : Found::none;
@@ -325,11 +329,11 @@ class AtomicFile::KnownFile {
 
 struct AtomicFile::Move {
     std::string from, to;
-    std::string kept;       ///< the present place of the file that was at `to`; empty if there was no file,
-                            ///< or it was exchanged
+    std::string kept;       ///< the current path of the file that was at `to`; empty if there was no file, or
+                            ///< if it was exchanged
     bool exchanged = false; ///< the file that was at `to` is at `from`
-    bool removal = false;   ///< nothing came to `to`
-    KnownFile file = {};    ///< that came to `to`, where it is watched
+    bool removal = false;   ///< no new file was moved to `to`
+    KnownFile file = {};    ///< the file moved to `to`, if it is watched
 };
 
 AtomicFile::AtomicFile(const std::string& destination, bool replace)
@@ -350,7 +354,8 @@ AtomicFile::~AtomicFile() {
 
 std::string AtomicFile::scratch_path(const std::string& extension) const {
     if (m_private) return m_private->stage(extension);
-    // The destination's own place takes one file after the other: stages go where temporary files go.
+    // The destination itself can only take one file after another, so stages are written where temporary
+    // files are.
     const char* folder = CPLGetConfigOption("CPL_TMPDIR", nullptr);
     for (const char* name : {"TMPDIR", "TMP", "TEMP"})
         if (folder == nullptr) folder = CPLGetConfigOption(name, nullptr);
@@ -381,8 +386,9 @@ std::vector<std::string> AtomicFile::targets() const {
     return out;
 }
 
-/// Without `replace` a file of another owner is never touched. A file with the destination's full name before
-/// its own extension (out.tif.aux.xml) can only belong to a destination that is gone.
+/// Returns whether a file may be replaced. Without `replace`, a file of another owner is never changed. A
+/// file with the destination's full name before its own extension (out.tif.aux.xml) can only belong to a
+/// destination that no longer exists.
 bool AtomicFile::may_replace(const std::string& target) const {
     return m_replace || target.rfind(m_destination + ".", 0) == 0;
 }
@@ -395,7 +401,7 @@ void AtomicFile::publish() {
     // Some formats write their own path into their labels.
     for (const std::string& path : paths)
         rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
-    // Side files first: readers that see the new destination then see all of it.
+    // Side files first, so that readers that see the new destination see all of it.
     std::stable_partition(paths.begin(), paths.end(),
                           [&](const std::string& path) { return path != m_path; });
     try {
@@ -419,7 +425,7 @@ void AtomicFile::give_name(const std::string& from, const std::string& to, Priva
     };
     Move move{from, to, {}, false, false};
     if (m_watched) move.file = KnownFile(from);
-    for (int i = 0;; ++i) { // whether the name is taken may change between two looks
+    for (int i = 0;; ++i) { // the name may be taken or freed between two checks
         const Renamed result = rename_to_free_name(move.from, move.to);
         if (result == Renamed::done) break;
         if (result != Renamed::taken) throw failure(move.from, move.to);
@@ -455,8 +461,8 @@ AtomicFile::PrivateFolder& AtomicFile::keeper_of(const std::string& path) {
 
 namespace {
 
-/// The name of a side file of `main` as a side file of `other`: "x.hdr" and "x.dat.ovr" of "x.dat" are
-/// "l.hdr" and "l.dat.ovr" of "l.dat". Empty if it is not named after it.
+/// Returns the name of a side file of `main` as a side file of `other`: "x.hdr" and "x.dat.ovr" of "x.dat"
+/// become "l.hdr" and "l.dat.ovr" of "l.dat". Empty if the side file is not named after `main`.
 std::string side_name_of(const std::string& other, const std::string& main, const std::string& side) {
     if (side.rfind(main + ".", 0) == 0) return other + side.substr(main.size());
     const auto stem = [](const std::string& name) {
@@ -483,7 +489,7 @@ std::vector<std::pair<std::string, std::string>> AtomicFile::names_beside_links(
     return out;
 }
 
-/// Each leads to the side file of its link's target, in the same way as the link: relative or absolute.
+/// Makes links to the side files of the links' targets, relative or absolute like the links themselves.
 void AtomicFile::link_beside() {
     if (m_links.empty()) return;
     const std::string main = name_of(m_destination);
@@ -521,7 +527,7 @@ void AtomicFile::link_beside() {
 
 void AtomicFile::remove_stale() {
     for (const std::string& old : m_stale) {
-        // By identity: the same file may be spelled x.hdr here and ./x.hdr there.
+        // Compare by identity: a file may be x.hdr here and ./x.hdr there.
         if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
                                         [&](const Move& move) { return same_file(move.to, old); }))
             continue;
@@ -580,7 +586,7 @@ void AtomicFile::renew(const std::string& made, const std::string& target) {
 
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
-    const auto keep_all = [this] { // any of them may hold files that could not be restored
+    const auto keep_all = [this] { // any of them may contain files that could not be restored
         if (m_private) m_private->keep();
         for (const auto& keeper : m_keepers)
             keeper.second->keep();

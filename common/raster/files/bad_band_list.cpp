@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint64_t longest_header = uint64_t{64} << 20;
 
-/// The field `bbl` in the text, from its key to the end of its value without the line end. Without the
-/// field: the end of the text, twice.
+/// Returns the range of the field `bbl` in the text, from its key to the end of its value without the line
+/// end. Without the field, both positions are the end of the text.
 std::pair<size_t, size_t> place_of_list(const std::string& text) {
     for (size_t line = 0; line < text.size();) {
         const size_t end = std::min(text.find_first_of("\r\n", line), text.size());
@@ -42,7 +42,7 @@ std::pair<size_t, size_t> place_of_list(const std::string& text) {
     return {text.size(), text.size()};
 }
 
-/// Lines of a hundred characters: GDAL reads no longer ones than 9999.
+/// Writes lines of a hundred characters, because GDAL reads at most 9999.
 std::string list_of(const std::vector<char>& good, const std::string& line_end) {
     constexpr size_t in_a_line = 32;
     std::string text = "bbl = {";

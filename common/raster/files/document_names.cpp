@@ -37,8 +37,8 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// Whether GDAL would send a request to a server for this name. File systems of GDAL that are not known to be
-/// local count as servers.
+/// Returns whether GDAL would send a request to a server for this name. File systems of GDAL that are not
+/// known to be local count as servers.
 bool names_server(const std::string& name) {
     const std::string text = lower(name) + "\n" + lower(unescaped(name));
     if (contains_any(text, {"http://", "https://", "ftp://", "ftps://", "s3://", "gs://", "az://", "oss://",
@@ -94,7 +94,7 @@ class NameCheck {
         }
     }
 
-    /// Begins with the document itself, since a text behind it may lead back to it.
+    /// Begins with the document itself, since a text that it names may lead back to it.
     void begin_at(const std::string& path) { m_way.push_back(path); }
 
     void check_name(const std::string& name) const {
@@ -111,7 +111,7 @@ class NameCheck {
                  "Make it again with the tool that has made it.");
         if (names_server(name)) return check_server(name);
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
-        if (plain || name.rfind("/vsimem/", 0) == 0) return; // it is gone, which opening says
+        if (plain || name.rfind("/vsimem/", 0) == 0) return; // it does not exist, which opening will report
         if (!has_file(name)) check_server(name);
     }
 
@@ -121,7 +121,7 @@ class NameCheck {
     }
 
     void check_server(const std::string& name) const {
-        // A document on a server that the caller has named may name what is below its own folder.
+        // A document on a server that the caller has named may name files below its own folder.
         const std::string own = folder_of(m_document) + "/";
         if (!is_local(m_document) && name.rfind(own, 0) == 0 &&
             name.find("/..", own.size() - 1) == std::string::npos)
@@ -136,8 +136,8 @@ class NameCheck {
         fail("names '" + name + "', which is a pipe or a device", "A document may name files and folders.");
     }
 
-    /// Whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a file or a folder of this
-    /// machine. Throws Error where one is a pipe or a device.
+    /// Returns whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a local file or
+    /// folder. Throws Error if a part is a pipe or a device.
     bool has_file(const std::string& name) const {
         const auto parts = parts_of_name(name);
         if (!parts) fail("is damaged: it names a file with too many parts", "Make it again.");
@@ -147,10 +147,10 @@ class NameCheck {
                            [](const NamedPart& part) { return part.kind == PathKind::file || part.last; });
     }
 
-    /// Follows texts behind a name that name further files: a VRT, an index of MRF's, a description of a
+    /// Follows texts that name further files: a VRT, an index of MRF, a description of a
     /// server.
     void follow(const std::string& name) {
-        const std::string shown = "vrt://"; // of one file, with choices behind it
+        const std::string shown = "vrt://"; // one file, followed by choices
         const std::string path =
             name.rfind(shown, 0) == 0 ? name.substr(shown.size(), name.find('?') - shown.size()) : name;
         const bool hidden = path.rfind("/vsi", 0) == 0; // in an archive
@@ -175,7 +175,7 @@ class NameCheck {
         m_way.pop_back();
     }
 
-    /// PROJ opens what a definition names when GDAL reads it, so texts are read before.
+    /// PROJ opens the files of a definition when GDAL reads it, so texts are checked before.
     void check_texts_beside(const std::string& path) {
         for (const std::string& side : texts_of_dataset(path)) {
             if (side == path || !is_regular_file(side) || !m_seen.insert(side).second) continue;
@@ -230,7 +230,7 @@ class NameCheck {
     void follow_text(const std::string& text, const std::string& folder) {
         const size_t first = text.find_first_not_of(" \t\r\n");
         if (first == std::string::npos) return;
-        if (text[first] == '<') return follow_xml(text.substr(first), folder); // a VRT in the place of a name
+        if (text[first] == '<') return follow_xml(text.substr(first), folder); // a VRT instead of a name
         const bool there =
             text.size() <= PATH_MAX && is_local(text) && kind_of_path(text) != PathKind::nothing;
         if (!there && names_server(text)) return check_server(text);
@@ -242,7 +242,8 @@ class NameCheck {
         }
     }
 
-    /// The same as check(GDALDataset&) of the text that describes a dataset: a VRT or an .aux.xml of `path`.
+    /// Makes the check of check(GDALDataset&) for the text that describes a dataset: a VRT, or an .aux.xml of
+    /// `path`.
     void check_described(const std::string& text, const std::string& path) {
         const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
         check_described(root.get(), path, "", 0);
@@ -286,18 +287,18 @@ class NameCheck {
         if (const std::string pipe = pipe_beside(name); !pipe.empty()) refuse_pipe(pipe);
     }
 
-    /// A text that GDAL takes for a coordinate reference system: a definition, or where there is one.
+    /// Checks a text that GDAL interprets as a coordinate reference system: a definition, or its location.
     void check_srs_name(const std::string& srs) const {
-        const std::string opengis = "http://www.opengis.net/"; // known to GDAL without asking
+        const std::string opengis = "http://www.opengis.net/"; // GDAL resolves it without a request
         if (srs.size() <= PATH_MAX && is_local(srs) && kind_of_path(srs) == PathKind::pipe) refuse_pipe(srs);
         if (!srs.starts_with(opengis) && begins_with_any(lower(srs), {"http", "ftp", "/vsi"}) &&
             names_server(srs))
             check_server(srs);
     }
 
-    /// PROJ opens the files that a definition names: a PROJ string by +init, +nadgrids, +geoidgrids and the
-    /// like, WKT by PARAMETERFILE and the extension PROJ4_GRIDS, PROJJSON by "value". Without a folder they
-    /// are PROJ's own.
+    /// PROJ opens the files that a definition names: a PROJ string by +init, +nadgrids, +geoidgrids and
+    /// similar parameters, WKT by PARAMETERFILE and the extension PROJ4_GRIDS, PROJJSON by "value". Names
+    /// without a folder are PROJ's own files.
     void check_srs(const std::string& srs) const {
         const std::string text = lower(srs);
         const bool steps = text.find("proj=") != std::string::npos;
@@ -318,7 +319,7 @@ class NameCheck {
                 if (end != std::string::npos) check_srs_file(srs.substr(begin + 1, end - begin - 1));
             }
         };
-        check_quoted("parameterfile", 1); // behind the name of the parameter
+        check_quoted("parameterfile", 1); // after the name of the parameter
         check_quoted("\"proj4_grids\"", 0);
         if (text.find_first_not_of(" \t\r\n") == text.find('{')) check_quoted("\"value\"", 0);
     }
@@ -377,7 +378,7 @@ std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
         if (depth > levels) return "it has too many levels";
         if (!may_describe(node->pszValue))
             return "it has '" + std::string(node->pszValue) + "', which no description has";
-        // Any items; XML of other programs' as well.
+        // May contain any items, also XML of other programs.
         if (std::strcmp(node->pszValue, "Metadata") == 0) continue;
         if (std::string fault = fault_of_nodes(node->psChild, depth + 1); !fault.empty()) return fault;
     }

@@ -29,11 +29,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// While it lives, other runs of these tools give no names to files in these folders: the files of two runs
-/// to one destination do not mix. If folders cannot be locked, each rename is still atomic.
+/// Keeps other runs of these tools from naming files in these folders while this object exists, so that files
+/// of two runs to one destination are not mixed. If folders cannot be locked, each rename is still atomic.
 ///
-/// The folder of a file that is added to must be locked, and so must the file: over NFS only files are locked
-/// for other hosts, too.
+/// The folder of a file that is added to must be locked, and so must the file itself: over NFS, only locks of
+/// files apply to other hosts.
 class FolderLocks {
   public:
     FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files,
@@ -41,7 +41,7 @@ class FolderLocks {
                 std::function<void(const std::string&)> note)
         : m_cancel(cancel), m_note(std::move(note)) {
         using Id = std::pair<dev_t, ino_t>;
-        std::map<Id, std::string> folders; // in one order for all processes
+        std::map<Id, std::string> folders; // in the same order for all processes
         const auto add = [&folders](const std::string& destination) -> std::optional<Id> {
             const std::string folder = folder_of(destination);
             struct stat info {};
@@ -51,7 +51,8 @@ class FolderLocks {
         };
         for (const auto& file : files)
             add(file->destination());
-        std::map<std::string, Id> shared; // likewise in one order: files that are added to, and their folders
+        std::map<std::string, Id> shared; // files that are added to, and their folders, likewise in the same
+                                          // order
         for (const auto* const addition : additions) {
             const std::string path = is_local(addition->path) ? follow_links(addition->path) : addition->path;
             m_unlocked[path] = 0;
@@ -79,12 +80,12 @@ class FolderLocks {
     FolderLocks& operator=(const FolderLocks&) = delete;
     ~FolderLocks() { release(); }
 
-    /// Why others may change files that are added to all the same; 0: they do not.
+    /// Returns why others may change files that are added to anyway; 0: they cannot.
     const std::map<std::string, int>& unlocked() const { return m_unlocked; }
 
   private:
-    static constexpr int most = 100; ///< times 20 ms: a lock of another program must not block the run for
-                                     ///< ever
+    static constexpr int most = 100; ///< times 20 ms: a lock of another program must not block the run
+                                     ///< forever
 
     int open_to_lock(const std::string& path, int how) {
         const int handle = ::open(path.c_str(), how | O_CLOEXEC | O_NONBLOCK);
@@ -92,8 +93,8 @@ class FolderLocks {
         return handle;
     }
 
-    /// False if it cannot be locked. For a file that is `added` to (empty: for none), it waits for the lock
-    /// until the user interrupts.
+    /// Returns false if it cannot be locked. For a file that is `added` to (empty: for none), waits for the
+    /// lock until the user interrupts.
     bool lock(int handle, const std::string& added) {
         const bool sure = !added.empty();
         for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
@@ -110,12 +111,12 @@ class FolderLocks {
         return true;
     }
 
-    /// The file that bears the name when it is locked: others give it a successor.
+    /// Locks the file that has the name, because others may replace it meanwhile.
     void lock_file(const std::string& path) {
         for (;;) {
             int handle = open_to_lock(path, O_RDWR);
             if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(path, O_RDONLY);
-            if (handle < 0) return; // not there, or its folder's lock has to do
+            if (handle < 0) return; // it does not exist, or the lock of its folder must suffice
             if (!lock(handle, path)) {
                 m_unlocked[path] = errno;
                 return;
@@ -146,7 +147,7 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     const auto failure = [&](int reason) {
         return Error("cannot write '" + path + "': " + std::strerror(reason));
     };
-    // Opened again, a file behind standard output would be written from its beginning.
+    // If it were opened again, a file behind standard output would be written from its beginning.
     const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
     int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
     while (standard < 0) {
@@ -174,7 +175,7 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     if (reason != 0) throw failure(reason);
 }
 
-/// Where a file is, or will be, when its folder is there; empty else.
+/// Returns the path of a file, or its future path if its folder exists; empty otherwise.
 std::string place_of(const std::string& path) {
     if (!is_local(path)) return {};
     std::error_code ec;
@@ -182,7 +183,7 @@ std::string place_of(const std::string& path) {
     return ec ? std::string() : place.string();
 }
 
-/// Whether `file` is in `folder`, at any depth.
+/// Returns whether `file` is in `folder`, at any depth.
 bool is_within(const std::string& file, const std::string& folder) {
     std::error_code ec;
     if (!is_local(folder) || !std::filesystem::is_directory(folder, ec)) return false;
@@ -190,8 +191,8 @@ bool is_within(const std::string& file, const std::string& folder) {
     return !inner.empty() && !outer.empty() && inner.rfind(outer + "/", 0) == 0;
 }
 
-/// An output takes the place of something in a folder that is read as one dataset (Zarr), or that folder's
-/// own.
+/// Returns whether an output replaces something in a folder that is read as one dataset (Zarr), or the folder
+/// itself.
 bool falls_into(const std::string& output, const std::string& read) {
     if (is_within(read, output)) return true;
     if (!is_within(output, read)) return false;
@@ -199,8 +200,8 @@ bool falls_into(const std::string& output, const std::string& read) {
     return is_there(output) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
-/// The virtual file system of a name for a part of a local file, or for a converted one: writing there
-/// changes a file that no check sees, and only a part of it can be undone.
+/// Returns the virtual file system of a name for a part of a local file, or for a converted one. Writing
+/// there changes a file that no check detects, and only a part of the change can be undone.
 std::string part_of_a_file(const std::string& path) {
     for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
                               "/vsisparse", "/vsicached", "/vsicrypt"})
@@ -216,7 +217,7 @@ bool is_device(const std::string& path) {
     return is_local(path) && ::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
-/// "dst" or "the header of dst": how a message calls a file of an entry.
+/// Returns how a message names a file of an entry: "dst" or "the header of dst".
 std::string called(const std::string& role, const std::string& path, const std::string& file) {
     if (file == path || same_file(file, path)) return role;
     return "'" + file + "', which belongs to " + role;
@@ -265,20 +266,21 @@ void FileRegister::reads(const std::string& role, const std::string& path,
         entry.files.push_back(path + suffix);
     for (const std::string& file : entry.files)
         if (auto seen = look_at(file)) m_seen.push_back(std::move(*seen));
-    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    m_entries.push_back(std::move(entry)); // added before the checks, because clashes() must find it
     for (size_t i = 0; i + 1 < m_entries.size(); ++i)
         check(m_entries.back(), m_entries[i]);
 }
 
 std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path) const {
     if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
-    // GDAL makes this index of a shapefile again if it is allowed to (SHAPE_RESTORE_SHX).
+    // GDAL recreates this index of a shapefile if it is allowed to (SHAPE_RESTORE_SHX).
     if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
     const auto state = FileState::of(path);
     return state && !state->folder ? std::optional(Seen{path, *state}) : std::nullopt;
 }
 
-/// A file that is gone has been read as it was: it cannot have been opened again.
+/// Checks the files. A file that no longer exists was read unchanged, because it cannot have been opened
+/// again.
 void FileRegister::check_unchanged() const {
     for (const Seen& seen : m_seen)
         if (const auto now = look_at(seen.path); now && !now->state.has_contents_of(seen.state))
@@ -316,7 +318,7 @@ void FileRegister::writes(const std::string& role, const std::string& path,
         !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
         throw UsageError(role + " '" + path + "' is the name of a folder",
                          "Name a file in it: " + path + "NAME.");
-    // Else known when all is computed.
+    // Otherwise this would be detected only after all computations.
     if (struct stat info{}; is_local(path) && ::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
         throw Error("cannot write '" + path + "' (" + role + "): " + std::strerror(ENAMETOOLONG),
                     "Name a file whose name is shorter.");
@@ -326,7 +328,7 @@ void FileRegister::writes(const std::string& role, const std::string& path,
         return e.written && e.role == role && e.path == path;
     });
     if (known != m_entries.end()) m_entries.erase(known);
-    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    m_entries.push_back(std::move(entry)); // added before the checks, because clashes() must find it
     for (size_t i = 0; i + 1 < m_entries.size(); ++i)
         check(m_entries.back(), m_entries[i]);
 }
@@ -367,7 +369,7 @@ bool FileRegister::lies_on_read(const std::string& target) const {
     });
 }
 
-/// The names that really come, which a driver may have made up, against all that was read and all that comes.
+/// Checks the actual names, which a driver may have chosen, against all files that are read and written.
 void FileRegister::check_targets(const Pending& pending,
                                  const std::vector<const Addition*>& additions) const {
     std::vector<std::string> all;
@@ -382,7 +384,7 @@ void FileRegister::check_targets(const Pending& pending,
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
-            // The successor of a file that is added to has all that was read.
+            // The successor of a file that is added to contains all that was read.
             const bool added = std::any_of(additions.begin(), additions.end(), [&](const auto* addition) {
                 return same_file(addition->path, target);
             });
@@ -428,7 +430,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
 }
 
 void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
-    // Taken out of the register: they are gone afterwards, even after a failure.
+    // Removed from the register: they are gone afterwards, even after a failure.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();

@@ -31,11 +31,12 @@ namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
 constexpr int most_documents = 64;    ///< documents within documents
-constexpr size_t most_chosen = 65536; ///< bands: GDAL's own ceiling
+constexpr size_t most_chosen = 65536; ///< bands: GDAL's own limit
 constexpr size_t most_files = 100000, most_options = 1000;
 constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< the value of "format"
 
-/// GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v: GDAL would look for the file from the reader's folder.
+/// Returns GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v and the like with an absolute file; GDAL would search for it
+/// from the reader's folder.
 std::string with_absolute_file(const std::string& path) {
     if (path.rfind("/vsi", 0) == 0) return path;
     const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
@@ -50,7 +51,7 @@ std::string with_absolute_file(const std::string& path) {
     return path;
 }
 
-/// Reads with complaints that name the file.
+/// Reads members. Its errors name the file.
 class Reader {
   public:
     Reader(std::string folder, std::string name) : m_folder(std::move(folder)), m_name(std::move(name)) {}
@@ -125,9 +126,10 @@ class Reader {
         }
         return s;
     }
-    static constexpr int64_t most_bytes = int64_t{1} << 53; ///< that doubles count one by one
+    static constexpr int64_t most_bytes = int64_t{1} << 53; ///< doubles represent all whole numbers up to
+                                                            ///< there
 
-    /// An unknown member may change the meaning of another one.
+    /// Refuses unknown members, because they may change the meaning of others.
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
         if (!in.is_object()) fail("a part of it is not an object");
         for (const auto& member : in.items())
@@ -135,7 +137,7 @@ class Reader {
                              [&](const char* one) { return member.key() == one; }))
                 fail("it has an unknown member '" + member.key() + "'");
     }
-    /// Null where it is absent.
+    /// Returns null if the member is absent.
     static const Json& member(const Json& in, const char* key) {
         static const Json none;
         const auto at = in.find(key);
@@ -151,7 +153,7 @@ class Reader {
     std::string resolved(const std::string& path) const {
         if (path.empty()) fail("a file has no name");
         if (path.find('\0') != std::string::npos) fail("the name of a file has zero bytes");
-        // NETCDF:"/data/a.nc":v and the like stay as they are.
+        // NETCDF:"/data/a.nc":v and the like are unchanged.
         const bool plain = path.front() != '/' && path.find(':') == std::string::npos;
         return plain ? join_path(m_folder, path) : path;
     }
@@ -242,8 +244,8 @@ OrderedJson json_of(const SceneDocument& document, const std::string& destinatio
     return json;
 }
 
-/// The document keeps no time of the last change to the inode: a copy of the folder gives each file another
-/// one.
+/// Returns the state of a file. The document does not store the time of the last change to the inode, because
+/// a copy of the folder gives each file another one.
 std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
     if (is_local(path)) {
         struct stat facts {};
@@ -275,7 +277,7 @@ FileName name_from(const std::string& path, const std::string& destination, bool
     std::error_code ec;
     if (!is_local(path) || !(pending || fs::exists(path, ec))) return {with_absolute_file(path)};
     if (!is_local(destination)) return {fs::absolute(path).lexically_normal().string()};
-    // Links in folders are followed, or ".." would lead elsewhere; the file itself may be a link.
+    // Links in folders are followed, or ".." would lead to another place; the file itself may be a link.
     const fs::path file = fs::path(path), folder = fs::weakly_canonical(fs::absolute(file).parent_path(), ec);
     const fs::path from = fs::weakly_canonical(fs::absolute(folder_of(destination)), ec);
     const fs::path way = (folder / file.filename()).lexically_relative(from);
@@ -312,7 +314,7 @@ SceneDocument read_scene_document(const std::string& path) {
 std::string scene_document_text(const SceneDocument& document, const std::string& destination) {
     const std::string plain =
         json_of(document, destination).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    // GDAL takes any text for a VRT that has a tag of one in its beginning, and would show one without
+    // GDAL accepts any text with a VRT tag at its beginning as a VRT, and would show one without
     // pixels.
     std::string text;
     text.reserve(plain.size());
@@ -324,7 +326,7 @@ std::string scene_document_text(const SceneDocument& document, const std::string
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path) {
     std::vector<DocumentSource::File> files;
     if (is_scene_document(path)) {
-        // It knows those behind it.
+        // This also covers the files behind it.
         if (auto file = file_as_it_is(path)) files.push_back(std::move(*file));
         return files;
     }

@@ -51,20 +51,21 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     } catch (const Error&) { // readers get the error
         return {};
     }
-    std::optional<AnswerWatch> watch; // bounds what a server may send
+    std::optional<AnswerWatch> watch; // limits what a server may send
     if (!VSIIsLocal(path.c_str())) watch.emplace(path);
     const auto as = [&](unsigned asked) {
         if (watch && watch->cut()) return Dataset();
         return Dataset(GDALDataset::FromHandle(
             GDALOpenEx(path.c_str(), asked | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     };
-    // A vector driver may look for files next to it, and each such look is a request to the server.
+    // A vector driver may search for files next to it, and each search is a request to the server.
     if (!VSIIsLocal(path.c_str()) && (kinds & GDAL_OF_RASTER) != 0)
         if (Dataset raster = as(GDAL_OF_RASTER)) return raster;
     return as(kinds);
 }
 
-/// True for a model, a table or statistics: a header next to it belongs to an image with the same stem.
+/// Returns true for a model, a table or statistics: a header next to it belongs to an image with the same
+/// stem.
 bool is_text_beside_header(const std::string& path) {
     if (!is_local(path) || envi_header_beside(path).empty()) return false;
     const std::string begin = beginning_of_file(path, 1024);
@@ -108,7 +109,7 @@ class Collector {
         const bool text = is_text_beside_header(path);
         if (text && dataset && EQUAL(dataset->GetDriverName(), "ENVI")) dataset.reset();
         if (!dataset) {
-            // A spectral library is not a raster to GDAL, but has a header.
+            // A spectral library is not a raster for GDAL, but has a header.
             std::vector<std::string> beside = files_of_library(path);
             for (const std::string& name : {path + ".", path})
                 for (const char* const extension : {"hdr", "HDR"})
@@ -128,7 +129,7 @@ class Collector {
             if (is_there(list[i])) add_file(list[i]);
             if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
         }
-        // The product that a scene was made from: points are placed by its arrays.
+        // The product that a scene was made from: its arrays give the positions of points.
         for (const char* item : {"X_DATASET", "Y_DATASET"})
             if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
         if (EQUAL(driver.c_str(), "GTI")) add_tiles(*dataset, path, depth);
@@ -144,13 +145,14 @@ class Collector {
     void add_scene(const std::string& path, int depth) {
         try {
             for (const std::string& file : files_of_document(read_scene_document(path)))
-                add(file, std::max(depth, 1)); // chains are of any length, and a loop ends where it began
+                add(file, std::max(depth, 1)); // virtual scenes are of any depth, and a loop ends where it
+                                               // began
         } catch (const Error&) {               // readers get the error
         }
     }
 
-    /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems: adds
-    /// each part that is a file.
+    /// Adds each part of a name that is a file: NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and
+    /// names of GDAL's virtual file systems.
     void add_containers(const std::string& path, int depth) {
         if (path.rfind("/vsi", 0) == 0) {
             if (path.rfind("/vsimem/", 0) != 0) add_hidden_files(path, depth);
@@ -161,7 +163,7 @@ class Collector {
             return add(path.substr(begin.size(), path.find('?') - begin.size()), depth + 1);
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
         for (int i = 0; i < parts.size(); ++i) {
-            std::string joined; // a name may hold colons itself
+            std::string joined; // a name may itself contain colons
             for (int j = i; j < parts.size() && joined.size() <= PATH_MAX; ++j) {
                 joined += (j > i ? ":" : "") + std::string(parts[j]);
                 if (joined.rfind("/vsi", 0) == 0)
@@ -172,7 +174,7 @@ class Collector {
         }
     }
 
-    /// The tiles of an index: a vector file whose features name them.
+    /// Adds the tiles of an index: a vector file whose features name them.
     void add_tiles(GDALDataset& tiled, const std::string& path, int depth) {
         const CPLStringList list(tiled.GetFileList());
         const char* const told = tiled.GetMetadataItem("LOCATION_FIELD");
@@ -194,7 +196,7 @@ class Collector {
         }
     }
 
-    /// Files that a text in JSON names: the parts of a virtual Zarr dataset (Kerchunk).
+    /// Adds files that a JSON text names: the parts of a virtual Zarr dataset (Kerchunk).
     void add_json_texts(const std::string& path) {
         GByte* data = nullptr;
         vsi_l_offset size = 0;
@@ -214,9 +216,10 @@ class Collector {
         }
     }
 
-    /// /vsizip/a.zip/b.tif, /vsizip/{a.zip}/b.tif, /vsigzip/a.gz, /vsisubfile/1000_500,a.dat,
-    /// /vsicrypt/key=...,file=a.bin, /vsicached?file=a.tif&chunk_size=..., /vsicurl/file:///a.tif: the name
-    /// of a file begins behind one of a few signs, and ends with one or with a folder in an archive.
+    /// Adds the files in /vsizip/a.zip/b.tif, /vsizip/{a.zip}/b.tif, /vsigzip/a.gz,
+    /// /vsisubfile/1000_500,a.dat, /vsicrypt/key=...,file=a.bin, /vsicached?file=a.tif&chunk_size=...,
+    /// /vsicurl/file:///a.tif. The name of a file begins after one of a few characters, and ends with one of
+    /// them or with a folder in an archive.
     void add_hidden_files(const std::string& path, int depth) {
         if (path.rfind("/vsistdin", 0) == 0) return add_file("/dev/stdin");
         for (size_t from = path.find_first_of("/?", 1);
@@ -241,7 +244,7 @@ class Collector {
             std::error_code ec;
             if (std::filesystem::is_regular_file(name, ec)) {
                 add_file(name);
-                // /vsisparse/ reads a text that names others.
+                // /vsisparse/ reads a text that names other files.
                 const CPLXMLTreeCloser root(
                     EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str()) : nullptr);
                 if (root) add_texts(root.get(), folder_of(name), depth);
@@ -258,7 +261,7 @@ class Collector {
         return out;
     }
 
-    /// Any text of a VRT that names a file: sources, and arguments of pixel functions.
+    /// Adds any text of a VRT that names a file: sources, and arguments of pixel functions.
     void add_texts(const CPLXMLNode* node, const std::string& folder, int depth) {
         for (; node != nullptr; node = node->psNext) {
             if (node->eType == CXT_Text && node->pszValue[0] != '\0') add_text(node->pszValue, folder, depth);
@@ -267,7 +270,7 @@ class Collector {
     }
 
     void add_text(const char* value, const std::string& folder, int depth) {
-        // A source may be a whole VRT, written in the place of a name.
+        // A source may be a whole VRT instead of a name.
         if (const char* const begin = value + std::strspn(value, " \t\r\n"); *begin == '<') {
             const CPLXMLTreeCloser inner(depth < deepest ? CPLParseXMLString(begin) : nullptr);
             if (inner) add_texts(inner.get(), folder, depth + 1);
@@ -280,15 +283,15 @@ class Collector {
         const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
         for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
             if (is_regular_file(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
-                add(name, depth + 1); // of two such files it may be either
+                add(name, depth + 1); // either of these two files may be meant
     }
 
-    static constexpr size_t most_hidden = 200; // real names have fewer parts; a VRT may be made to have more
+    static constexpr size_t most_hidden = 200; // real names have fewer parts; a malicious VRT may have more
     std::vector<std::string> m_opened;
-    std::set<std::string> m_hidden; ///< parts of names that were looked at
+    std::set<std::string> m_hidden; ///< parts of names that were checked
 };
 
-/// Extensions that take the place of the main file's, by driver.
+/// Returns the extensions that replace the main file's, by driver.
 const std::multimap<std::string, const char*>& extensions_beside() {
     static const std::multimap<std::string, const char*> list{{"EHdr", "hdr"},
                                                               {"EHdr", "prj"},
@@ -331,8 +334,8 @@ const std::multimap<std::string, const char*>& extensions_beside() {
     return list;
 }
 
-/// Files that SQLite keeps next to a database that is open, or was when its program ended: SQLite would
-/// replay them into the next file of that name.
+/// Returns files that SQLite writes next to a database that is open, or was when its program ended. SQLite
+/// would replay them into the next file with that name.
 std::vector<std::string> database_logs(const std::string& driver, const std::string& path) {
     for (const char* name : {"GPKG", "SQLite", "MBTiles", "Rasterlite"})
         if (EQUAL(driver.c_str(), name)) return {path + "-wal", path + "-journal", path + "-shm"};
@@ -350,7 +353,8 @@ bool lists(const Dataset& dataset, const std::string& file) {
     return false;
 }
 
-/// The ENVI driver takes any file with a header next to it, even notes.txt.
+/// Returns whether the file has its pixels: the ENVI driver accepts any file with a header next to it, even
+/// notes.txt.
 bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file) {
     if (dataset->GetRasterCount() == 0) return false;
     const double pixels = double{1} * dataset->GetRasterXSize() * dataset->GetRasterYSize();
@@ -362,7 +366,7 @@ bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file)
     return !ec && static_cast<double>(size) >= bytes;
 }
 
-/// Files that georeference and describe the raster `path` for GDAL, in any format.
+/// Returns files from which GDAL takes the georeference and description of the raster `path`, in any format.
 std::vector<std::string> placing_files(const std::string& path) {
     std::vector<std::string> names;
     const std::string extension = CPLGetExtension(path.c_str());
@@ -384,7 +388,7 @@ std::vector<std::string> placing_files(const std::string& path) {
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
     const GdalErrors quiet;
-    if (!pipe_beside(path).empty()) return {path}; // opening it reports that
+    if (!pipe_beside(path).empty()) return {path}; // opening it reports this
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);
@@ -439,7 +443,7 @@ std::string other_owner(const std::string& side, const std::string& path) {
     for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
         const std::string name = at->path().filename().string();
         const std::string file = join_path(folder, name);
-        // x.hdr serves x, x.img, x.dat ..., and as a suffix x.img.hdr serves x.img alone.
+        // x.hdr belongs to x, x.img, x.dat ...; as a suffix, x.img.hdr belongs only to x.img.
         if (CPLGetBasename(name.c_str()) != stem && name != stem) continue;
         if (same_file(file, side) || same_file(file, path) || EQUAL(CPLGetExtension(name.c_str()), "hdr"))
             continue;
@@ -476,7 +480,7 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
         names.push_back(path + suffix);
     for (const char* const extension : {"aux", "prj", "PRJ", "cpg", "CPG", "csvt"})
         names.push_back(with_extension(path, extension));
-    // GDAL takes the header x.img.hdr before x.hdr; data given by their header have several names.
+    // GDAL prefers the header x.img.hdr to x.hdr; data that are named by their header have several names.
     if (!envi_header_beside(path).empty())
         for (const std::string& header :
              {path + ".hdr", path + ".HDR", with_extension(path, "hdr"), with_extension(path, "HDR")})
@@ -490,17 +494,17 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
 
 namespace {
 
-/// Numbers are written in more than one way.
+/// Returns one spelling of numbers, which may be written in several ways.
 std::string one_spelling(const char* text) {
     char* end = nullptr;
     const double number = CPLStrtod(text, &end);
     return end != text && *end == '\0' ? CPLSPrintf("%.14g", number) : text;
 }
 
-/// An element with its content; empty for elements that do not count.
+/// Returns an element with its content; empty for elements that do not count.
 std::string told_by(const CPLXMLNode& node) {
     const std::string name = node.pszValue;
-    // Viewers leave statistics, and repeat entries of the format's own header.
+    // Viewers write statistics, and repeat entries of the format's own header.
     const bool counts = name != "Histograms" && name != "Metadata" && name != "Description";
     if (node.eType == CXT_Comment || (node.eType == CXT_Element && !counts)) return {};
     if (node.eType == CXT_Text) return one_spelling(node.pszValue);
@@ -544,7 +548,7 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
 
 std::vector<std::string> old_side_files(const std::string& path) {
     std::vector<std::string> out;
-    if (!is_there(path)) { // its database may be gone, but its logs would be replayed into the next one
+    if (!is_there(path)) { // its database may not exist, but its logs would be replayed into the next one
         for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))
@@ -562,7 +566,7 @@ std::vector<std::string> old_side_files(const std::string& path) {
     const std::string driver = old->GetDriver()->GetDescription();
     std::vector<std::string> names = side_file_names(driver, path, {});
     if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
-    for (const auto& name : database_logs(driver, path)) // which no dataset lists
+    for (const auto& name : database_logs(driver, path)) // no dataset lists them
         if (is_there(name)) out.push_back(name);
     for (const std::string& name : names) {
         if (std::find(out.begin(), out.end(), name) != out.end() || !is_there(name) || !lists(old, name))

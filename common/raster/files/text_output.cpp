@@ -28,8 +28,8 @@ Error cannot_write(const TextOutput& output, int reason) {
                      : "Name a file in a folder that exists and that you may write to.");
 }
 
-/// /dev/stdout leads to standard output, which may be a regular file that others write, too. /dev/shm is a
-/// folder like others.
+/// /dev/stdout leads to standard output, which may be a regular file that others also write. /dev/shm is an
+/// ordinary folder.
 bool is_stream(const std::string& path) {
     if (!is_local(path)) return false;
     for (const char* streams : {"/dev/std", "/dev/fd/", "/proc/"})
@@ -58,7 +58,7 @@ void write_local_file(const TextOutput& output, const std::string& path, const s
     }
     while (reason == 0 && ::fsync(file) != 0)
         if (errno == EINVAL || errno == ENOTSUP)
-            break; // a file system that cannot; it is not the text that fails
+            break; // the file system does not support it; the text itself is written
         else if (errno != EINTR)
             reason = errno;
     if (::close(file) != 0 && errno != EINTR && reason == 0) reason = errno;
@@ -70,7 +70,7 @@ void write_local_file(const TextOutput& output, const std::string& path, const s
 void check_text_output(const TextOutput& output) {
     if (output.path.empty()) return;
     if (output.run) output.run->writes(output.role, output.path, {});
-    if (!parallel::group().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // the file belongs to the root
     if (!is_local(output.path)) {
         if (!output.overwrite && is_there(output.path)) throw already_exists(output.path);
         return;
@@ -88,7 +88,7 @@ void check_text_output(const TextOutput& output) {
     const std::string folder = folder_of(path);
     if (::stat(folder.c_str(), &info) != 0 || ::access(folder.c_str(), W_OK | X_OK) != 0)
         throw cannot_write(output, errno);
-    const AtomicFile probe(path); // it removes its own files
+    const AtomicFile probe(path); // removes its own files
 }
 
 void write_file(const TextOutput& output, const std::string& at, const std::string& bytes) {

@@ -71,8 +71,8 @@ bool reads_hdf5(const std::string& driver) {
 
 namespace {
 
-/// GDAL keeps no list of its settings, and any may be in the environment, so the prefixes of their families
-/// are compared.
+/// Returns whether a name has a prefix of a family of settings. GDAL has no list of its settings, and any of
+/// them may be in the environment.
 bool is_setting(const std::string& name) {
     return begins_like_any(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
                                   "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
@@ -81,7 +81,7 @@ bool is_setting(const std::string& name) {
                                   "DBF_",  "SQLITE_", "GPKG_",   "USE_",  "BSB_",  "RASTERLITE_"});
 }
 
-/// True for settings of access (which changes from day to day), speed, or messages.
+/// Returns true for settings of access (which change from day to day), speed, or messages.
 bool changes_no_result(const std::string& name) {
     return begins_like_any(name, {"GDAL_HTTP_",
                                   "CPL_VSIL_",
@@ -126,7 +126,7 @@ std::vector<std::string> pixel_types() {
 std::string gdal_version() { return GDALVersionInfo("RELEASE_NAME"); }
 
 std::vector<std::string> settings_of_results() {
-    GetGDALDriverManager(); // has read GDAL's own file of settings
+    GetGDALDriverManager(); // GDAL's own settings file has been read by now
     std::map<std::string, std::string> all;
     const auto take = [&](const char* const* list, bool any_name) {
         for (; list != nullptr && *list != nullptr; ++list) {
@@ -151,10 +151,11 @@ std::vector<std::string> settings_of_results() {
 
 void check_is_file(const std::string& path) {
     const size_t colon = path.find(':');
-    // A single letter would be a disk on other systems; after a slash, a colon belongs to a file's name.
+    // A single letter would be a disk on other systems; after a slash, a colon is part of a file name.
     if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
     const std::string prefix = path.substr(0, colon);
-    // The drivers' list of their prefixes is incomplete, and drivers that are not installed list none.
+    // The drivers' list of their prefixes is incomplete, and drivers that are not installed do not list
+    // theirs.
     static const char* const known[] = {
         "PG",      "PGeo",      "MySQL",  "MSSQL", "OCI",       "ODBC", "HANA",       "IDB",   "DB2",    "ES",
         "MongoDB", "MongoDBv3", "SQLite", "MEM",   "GEORASTER", "HDF4", "RASTERLITE", "DIMAP", "L1BGCPS"};

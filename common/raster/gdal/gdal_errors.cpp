@@ -19,7 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Distinct texts, joined; line breaks inside become spaces so that a message stays one line.
+/// Returns distinct texts, joined; line breaks become spaces so that a message remains one text line.
 std::string join(const std::vector<std::string>& texts) {
     std::string all;
     for (const std::string& t : texts) {
@@ -38,18 +38,19 @@ std::atomic<bool> g_hdf5_expected{false};
 void expect_hdf5(const std::string& path) {
     if (g_hdf5_expected) return;
     const std::string begin = beginning_of_file(path, 4);
-    // MATLAB's version 7.3 is HDF5 behind a header.
+    // MATLAB's version 7.3 is HDF5 with a header.
     if (begin == "\x89HDF" || begin == "MATL" || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
         STARTS_WITH_CI(path.c_str(), "NETCDF:"))
         g_hdf5_expected = true;
 }
 
-/// HDF5 prints nothing on this thread while one of these lives; afterwards the earlier setting is restored.
+/// Keeps HDF5 from printing on this thread while the object exists; afterwards the earlier setting is
+/// restored.
 class GdalErrors::Hdf5Silence {
   public:
     Hdf5Silence() {
-        // A function of the HDF5 library that GDAL has loaded, if any: we do not build with its headers, and
-        // if GDAL hides its libraries the function is not found.
+        // A function of the HDF5 library that GDAL has loaded, if any. We do not build with its headers; if
+        // GDAL hides its libraries, the function is not found.
         static const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "H5Eget_auto2"));
         static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "H5Eset_auto2"));
         if (get == nullptr || set == nullptr || get(0, &m_printer, &m_data) < 0) return;
@@ -92,7 +93,7 @@ GdalErrors::~GdalErrors() { CPLPopErrorHandler(); }
 void CPL_STDCALL GdalErrors::collect(CPLErr level, CPLErrorNum number, const char* message) {
     auto* self = static_cast<GdalErrors*>(CPLGetErrorHandlerUserData());
     if (level == CE_Failure) {
-        // A series of the same error (one per block, say) must not grow without bound.
+        // A series of the same error (for example one per block) must not grow without limit.
         if (self->m_failures.size() < 8) self->m_failures.push_back(without_whole_names(message));
     } else if (level == CE_Warning) {
         if (self->m_warnings.size() < 8) self->m_warnings.push_back(without_whole_names(message));

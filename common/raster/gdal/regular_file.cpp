@@ -15,7 +15,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// The mode of an existing file; 0 if it does not exist.
+/// Returns the mode of an existing file; 0 if it does not exist.
 decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
     VSIStatBufL status;
     return VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0
@@ -45,7 +45,7 @@ bool is_pipe_or_device(const std::string& path) {
 
 namespace {
 
-/// NETCDF:"a.nc":cube and its like.
+/// Returns true for NETCDF:"a.nc":cube and similar names.
 bool is_subdataset(const std::string& name) {
     return STARTS_WITH_CI(name.c_str(), "HDF5:") || STARTS_WITH_CI(name.c_str(), "NETCDF:") ||
            STARTS_WITH_CI(name.c_str(), "ZARR:");
@@ -57,7 +57,7 @@ std::string file_of_subdataset(const std::string& name) {
     if (!is_subdataset(name)) return name;
     const std::string rest = name.substr(name.find(':') + 1);
     if (rest.rfind('"', 0) == 0) return rest.substr(1, rest.find('"', 1) - 1);
-    const size_t end = rest.rfind(':'); // a path may hold others: http://
+    const size_t end = rest.rfind(':'); // a path may contain further colons: http://
     return end != std::string::npos ? rest.substr(0, end) : rest;
 }
 

@@ -17,7 +17,7 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-constexpr uint64_t most_chunks = uint64_t{1} << 20; ///< their places take 16 MB
+constexpr uint64_t most_chunks = uint64_t{1} << 20; ///< their positions take 16 MB
 
 /// The relevant part of an array's description.
 struct Description {
@@ -31,7 +31,8 @@ struct Description {
     Bytes layout;
 };
 
-/// Also throws Damaged for valid content that is not supported here: the library then reads the array.
+/// Reads the sizes. Also throws Damaged for valid content that is not supported here: the library then reads
+/// the array.
 void read_space(Cursor c, const File& file, Description& array) {
     const uint64_t version = c.number(1), rank = c.number(1), flags = c.number(1);
     if ((version != 1 && version != 2) || rank != 3) throw Damaged();
@@ -65,8 +66,8 @@ void read_type(Cursor c, Description& array) {
                      : size == 4 ? (is_signed ? GDT_Int32 : GDT_UInt32)
                      : size == 8 ? (is_signed ? GDT_Int64 : GDT_UInt64)
                                  : GDT_Unknown;
-    } else if (kind == real && (bits & 0x40) == 0) { // not the order of the VAX
-        // Sign, exponent and mantissa of IEEE 754: places and sizes, and the bias of the exponent.
+    } else if (kind == real && (bits & 0x40) == 0) { // not the byte order of the VAX
+        // Sign, exponent and mantissa of IEEE 754: positions and sizes, and the bias of the exponent.
         const uint64_t sign = bits >> 8 & 0xff, normal = bits >> 4 & 3, exponent = c.number(1),
                        exponent_bits = c.number(1), mantissa = c.number(1), mantissa_bits = c.number(1),
                        bias = c.number(4);
@@ -180,7 +181,7 @@ Description describe(File& file, uint64_t address) {
     return array;
 }
 
-/// One of the forms that a list of chunks has: each puts their places into `chunks`.
+/// The forms of a list of chunks. Each function puts their positions into `chunks`.
 class Index {
   public:
     Index(File& file, const Description& array, Hdf5Chunks& chunks)
@@ -251,18 +252,18 @@ class Index {
         return static_cast<uint32_t>(bytes);
     }
 
-    /// Chunk `number`, row-major, at `address`.
+    /// Stores chunk `number`, row-major, at `address`.
     void take(size_t number, uint64_t address, uint32_t bytes, uint32_t left_out) {
         if (m_file.undefined(address)) return;
         ChunkPlace& place = m_chunks.places[number];
-        // An address beyond all files stays one, and is not taken for "nowhere".
+        // An address beyond all files remains so, and is not mistaken for "nowhere".
         place.offset = std::min(address, UINT64_MAX / 2) + m_file.base;
         place.bytes = bytes;
         place.left_out = left_out;
     }
 
-    /// The place of the chunk that the library counts as `index`, with the axis `first` before the others;
-    /// nothing for one that is not within the array.
+    /// Returns the number of the chunk that the library counts as `index`, with the axis `first` before the
+    /// others; nullopt if it is not within the array.
     std::optional<size_t> number_of(uint64_t index, size_t first) const {
         std::array<size_t, 3> order{first, 0, 0};
         for (size_t k = 0, n = 1; k < 3; ++k)
@@ -283,7 +284,7 @@ class Index {
                                static_cast<int64_t>(at[2]));
     }
 
-    /// The nodes below are requested at once: first their beginnings, then their ends.
+    /// Requests the nodes below at once: first their beginnings, then their ends.
     void expect_children(const Bytes& entries, uint64_t count, size_t key) {
         const size_t offset = m_file.offset_size, head = 8 + 2 * offset;
         std::vector<uint64_t> begins, ends;
@@ -301,7 +302,7 @@ class Index {
         m_file.expect(ends);
     }
 
-    /// A B-tree of version 1, whose keys are sizes and places in the array.
+    /// Reads a B-tree of version 1, whose keys are sizes and positions in the array.
     void tree(uint64_t address, size_t depth, uint64_t expected_level) {
         if (depth == 0 && m_file.undefined(address)) return;
         if (depth > deepest_tree || ++m_nodes > 2 * most_chunks) throw Damaged();
@@ -365,7 +366,7 @@ class Index {
                          whole_bytes(), 0);
     }
 
-    /// Elements of either array, from the one that the library counts as `index`.
+    /// Reads elements of either array, from the one that the library counts as `index`.
     void take_elements(Cursor c, uint64_t index, uint64_t count, size_t bytes, size_t first_axis) {
         for (uint64_t i = 0; i < count; ++i) {
             Cursor element = c.part(bytes);
@@ -388,7 +389,7 @@ class Index {
     }
 
     /// A data block of either array. Its elements begin after `prefix` bytes: all together, or in pages with
-    /// a checksum each; the bits of `pages` mark the pages that exist.
+    /// one checksum per page; the bits of `pages` mark the pages that exist.
     struct Block {
         uint64_t address, first, count, page; ///< elements
         size_t prefix, bytes, axis;
@@ -483,9 +484,9 @@ class Index {
         if (!m_file.undefined(index)) extensible_index(array, index, set);
     }
 
-    /// The index holds the first elements, the places of the first data blocks, and the places of blocks with
-    /// the places of further ones. Two by two, such groups have twice as many data blocks, or data blocks
-    /// twice as large, as the groups before.
+    /// Reads an extensible index. It contains the first elements, the positions of the first data blocks, and
+    /// the positions of blocks with further positions. These blocks are in groups of two. Each group has
+    /// twice as many data blocks, or data blocks twice as large, as the previous one.
     void extensible_index(const Extensible& array, uint64_t address, uint64_t set) {
         const size_t offset = m_file.offset_size;
         const uint64_t groups = 1 + array.most_bits - log2_of(array.block_least),
@@ -541,11 +542,11 @@ class Index {
     const Description& m_array;
     Hdf5Chunks& m_chunks;
     const bool m_filtered;
-    std::array<uint64_t, 3> m_count{}, m_most{}; ///< chunks along each axis: there are, there may be
+    std::array<uint64_t, 3> m_count{}, m_most{}; ///< chunks along each axis: existing, maximum
     uint64_t m_nodes = 0;
 };
 
-/// The sizes of a chunk, from the layout.
+/// Returns the sizes of a chunk, from the layout.
 std::array<int64_t, 3> chunk_of(const Description& array, const File& file) {
     Cursor c(array.layout.data(), array.layout.size());
     const uint64_t version = c.number(1);
@@ -688,8 +689,8 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
 
 namespace {
 
-/// The results of `read` at the headers of the arrays, one for each; empty if an array is absent, or a part
-/// of the file is damaged: the library reads it then.
+/// Returns the results of `read` at the headers of the arrays, one per array. A result is empty if the array
+/// is absent, or if a part of the file is damaged: the library then reads the array.
 template <typename Found>
 std::vector<Found> find_at_headers(const std::string& path, const std::vector<std::string>& arrays,
                                    Found (*read)(hdf5::File&, uint64_t)) {

@@ -109,7 +109,7 @@ uint64_t root_of(File& file, uint64_t at) {
     c.skip(version < 2 ? (version == 1 ? 13 : 9) : 1);
     c.skip((version < 2 ? 5 : 3) * file.offset_size);
     const uint64_t root = c.number(file.offset_size);
-    file.base = at; // whatever the file says, as in the library
+    file.base = at; // the library also ignores the address in the file
     return root;
 }
 
@@ -140,7 +140,7 @@ void Header::read_new(uint64_t address, const Bytes& begin) {
     read_blocks({address + (begin.size() - c.left()), size}, true);
 }
 
-/// A block of messages may lead to others.
+/// Reads a block of messages, which may lead to further blocks.
 void Header::read_blocks(const Block& first, bool is_new) {
     constexpr size_t most_blocks = 10000;
     std::vector<Block> blocks{first};
@@ -198,7 +198,7 @@ FractalHeap::FractalHeap(File& file, uint64_t address) : m_file(file) {
     c.expect("FRHP");
     if (c.number(1) != 0) throw Damaged();
     m_id_bytes = c.number(2);
-    if (c.number(2) != 0) throw Damaged(); // filtered: no links are
+    if (c.number(2) != 0) throw Damaged(); // filtered: links never are
     c.skip(1);
     const uint64_t largest_object = c.number(4);
     c.skip(length + offset + length + offset + 8 * length);
@@ -216,7 +216,7 @@ FractalHeap::FractalHeap(File& file, uint64_t address) : m_file(file) {
 }
 
 Bytes FractalHeap::object(Cursor id) const {
-    constexpr uint64_t kind = 0x30; // others than managed objects are too large for links, or too small
+    constexpr uint64_t kind = 0x30; // other objects than managed ones are too large for links, or too small
     if (id.number(1) & kind) throw Damaged();
     const uint64_t offset = id.number(m_offset_bytes), length = id.number(m_length_bytes);
     if (m_rows == 0) return m_file.read(m_root + offset, length);

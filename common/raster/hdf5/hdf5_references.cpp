@@ -28,26 +28,26 @@ std::string real_path(const std::string& path) {
     return out;
 }
 
-/// Folders that an environment variable puts before all others; ${ORIGIN} is the folder of the file.
+/// Returns folders that an environment variable puts before all others; ${ORIGIN} is the folder of the file.
 std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
     const char* const variable = kind == Kind::storage   ? "HDF5_EXTFILE_PREFIX"
                                  : kind == Kind::mapping ? "HDF5_VDS_PREFIX"
                                                          : "HDF5_EXT_PREFIX";
     const char* const value = std::getenv(variable);
     std::vector<std::string> folders;
-    // A colon separates several, except for external storage.
+    // A colon separates several folders, except for external storage.
     const CPLStringList all(CSLTokenizeString2(value ? value : "", kind == Kind::storage ? "" : ":", 0));
     for (int i = 0; i < all.size(); ++i)
         folders.push_back(CPLString(all[i]).replaceAll("${ORIGIN}", origin));
     return folders;
 }
 
-/// Where the library looks for a file, one place after the other (HDF5 reference: H5Pset_efile_prefix,
+/// Returns the places where the library searches for a file, in order (HDF5 reference: H5Pset_efile_prefix,
 /// H5Pset_virtual_prefix, H5Lcreate_external).
 std::vector<std::string> places(Kind kind, const std::string& name, const std::string& referring) {
     const std::string origin = folder_of(referring), real_origin = folder_of(real_path(referring));
     const auto folders = prefixes(kind, real_origin);
-    if (kind == Kind::storage) { // next to the file only if the prefix says so
+    if (kind == Kind::storage) { // next to the file only if the prefix states it
         const bool absolute = !name.empty() && name[0] == '/';
         return {absolute || folders.empty() ? name : join_path(folders.front(), name)};
     }
@@ -71,7 +71,8 @@ std::optional<std::string> found(Kind kind, const std::string& name, const std::
     return std::nullopt;
 }
 
-/// "part_%b.h5" means part_0.h5, part_1.h5 ..., "%%" a percent sign; nullopt if it is not a pattern.
+/// Returns the name for a block: "part_%b.h5" means part_0.h5, part_1.h5 ..., "%%" a percent sign; nullopt if
+/// it is not a pattern.
 std::optional<std::string> numbered(const std::string& text, uint64_t block) {
     std::string out;
     bool any = false;
@@ -96,7 +97,7 @@ std::optional<std::string> numbered(const std::string& text, uint64_t block) {
     return any ? std::optional(out) : std::nullopt;
 }
 
-/// The files that a reference means and that are there.
+/// Returns the existing files that a reference means.
 std::vector<std::string> files_of(const Hdf5Reference& reference, const std::string& referring) {
     std::vector<std::string> files;
     if (reference.kind == Kind::mapping && reference.file == ".") return {referring};
@@ -110,7 +111,7 @@ std::vector<std::string> files_of(const Hdf5Reference& reference, const std::str
         take(reference.file);
         return files;
     }
-    constexpr uint64_t largest_gap = 100, most = 1000000; // numbers may be left out
+    constexpr uint64_t largest_gap = 100, most = 1000000; // numbers may be missing
     for (uint64_t block = 0, missing = 0; missing < largest_gap && block < most; ++block)
         missing = take(*numbered(reference.file, block)) ? 0 : missing + 1;
     return files;
@@ -126,13 +127,14 @@ void collect(const std::string& path, std::set<std::string>& seen, std::vector<s
         }
 }
 
-/// As GDAL's driver HDF5 spells it.
+/// Returns the name as GDAL's driver HDF5 spells it.
 std::string plain(std::string name) {
     std::replace(name.begin(), name.end(), ' ', '_');
     return name.substr(std::min(name.find_first_not_of('/'), name.size()));
 }
 
-/// The part of a name after `begin`: empty for the same name; nullopt if the name does not begin so.
+/// Returns the part of a name after `begin`: empty for the same name; nullopt if the name does not begin with
+/// it.
 std::optional<std::string> rest_of(const std::string& name, const std::string& begin) {
     const std::string all = plain(name), first = plain(begin);
     if (all == first) return "";
@@ -202,7 +204,7 @@ std::string pipe_behind_hdf5(const std::string& path) {
     collect(path, seen, files);
     for (const std::string& file : files)
         for (const Hdf5Reference& reference : walk_hdf5(file).references) {
-            constexpr uint64_t most = 1000; // of numbered files
+            constexpr uint64_t most = 1000; // maximum of numbered files
             const bool pattern = reference.kind == Kind::mapping && numbered(reference.file, 0);
             for (uint64_t block = 0; block < (pattern ? most : 1); ++block)
                 for (const std::string& place : places(
@@ -220,7 +222,7 @@ void check_hdf5_sources(const std::string& path, const std::vector<std::string>&
 
 void check_values_are_there(GDALDataset& dataset) {
     const std::string name = dataset.GetDescription();
-    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a file's name alone means the whole file.
+    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; only a file name means the whole file.
     std::vector<std::string> objects;
     const size_t colon = name.rfind(':');
     if (colon != std::string::npos && colon + 1 < name.size() && name[colon - 1] == '"')

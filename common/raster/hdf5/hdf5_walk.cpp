@@ -13,7 +13,7 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-/// The values of a selection do not matter, but the data after them do.
+/// Skips the values of a selection, because only the data after them matter.
 void skip_selection(Cursor& c) {
     const uint64_t type = c.number(4), version = c.number(4);
     const bool none_or_all = type == 0 || type == 3;
@@ -210,7 +210,7 @@ class Walk {
     void take_mappings(const std::string& name, Cursor& c) {
         if (c.number(1) != 0) throw Damaged();
         const uint64_t count = c.number(m_file.length_size);
-        std::set<std::pair<std::string, std::string>> known; // often thousands of parts of few files
+        std::set<std::pair<std::string, std::string>> known; // often thousands of parts in few files
         for (uint64_t i = 0; i < count; ++i) {
             std::string file = c.text(), inner = c.text();
             skip_selection(c);

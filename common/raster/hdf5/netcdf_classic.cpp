@@ -14,14 +14,14 @@
 namespace hsi::raster {
 namespace {
 
-struct Ended {}; ///< within the header
+struct Ended {}; ///< the file ends within the header
 
 /// The header, as "The NetCDF Classic Format Specification" describes it: big-endian, padded to four bytes.
 class Header {
   public:
     explicit Header(const std::string& bytes) : m_bytes(bytes), m_version(bytes[3]) {}
 
-    /// Bytes that the file has if nothing is missing.
+    /// Returns the bytes of the complete file.
     uint64_t length() {
         m_records = count();
         m_streamed = m_records == (m_version == 5 ? ~uint64_t{0} : 0xffffffffU);
@@ -36,7 +36,7 @@ class Header {
         return end();
     }
 
-    /// Whether the number of records is to be taken from the file's size.
+    /// Returns whether the number of records must be computed from the file's size.
     bool streamed() const { return m_streamed; }
 
   private:
@@ -86,7 +86,7 @@ class Header {
         }
         skip_attributes();
         one.bytes *= bytes_of(number(4));
-        (void)count(); // its bytes, which are wrong where 32 bits do not hold them
+        (void)count(); // its bytes, which are wrong if 32 bits cannot represent them
         one.begin = number(m_version == 1 ? 4 : 8);
         m_variables.push_back(one);
     }
@@ -98,7 +98,7 @@ class Header {
                 ++with_records;
             }
         for (const Variable& v : m_variables) {
-            if (with_records == 1 && v.in_records) record = v.bytes; // it alone is not padded
+            if (with_records == 1 && v.in_records) record = v.bytes; // a single one is not padded
             if (v.in_records && m_records == 0) continue;
             last = std::max(last, v.begin + v.bytes + (v.in_records ? (m_records - 1) * record : 0));
         }
@@ -134,7 +134,7 @@ void check_netcdf_length(const std::string& path) {
     } catch (const Ended&) {
         return; // the library reports faults of a header
     }
-    if (streamed) // the library takes another number of records, or hangs
+    if (streamed) // the library reads another number of records, or hangs
         throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",
                     "Write it again with its number of records.");
     if (size < needed)

@@ -9,22 +9,24 @@
 namespace hsi::raster {
 namespace {
 
-/// Spare buffers of blocks are used again, since the system would clear new ones.
+/// The number of spare buffers that are reused; the system would clear new ones.
 constexpr size_t most_spare = 2;
 
 /// The memory of a block's entry, without its samples.
 constexpr uint64_t entry_bytes = 256;
 
-/// Blocks that are worth a thread's waking.
+/// The size from which on it is worth waking a thread for a block.
 constexpr uint64_t least_ahead = uint64_t{1} << 10;
 
 /// Smaller blocks are on the heap, larger ones on separate pages.
 constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
-/// Limit for a remote file: blocks are decoded while bytes arrive, which is pointless when all are here.
+/// The limit for a remote file: blocks are decoded while bytes arrive, which is pointless when all have
+/// arrived.
 constexpr uint64_t enough_decoded = uint64_t{512} << 20;
 
-/// Decoded blocks in advance: each is memory to clear once, and may have left the caches when it is taken.
+/// The number of blocks decoded in advance: each needs memory that must be cleared, and may have left the
+/// caches when it is taken.
 constexpr uint64_t most_in_advance = 8;
 
 } // namespace
@@ -38,7 +40,7 @@ BlockRange BlockRange::of(int64_t begin, int64_t end, int64_t block, int64_t sce
 
 uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                                   int lanes) {
-    // Tiles of some lines for each lane, at the border of two rows of blocks. Low blocks make tiles by
+    // Tiles of some lines for each lane, at the border of two rows of blocks. Low blocks are tiles by
     // themselves.
     constexpr int64_t tile_lines = 16, least_lines = 4;
     const uint64_t row_bytes = row.bytes + row.blocks * entry_bytes;
@@ -51,9 +53,9 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
         m_most_kept = most = static_cast<uint64_t>(rows) * row_bytes;
     } else { // for the common part of the windows of neighbouring tiles
         most = std::min(most / 2, static_cast<uint64_t>(wished) * row_bytes);
-        // A share that is too small to be of use is taken all the same: the advice on -memory is computed
-        // from the rest that a smaller -memory leaves, which must not be a smaller part of it. Helpers may
-        // use it.
+        // A share that is too small to be useful is also taken. The advice on -memory is computed from the
+        // rest for a smaller -memory, which must not be a smaller fraction of it. Helpers may use the
+        // share.
         (most < 8 * row.largest ? m_left_over : m_most_kept) = most;
     }
     return most;
@@ -94,7 +96,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
         m_changed.wait(lock);
         at = m_entries.find(block.name);
     }
-    if (at == m_entries.end() && !m_wanted.empty()) // helpers are behind: this block comes first
+    if (at == m_entries.end() && !m_wanted.empty()) // helpers are late: this block comes first
         if (const auto next = std::find(m_wanted.begin(), m_wanted.end(), block); next != m_wanted.end())
             m_wanted.erase(next);
     if (at == m_entries.end() && !keep_it) {
@@ -104,7 +106,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
     }
     const bool begun = at == m_entries.end();
     if (begun) at = m_entries.try_emplace(block.name).first;
-    Entry& entry = at->second; // stays where it is when others are added or removed
+    Entry& entry = at->second; // not moved when others are added or removed
     if (begun) {
         entry.bytes = block.bytes;
         keep(entry);
@@ -192,7 +194,7 @@ uint64_t BlockStore::start_helpers(uint64_t bytes, int threads, uint64_t largest
     try {
         for (uint64_t k = 0; k < count; ++k)
             m_helpers.emplace_back([this, hands = std::shared_ptr<BlockHands>(make())] { serve(*hands); });
-    } catch (const std::system_error&) { // no more threads: with those that there are
+    } catch (const std::system_error&) { // no more threads: continue with the existing ones
         if (m_helpers.empty()) return 0;
     }
     return m_helpers.size() * hands_bytes + m_most_ahead;
@@ -259,7 +261,7 @@ void BlockStore::decode_ahead(const Block& block, BlockHands& hands, std::unique
     m_changed.notify_all();
 }
 
-// --- From afar
+// --- Remote files
 
 void BlockStore::await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks) {
     RemoteFile::Extents extents;
@@ -279,7 +281,7 @@ void BlockStore::await(RemoteFile& file, const RemoteFile::Key& key, const std::
 
 void BlockStore::find_arrived(RemoteFile& file) {
     for (const RemoteFile::Extent& extent : file.take_arrived()) {
-        // The extent before may end within the new bytes.
+        // The previous extent may end within the new bytes.
         auto at = m_awaited.lower_bound(extent.begin);
         if (at != m_awaited.begin() && std::prev(at)->second.end > extent.begin) --at;
         while (at != m_awaited.end() && at->first < extent.end) {

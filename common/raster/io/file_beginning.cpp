@@ -15,7 +15,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A regular file, to be read from any place. Other files have no bytes.
+/// A regular file that can be read at any position. Other files have no bytes.
 class Beginning {
   public:
     explicit Beginning(const std::string& path) {
@@ -28,7 +28,7 @@ class Beginning {
     Beginning(const Beginning&) = delete;
     Beginning& operator=(const Beginning&) = delete;
 
-    /// Returns how many bytes there are.
+    /// Returns the number of bytes read.
     size_t read(vsi_l_offset at, char* to, size_t bytes) {
         if (m_file == nullptr || VSIFSeekL(m_file, at, SEEK_SET) != 0) return 0;
         const size_t got = VSIFReadL(to, 1, bytes, m_file);
@@ -46,7 +46,7 @@ bool leads_to_hdf5(const std::string& path) {
     if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
     const GdalErrors quiet;
     Beginning file(path);
-    // Each look at another place asks a server: programs put little before.
+    // Each read of another position is a request to a server; programs put little in front.
     const vsi_l_offset last_place = vsi_l_offset{1} << (is_local(path) ? 30 : 14);
     bool found = false, more = true;
     for (vsi_l_offset at = 0; !found && more && at <= last_place; at = at == 0 ? 512 : 2 * at) {

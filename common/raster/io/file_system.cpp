@@ -53,7 +53,7 @@ int close_file(void* handle) {
 
 void install_file_system(const char* prefix, const FileSystem& files) {
     VSIFilesystemPluginCallbacksStruct* const calls = VSIAllocFilesystemPluginCallbacksStruct();
-    calls->pUserData = new Opener(files.open); // as long as the process, like the file system
+    calls->pUserData = new Opener(files.open); // exists as long as the process, like the file system
     calls->open = open_file;
     calls->stat = files.stat;
     calls->read_dir = files.list;

@@ -29,7 +29,7 @@ namespace {
 
 constexpr size_t max_pieces = IOV_MAX;
 
-/// Drops the first `done` bytes of the pieces from `first` on; returns the first piece with bytes left.
+/// Drops the first `done` bytes of the pieces from `first` on. Returns the first piece with remaining bytes.
 size_t advance(std::vector<iovec>& pieces, size_t first, size_t done) {
     while (first < pieces.size() && done >= pieces[first].iov_len)
         done -= pieces[first++].iov_len;
@@ -51,7 +51,7 @@ bool FileHandle::held_by_system(size_t probes) const {
     if (m_fd < 0 || ::fstat(m_fd, &info) != 0 || info.st_size <= 0) return false;
     const auto bytes = static_cast<size_t>(info.st_size), page = system::page_size();
     const size_t pages = (bytes + page - 1) / page;
-    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never looked into
+    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never read
     if (at == MAP_FAILED) return false;
     if (probes >= pages) probes = 0;
     const size_t at_once = probes == 0 ? pages : 1;
@@ -78,7 +78,7 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     raw.origin = static_cast<int64_t>(gdal.nImageOffset);
     const GDALDriver* const driver = dataset.GetDriver();
     if (raw.origin == 0 && driver && EQUAL(driver->GetDescription(), "GTiff"))
-        return std::nullopt; // its first bytes are a header's: of a sparse file nothing has been written
+        return std::nullopt; // the first bytes are a header's: nothing has been written to a sparse file
     raw.pixel_step = gdal.nPixelOffset;
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;
@@ -97,7 +97,7 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
         const char* const bits = band->GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
         if (bits != nullptr && std::atoi(bits) != 8 * raw.sample_bytes) return std::nullopt;
     }
-    // A packed ENVI file is not raw, even if its layout looks so.
+    // A packed ENVI file is not raw, even if its layout suggests it.
     const char* packed = dataset.GetMetadataItem("file_compression", "ENVI");
     if (packed != nullptr && std::atoi(packed) != 0) return std::nullopt;
     return raw;

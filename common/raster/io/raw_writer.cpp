@@ -22,13 +22,13 @@ namespace {
 
 constexpr size_t write_piece_bytes = 256 * 1024;
 
-/// The padding of a line's last block is written as well, so that its lines follow one another: zeros, which
-/// are there anyway. Larger padding is skipped.
+/// The padding of a line's last block is also written, so that its lines are contiguous: zeros, which are
+/// there anyway. Larger padding is skipped.
 constexpr std::array<char, 4096> beyond{};
 
 std::string reason() { return std::strerror(errno); }
 
-/// Holds one of the places of a semaphore.
+/// Holds a place of a semaphore.
 template <class Semaphore>
 class Turn {
   public:
@@ -50,8 +50,8 @@ RawWriter::RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
     if (claimed) return;
     int result = system::claim(m_file.get(), m_raw.bytes);
-    // Not every file system can claim space; the length is set anyway, and a full disk then shows while
-    // writing.
+    // Not every file system can reserve space. The length is set anyway, and a full disk is then detected
+    // while writing.
     if (result == EOPNOTSUPP) result = ::ftruncate(m_file.get(), m_raw.bytes) == 0 ? 0 : errno;
     if (result != 0) throw Error(std::strerror(result));
 }
@@ -82,7 +82,7 @@ void RawWriter::for_stretches(int bands, const Rect& core, F&& f) const {
     const int64_t across = m_raw.blocks.samples ? m_raw.blocks.samples : core.right(),
                   down = m_raw.blocks.lines ? m_raw.blocks.lines : core.bottom();
     const auto lines_of_band = [&](int band, int64_t begin, int64_t end) {
-        // Line of blocks after line of blocks, each from left to right.
+        // One row of blocks after another, each from left to right.
         for (int64_t y = begin; y < end;) {
             const int64_t below = std::min(end, (y / down + 1) * down);
             for (int64_t x = core.x; x < core.right();) {
@@ -115,7 +115,7 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             for (int64_t line = 0; line < core.h; ++line)
                 m_rule.finish(src.row(band, line), samples);
     std::optional<Turn<decltype(m_turn)>> turn;
-    if (direct) turn.emplace(m_turn); // only writing is left
+    if (direct) turn.emplace(m_turn); // only writing remains
     const auto flush = [&] {
         if (direct) return out.flush();
         const Turn mine(m_turn);

@@ -34,32 +34,34 @@ namespace hsi::raster {
 namespace {
 
 constexpr int connections = 8;
-/// A gap up to this is fetched rather than left out: it takes less time than a separate request.
+/// A gap up to this size is fetched, because this is faster than a separate request.
 constexpr uint64_t most_gap = uint64_t{32} << 10;
-/// The unit of fetching and dropping. A request has one or several.
+/// The unit of fetching and freeing. A request has one or several pieces.
 constexpr uint64_t most_piece = uint64_t{1} << 20;
 constexpr uint64_t least_request = uint64_t{256} << 10, most_request = uint64_t{4} << 20;
-/// Beyond that, being ahead of the computing gains nothing.
+/// Fetching further ahead of the computation has no benefit.
 constexpr uint64_t enough_ahead = uint64_t{256} << 20;
-/// For a file without a share of memory.
+/// The memory for a file without a share of the memory.
 constexpr uint64_t least_memory = uint64_t{16} << 20;
-/// For the first request that GDAL makes for a file: the directory of most files.
+/// The size of the first request that GDAL makes for a file: the directory of most files.
 constexpr uint64_t first_bytes = uint64_t{256} << 10;
-/// For a file next to it: the whole of most.
+/// The size of the request for a side file: most are smaller.
 constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
-/// A file is opened with more connections than it is read with: the answers then have a few bytes.
+/// A file is opened with more connections than it is read with, because the answers then have only a few
+/// bytes.
 constexpr size_t opening_connections = 24;
-/// Round trips that a request takes where it may be of any size: when it takes fewer, connections wait more
-/// than they bring; when it takes more, tiles come late.
+/// The round trips of a request of any size. With fewer, connections wait more than they transfer; with more,
+/// tiles arrive late.
 constexpr double round_trips = 3;
-constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before the first is measured
+constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before the first one is
+                                                    ///< measured
 
 constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
 constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
 
-/// The interval of checks for the end of a wait for bytes.
+/// The interval between checks for the end of a wait for bytes.
 constexpr std::chrono::milliseconds now_and_then(100);
-/// Seconds before a request is made again.
+/// Seconds before a request is repeated.
 constexpr double first_wait = 0.25, longest_wait = 4;
 
 VSILFILE* gdal_file(void* file) { return static_cast<VSILFILE*>(file); }
@@ -73,9 +75,9 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The names of files for which GDAL asks one after another where the server lists no folders.
+/// The names of files that GDAL requests one after another if the server lists no folders.
 struct Neighbours {
-    std::vector<std::string> likely, others; ///< that give the meaning of values: it reads them
+    std::vector<std::string> likely, others; ///< files that give the meaning of values, which GDAL reads
     std::vector<std::string> overviews, of_tiff, of_raw;
 
     explicit Neighbours(const std::string& path) {
@@ -106,7 +108,7 @@ struct Neighbours {
     }
 };
 
-/// GDAL would wait for a folder's list before it asks for a file of it.
+/// Keeps GDAL from waiting for a folder's list before it requests a file in the folder.
 class WithoutList {
   public:
     explicit WithoutList(bool lists) : m_lists(lists) {
@@ -122,7 +124,8 @@ class WithoutList {
     bool m_lists;
 };
 
-/// The first bytes of a file, `most` at most; nullopt if they cannot be read whole, with the reason in `why`.
+/// Returns the first bytes of a file, at most `most`; nullopt if they cannot be read completely, with the
+/// reason in `why`.
 std::optional<std::string> first_of(const std::string& path, const Opened& file, uint64_t most,
                                     std::string& why) {
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return std::string();
@@ -131,8 +134,8 @@ std::optional<std::string> first_of(const std::string& path, const Opened& file,
     return bytes;
 }
 
-/// Reads a file next to a scene, if it exists, into GDAL's cache: its first part, which is the whole of most.
-/// \throws Error when it does not come whole.
+/// Reads a file next to a scene, if it exists, into GDAL's cache: its first part, which is the whole of most
+/// files. \throws Error if it does not arrive completely.
 void fetch_beside(const std::string& name, const std::string& scene) {
     const auto refuse = [&](const std::string& said) {
         throw Error(
@@ -152,7 +155,7 @@ void fetch_beside(const std::string& name, const std::string& scene) {
     if (!first_of(name, file, neighbour_bytes, why)) refuse(why);
 }
 
-/// VSIReadDir() under an AnswerWatch; null also where the list is cut off.
+/// Calls VSIReadDir() under an AnswerWatch. Also returns null if the list is cut off.
 char** listed_watched(const std::string& folder) {
     const GdalErrors quiet;
     const AnswerWatch watch(folder);
@@ -162,7 +165,7 @@ char** listed_watched(const std::string& folder) {
     return nullptr;
 }
 
-/// The bytes that GDAL, and we, examine first; empty if the file does not exist.
+/// Returns the bytes that GDAL and this code examine first; empty if the file does not exist.
 std::string beginning_of(const std::string& path) {
     VSIErrorReset();
     const Opened file = open_in_gdal(path);
@@ -178,14 +181,14 @@ std::string beginning_of(const std::string& path) {
                                                     : "Try again later.");
 }
 
-/// A file in memory, of `bytes` that are not there yet.
+/// Creates a file in memory, of `bytes` that have not arrived yet.
 FileHandle file_in_memory(uint64_t bytes) {
     FileHandle file(system::file_in_memory("remote", bytes));
     if (!file) throw Error(std::string("cannot make a file in memory: ") + std::strerror(errno));
     return file;
 }
 
-/// A part of a file in memory as bytes to be written to.
+/// A part of a file in memory, for writing.
 class Mapped {
   public:
     Mapped(int file, uint64_t begin, uint64_t end) {
@@ -361,7 +364,7 @@ void RemoteOpening::ask_for_all() {
         ask.wait();
     }
     if (problem && (!beginning.empty() || !m_headers.empty()))
-        std::rethrow_exception(problem); // else GDAL reports the fault
+        std::rethrow_exception(problem); // otherwise GDAL reports the fault
 }
 
 void RemoteOpening::end() { CPLSetThreadLocalConfigOption(ingested, nullptr); }
@@ -434,7 +437,7 @@ std::string trouble_with(const std::string& path) {
         return is_trouble(said) ? said : std::string();
     }
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
-    constexpr uint64_t most = 4096; // which may also be cut within
+    constexpr uint64_t most = 4096; // which may also be truncated
     const uint64_t size = VSIFTellL(gdal_file(file.get())), wanted = std::min(size, most);
     std::string bytes(wanted, '\0');
     std::string why;
@@ -457,7 +460,7 @@ void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& plac
     const std::vector<uint64_t> each(pages.begin(), pages.end());
     if (each.size() < 2) return;
     parallel::for_each(static_cast<int64_t>(each.size()), connections, nullptr, [&](int64_t k, int) {
-        const GdalErrors quiet; // the reader for use gets the error
+        const GdalErrors quiet; // the actual reader gets the error
         const Opened file = open_in_gdal(path);
         const AnswerWatch watch(path);
         char unused;
@@ -502,7 +505,7 @@ RemoteFile::~RemoteFile() {
 
 uint64_t RemoteFile::share_memory(uint64_t most, uint64_t all) {
     all = std::min(all, m_size);
-    // GDAL holds the bytes of each request a second time, in a buffer that doubles as it grows.
+    // GDAL stores the bytes of each request a second time, in a buffer that doubles as it grows.
     m_most_request = std::clamp(most / 4 / (2 * connections), least_request, most_request);
     const uint64_t in_requests = 2 * connections * m_most_request;
     const uint64_t left = most - std::min(most, in_requests);
@@ -573,7 +576,7 @@ void RemoteFile::drop(Pieces::iterator at) {
     if (piece.state == State::queued) m_queued -= piece.end - at->first;
     if (piece.state == State::ready) {
         m_held -= piece.end - at->first;
-        // The pages that it does not share.
+        // The pages that only this piece uses.
         const uint64_t page = system::page_size();
         uint64_t begin = at->first / page * page, end = (piece.end + page - 1) / page * page;
         if (at != m_pieces.begin() && std::prev(at)->second.end > begin) begin = at->first;
@@ -598,7 +601,7 @@ void RemoteFile::rest_if_unused(Pieces::iterator at) {
     make_room();
 }
 
-// --- What readers ask for
+// --- Requests of readers
 
 RemoteFile::Reader::Reader(RemoteFile& file, bool listens) : m_file(file) {
     const std::lock_guard lock(m_file.m_mutex);
@@ -633,7 +636,7 @@ bool RemoteFile::has_readers() {
 
 bool RemoteFile::has_room() {
     const std::lock_guard lock(m_mutex);
-    // Requests are large where much is announced at once, so not each tile that is done makes room.
+    // If much is announced at once, requests are large, so not every finished tile makes room.
     if (m_ahead >= m_most)
         m_filling = false;
     else if (m_ahead <= m_most / 2)
@@ -660,7 +663,7 @@ void RemoteFile::announce(const Key& key, const Extents& extents) {
             piece->second.resting = false;
         }
     }
-    // The next announcement may be next to it, and belong to the same request.
+    // The next announcement may be adjacent, and belong to the same request.
     if (m_queued >= enough_ahead) begin_to_fetch();
 }
 
@@ -775,7 +778,7 @@ void RemoteFile::take_over(Extent extent) {
         piece.state = State::ready;
         rest_if_unused(at);
     }
-    m_queue.clear(); // nobody else has announced a window yet
+    m_queue.clear(); // no other reader has announced a window yet
 }
 
 // --- Fetching
@@ -788,17 +791,18 @@ void RemoteFile::begin_to_fetch() {
     m_changed.notify_all();
 }
 
-/// The end of the request that begins with the piece: in the file, not in the order of the tiles. If a tile's
-/// bytes are far apart, usually band by band, the bytes after the piece up to the next of its rank are
-/// divided into equal parts, or taken with the following ones, so that no small separate request remains.
+/// Returns the end of the request that begins with the piece, in the order of the file, not of the tiles. If
+/// a tile's bytes are far apart (usually band by band), the bytes after the piece up to the next piece of its
+/// rank are divided into equal parts, or fetched with the following ones, so that no small separate request
+/// remains.
 uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
-    // The bytes are shared by all connections, down to requests that bring more than they wait. The first
-    // ones differ in size, since otherwise all connections would wait for the second ones at the same time.
+    // The bytes are shared by all connections, down to requests that transfer more than they wait. The first
+    // ones differ in size; otherwise all connections would wait for the second ones at the same time.
     const uint64_t begin = at->first, least = std::clamp(m_strip / 2, least_request, m_most_request),
                    most = std::clamp(m_queued / connections, least, m_most_request);
     uint64_t strip = std::clamp(m_strip, least_request, most);
     if (m_begun < connections) strip = std::max(least_request, strip * (m_begun + 1) / connections);
-    uint64_t end = begin, parted = 0; // parted: where the last stretch ends that is taken
+    uint64_t end = begin, parted = 0; // parted: the end of the last range that is taken
     bool later = false;
     const auto in_parts = [&](uint64_t bytes) {
         const uint64_t parts = std::max<uint64_t>(1, (bytes + strip / 2) / strip);
@@ -809,7 +813,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
         m_begun < connections ? std::max(least_request, most * (m_begun + 1) / connections) : most;
     for (auto next = at; next != m_pieces.end() && next->first == end; ++next) {
         const bool queued = next->second.state == State::queued;
-        if (later && (!queued || next->second.rank <= at->second.rank)) { // the next stretch begins
+        if (later && (!queued || next->second.rank <= at->second.rank)) { // the next range begins
             const uint64_t bytes = end - begin;
             if (parted == 0 && bytes > std::min(strip + strip / 2, m_most_request)) {
                 wanted = std::min(most, in_parts(bytes));
@@ -826,7 +830,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
         end = next->second.end;
     }
     if (parted > 0 && end - begin > 2 * strip) return parted;
-    // Up to the piece that completes the wanted bytes, unless that is far too much.
+    // Up to the piece that completes the requested bytes, unless that is far too much.
     uint64_t until = begin;
     for (auto next = at; until < end && until - begin < wanted; ++next) {
         if (until > begin && next->second.end - begin > m_most_request) break;
@@ -835,7 +839,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
     return until;
 }
 
-/// The piece whose turn it is, and the pieces after it in the file that are to be fetched as well.
+/// Returns the next piece to fetch, and the pieces after it in the file that must also be fetched.
 std::optional<RemoteFile::Request> RemoteFile::next_request() {
     for (std::deque<uint64_t>* queue : {&m_urgent, &m_queue})
         while (!queue->empty()) {
@@ -843,7 +847,7 @@ std::optional<RemoteFile::Request> RemoteFile::next_request() {
             auto at = m_pieces.find(asked_for);
             queue->pop_front();
             if (at == m_pieces.end() || at->second.state != State::queued) continue;
-            // Bytes before it that are needed sooner would be left for small separate requests.
+            // Otherwise bytes before it that are needed sooner would be left for small separate requests.
             while (at != m_pieces.begin()) {
                 const auto before = std::prev(at);
                 if (before->second.end != at->first || before->second.state != State::queued ||
@@ -903,7 +907,7 @@ void RemoteFile::serve() {
     }
 }
 
-/// From a request that has gone well: how many bytes a connection brings in a few round trips.
+/// Learns from a successful request how many bytes a connection transfers in a few round trips.
 void RemoteFile::learn(uint64_t bytes, double seconds) {
     if (m_round_trip <= 0) return;
     const double rate = static_cast<double>(bytes) / std::max(seconds - m_round_trip, m_round_trip / 4);
@@ -912,8 +916,8 @@ void RemoteFile::learn(uint64_t bytes, double seconds) {
     m_strip = static_cast<uint64_t>(0.75 * static_cast<double>(m_strip) + 0.25 * strip);
 }
 
-/// Whether the file has changed is asked, as far as it can be, while the last tiles are computed. Nobody
-/// knows which are the last, so it is not asked again before a good part of the file has come.
+/// Checks whether the file has changed, if possible while the last tiles are computed. The last tiles are
+/// unknown, so the next check is made after a considerable part of the file has arrived.
 void RemoteFile::check_when_idle(std::unique_lock<std::mutex>& lock) {
     if (m_headers.empty() || m_checking || m_fetching > 0 || m_queued > 0 || m_stop) return;
     constexpr uint64_t parts = 8;
@@ -935,7 +939,7 @@ void RemoteFile::wait(double seconds) {
     if (m_changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) throw Cancelled();
 }
 
-/// \throws Error, which begins with `what`, for an answer that differs from the request.
+/// \throws Error that begins with `what` for an answer that differs from the request.
 size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::string& what) {
     size_t got = 0;
     std::string fault;
@@ -950,7 +954,7 @@ size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::str
     throw Error(what + fault, "Fetch the file first: curl -O URL.");
 }
 
-/// Whether the first request has brought all.
+/// Returns whether the first request has fetched all bytes.
 bool RemoteFile::fetch(const Extent& extent) {
     const Mapped to(m_local.get(), extent.begin, extent.end);
     Tries tries(m_path);
@@ -969,7 +973,7 @@ bool RemoteFile::fetch(const Extent& extent) {
         const auto seconds = tries.next();
         if (!seconds) {
             check_unchanged();
-            // An answer that another reader has cut off ended this one's connection, too.
+            // If the answer to another reader was cut off, this reader's connection has also ended.
             if (const std::string cut = ServedVersion::of(m_path)->cut_off(); !cut.empty())
                 throw Error(what + cut, "Fetch the file first: curl -O URL.");
             throw Error(what +

@@ -34,15 +34,15 @@ constexpr const char* data_in = "CURL_INFO_DATA_IN";
 constexpr const char* about_connection = "CURL_INFO_TEXT";
 constexpr const char* data_in_option = "CPL_CURL_VERBOSE_DATA_IN";
 
-constexpr uint64_t most_whole = uint64_t{64} << 20;     ///< bytes of an answer to a request for no part
+constexpr uint64_t most_whole = uint64_t{64} << 20;     ///< bytes of an answer to a request for a whole file
 constexpr uint64_t most_of_headers = uint64_t{1} << 20; ///< bytes
-/// GDAL takes a whole file of so many times the part that it has asked for.
+/// GDAL accepts a whole file of up to this many times the requested part.
 constexpr uint64_t most_times = 10;
 /// GDAL shows each piece of a body up to its first zero byte, so pieces are counted, which have up to 16 KB.
 constexpr uint64_t largest_piece = uint64_t{16} << 10;
 constexpr uint64_t most_times_counted = 16, most_beyond = uint64_t{16} << 20;
 
-/// Identifies a server: scheme, host and port, or a bucket.
+/// Returns the identity of a server: scheme, host and port, or a bucket.
 std::string server_of(const std::string& path) {
     const size_t scheme = path.find("://");
     size_t end = scheme == std::string::npos ? path.find('/', 1) : scheme + 2;
@@ -50,7 +50,7 @@ std::string server_of(const std::string& path) {
     return path.substr(0, end);
 }
 
-/// Addresses and ports that a server was reached at.
+/// The addresses and ports at which a server was reached.
 using Peers = std::set<std::pair<std::string, int>>;
 std::mutex g_peers_mutex;
 std::map<std::string, Peers> g_peers; ///< by server_of()
@@ -60,7 +60,7 @@ std::string lower(std::string text) {
     return text;
 }
 
-/// An ETag without the mark of weak ones: the same file may have either, by the server's mood.
+/// Returns an ETag without the mark of weak ones, because the same file may have either form.
 std::string strong(const std::string& tag) { return tag.starts_with("W/") ? tag.substr(2) : tag; }
 
 bool equal(const std::string& name, const std::string& a, const std::string& b) {
@@ -76,7 +76,7 @@ void set_thread_option(const char* name, const std::optional<std::string>& value
     CPLSetThreadLocalConfigOption(name, value ? value->c_str() : nullptr);
 }
 
-/// False where a request may lead GDAL to ask another server for credentials.
+/// Returns false if a request may make GDAL request credentials from another server.
 bool asks_for_no_credentials(const std::string& path) {
     if (path.starts_with("/vsicurl")) return true;
     const std::initializer_list<const char*> given = {
@@ -88,7 +88,7 @@ bool asks_for_no_credentials(const std::string& path) {
     });
 }
 
-/// "bytes 0-99/1000"; the last is nothing for '*'.
+/// Parses "bytes 0-99/1000"; the last number is missing for '*'.
 struct ContentRange {
     uint64_t first = 0, last = 0;
     std::optional<uint64_t> all;
@@ -269,7 +269,7 @@ void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const ch
             self->m_messages.push_back({level, number, message});
         return;
     }
-    // A time may precede the key; the server's text follows it.
+    // A time may precede the key. The server's text follows it.
     const char* const of_curl = std::strstr(message, "CURL_INFO_");
     const auto text_behind = [&](const char* key) -> const char* {
         const size_t length = std::strlen(key);
@@ -323,7 +323,7 @@ void AnswerWatch::note_connection(const std::string& text) const {
 void AnswerWatch::note_line(std::string line) {
     if ((m_header_bytes += line.size()) > most_of_headers) return cut_off("more than 1 MB of headers");
     line = std::string(trimmed(line));
-    if (line.starts_with("HTTP/")) { // behind one that leads elsewhere, or says to go on
+    if (line.starts_with("HTTP/")) { // after an answer that redirects, or that tells to continue
         const size_t blank = line.find(' ');
         m_status = blank == std::string::npos ? 0 : std::atoi(line.c_str() + blank);
         m_answer.clear();
@@ -356,7 +356,7 @@ void AnswerWatch::cut_off(const std::string& has) {
     if (peers.empty()) end_connections_to("", 0);
 }
 
-/// The limit of bytes of an answer, once its headers have come.
+/// Sets the limit of bytes of an answer after its headers have arrived.
 void AnswerWatch::check_length() {
     constexpr int whole = 200, part = 206;
     if (!m_has_body || m_status < whole) return; // 100: more headers follow

@@ -30,7 +30,7 @@ void lose(const std::string& what) {
     g_last = what;
 }
 
-/// A server in trouble does not state that the file is absent.
+/// Counts a loss if a server has failed and does not state that the file is absent.
 void lose_in_trouble(const char* name) {
     if (const std::string said = VSIGetLastErrorMsg(); is_trouble(said))
         lose("cannot open '" + std::string(name) + "': " + said);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Outputs that hold classes: their type, names and colours.
+// Outputs that contain classes: their type, names and colours.
 #include "raster/labels.h"
 
 #include "core/error.h"
@@ -11,7 +11,8 @@
 namespace hsi::raster {
 
 Colour default_colour(int value) {
-    // Hues a golden section apart; saturation and brightness alternate, so that near hues still differ.
+    // Hues differ by the golden section; saturation and brightness alternate, so that similar hues still
+    // differ.
     const double hue = std::fmod(0.11 + 0.6180339887498949 * value, 1.0) * 6;
     const double saturation = value % 2 ? 0.85 : 0.6, brightness = value % 3 == 2 ? 0.7 : 0.95;
     Colour colour{0, 0, 0, 255};
@@ -29,12 +30,12 @@ std::string class_text(const LabelClass& c) {
     return std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
 }
 
-/// The greatest class number that a type holds.
+/// Returns the greatest class number that a type can represent.
 int most_of(const std::string& type) {
     return type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : max_class;
 }
 
-/// For pixels without a class, if 0 is a class: a value beyond the classes, on the side where the type has
+/// Returns the nodata value if 0 is a class: a value beyond the classes, on the side where the type has
 /// room.
 double nodata_beside_zero(const std::string& asked, const std::string& type, int largest) {
     if (type != "Byte" && type.rfind("UInt", 0) != 0) return -1;

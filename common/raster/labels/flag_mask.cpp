@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pixels in which flags of quality layers hold, on the grid of a scene.
+// Pixels in which flags of quality layers are set, on the grid of a scene.
 #include "core/error.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -20,13 +20,13 @@
 namespace hsi::raster {
 namespace {
 
-/// "'scene.nc' (EMIT L2A reflectance)"
+/// Returns a scene as messages show it: "'scene.nc' (EMIT L2A reflectance)".
 std::string scene_text(const RasterSource& scene) {
     const std::string product = scene.facts().product;
     return "'" + scene.path() + "'" + (product.empty() ? "" : " (" + product + ")");
 }
 
-/// The product of the scene, or of the input of a pipeline's first step; null if unknown.
+/// Returns the product of the scene, or of the input of a pipeline's first step; null if unknown.
 std::shared_ptr<const Product> product_of(const RasterSource& scene) {
     if (const Chain* const chain = scene.chain()) return find_scene(chain->source()).product;
     return SourceAccess::state(scene).product;
@@ -49,7 +49,7 @@ bool is_called(const QualityLayer& layer, const std::string& plain) {
            (!layer.also.empty() && plain_flag_name(layer.also) == plain);
 }
 
-/// Item with the layer that it names. \throws Error with the names that exist.
+/// Returns the layer that an item names. \throws Error with the names that exist.
 const QualityLayer& layer_named(const FlagItem& item, const QualityLayers& found, const std::string& where) {
     const auto named = [&](const std::string& plain) {
         return std::find_if(found.layers.begin(), found.layers.end(),
@@ -65,7 +65,7 @@ const QualityLayer& layer_named(const FlagItem& item, const QualityLayers& found
                 (meant.empty() ? "" : meant + " ") + "Its flags are: " + names_text(found) + ".");
 }
 
-/// Where the scene begins in a layer's raster. \throws Error for another grid.
+/// Returns the position of the scene's first pixel in a layer's raster. \throws Error for another grid.
 std::pair<int64_t, int64_t> place_in(const RasterSource& scene, GDALDataset& raster, const std::string& path,
                                      const QualityLayers& found) {
     const SourceState& state = SourceAccess::state(scene);
@@ -147,7 +147,7 @@ class FlagLabels final : public LabelSource {
   private:
     struct Raster {
         std::string path;
-        DatasetHandle dataset; ///< null: no item is in it
+        DatasetHandle dataset; ///< null: no item uses it
         int64_t x = 0, y = 0;  ///< of the scene's first pixel
     };
 

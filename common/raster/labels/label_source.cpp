@@ -24,7 +24,7 @@ std::string number(double v) {
     return text;
 }
 
-/// "5,Soil": 5 and Soil.
+/// Splits "5,Soil" into 5 and Soil.
 std::vector<std::string> listed_classes(const std::string& text) {
     auto words = listed_words(text).value_or(std::vector<std::string>{""});
     for (std::string& word : words) {
@@ -44,7 +44,7 @@ bool is_called(const std::string& word, const std::string& name) {
 } // namespace
 
 uint16_t class_of(double v, uint16_t none, const std::string& path) {
-    if (!(v >= 0)) return none; // NaN too
+    if (!(v >= 0)) return none; // also for NaN
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
         throw Error("'" + path + "': " + number(v) + " is not a class number (" +
                         (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
@@ -54,7 +54,7 @@ uint16_t class_of(double v, uint16_t none, const std::string& path) {
 }
 
 bool names_a_class(const std::string& name) {
-    std::string letters; // "No Data", "no_data" and "NoData" are one
+    std::string letters; // "No Data", "no_data" and "NoData" are the same
     for (const char c : name)
         if ((static_cast<unsigned char>(c) & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(c)) != 0)
             letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -270,8 +270,7 @@ void NumberedLabels::decide_zero(ZeroMeans means, const std::string& name) {
             m_notes.push_back("'" + m_path +
                               "': 0 is its nodata value and no label, although it is called '" + name +
                               "'; if it is a class, give -zero class");
-    } else if (named ||
-               (name == "0" && m_nodata)) { // "0": our own class maps have that where there is no name
+    } else if (named || (name == "0" && m_nodata)) { // our own class maps have "0" if there is no name
         m_none = beyond;
         if (!m_nodata)
             m_notes.push_back("'" + m_path + "': 0 is a class, as it is called '" + name +

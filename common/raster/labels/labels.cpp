@@ -32,7 +32,7 @@ OGRSpatialReference srs_from(const std::string& wkt) {
     return srs;
 }
 
-/// "'WGS 84'", "the local 'Site grid'"; PROJ's own description would be pages of WKT.
+/// Returns "'WGS 84'" or "the local 'Site grid'"; PROJ's own description would be pages of WKT.
 std::string srs_text(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     return std::string(srs.IsLocal() ? "the local " : "") +
@@ -116,7 +116,7 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
     register_drivers();
     refuse_pipe_beside(options.path);
     try_hdf(options.path);
-    // GDAL takes many a table of points for a raster.
+    // GDAL opens many tables of points as rasters.
     if (may_be_point_table(options.path))
         if (auto points = open_point_table(options, grid)) return points;
     GdalErrors errors;

@@ -33,7 +33,7 @@ namespace {
 
 using Names = std::initializer_list<const char*>;
 
-/// "X_Coord [m]" and "xcoord" are one.
+/// Returns the same text for "X_Coord [m]" and "xcoord".
 std::string plain(const std::string& head) {
     std::string letters;
     for (const char c : lower(head.substr(0, head.find_first_of("(["))))
@@ -46,7 +46,7 @@ bool is_one_of(const std::string& head, Names names) {
     return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
-/// Two columns (from 0) that give a position; -1 if absent.
+/// The two columns (from 0) of a position; -1 if absent.
 struct Pair {
     int first = -1, second = -1;
     explicit operator bool() const { return first >= 0 && second >= 0; }
@@ -57,11 +57,11 @@ struct Pair {
 
 struct Places {
     Pair degrees, map, pixels; ///< longitude and latitude; x and y; sample and line
-    /// Longitude and latitude come first: they certainly give the positions of the points.
+    /// Returns longitude and latitude first, because they certainly are positions.
     const Pair& coordinates() const { return degrees ? degrees : map; }
 };
 
-/// The first column of such a name that has a value.
+/// Returns the first column with such a name that has a value.
 int find_column(const TextTable& table, Names names) {
     for (size_t c = 0; c < table.head.size(); ++c)
         if (is_one_of(table.head[c], names) &&
@@ -90,7 +90,7 @@ Places places_in(const TextTable& table) {
     return at;
 }
 
-/// GDAL's CSV driver reads those.
+/// Returns whether the table has geometries, which GDAL's CSV driver reads.
 bool has_geometries(const TextTable& table) {
     return find_column(table, {"wkt", "geom", "geometry", "thegeom", "wktgeom", "wktgeometry", "geomwkt"}) >=
            0;
@@ -98,7 +98,7 @@ bool has_geometries(const TextTable& table) {
 
 std::string extension_in(const std::string& path) { return lower(extension_of(path)); }
 
-/// The file's beginning, or all of it; empty if the file does not exist.
+/// Returns the beginning of the file, or all of it; empty if the file does not exist.
 std::string read_text(const std::string& path, size_t most, bool whole) {
     struct Close {
         void operator()(VSILFILE* f) const { VSIFCloseL(f); }
@@ -116,7 +116,7 @@ std::string read_text(const std::string& path, size_t most, bool whole) {
     return text;
 }
 
-/// Whether the file is a table of labelled points, by its name and its first lines.
+/// Returns whether the file is a table of labelled points, by its name and its first lines.
 bool is_point_table(const LabelOptions& options) {
     const std::string extension = extension_in(options.path);
     const bool sheet = extension == "csv" || extension == "tsv";
@@ -131,7 +131,7 @@ bool is_point_table(const LabelOptions& options) {
     try {
         table = read_text_table(options.path, utf8_text(text));
     } catch (const Error&) {
-        return sheet; // its lines are wrong: the reader of all lines reports that
+        return sheet; // its lines are invalid: the reader of all lines reports this
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
@@ -154,7 +154,8 @@ bool is_point_table(const LabelOptions& options) {
             (head.empty() ? "" : " Here they are: " + names + "."));
 }
 
-/// The type of a column: "1, 2, 3", "0.5, 1" or texts. One without values might be anything, but not classes.
+/// Returns the type of a column: "1, 2, 3", "0.5, 1" or texts. A column without values may be anything except
+/// classes.
 OGRFieldType type_of(const TextTable& table, size_t column) {
     bool whole = true, empty = true;
     for (const auto& row : table.rows) {
@@ -179,7 +180,7 @@ double coordinate(const std::string& path, const TextTable& table, size_t row, i
 }
 
 struct Position {
-    double x = 0, y = 0; ///< NaN: none
+    double x = 0, y = 0; ///< NaN: missing
 };
 
 std::vector<Position> positions_of(const std::string& path, const TextTable& table, const Places& at) {
@@ -198,7 +199,8 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
     return all;
 }
 
-/// x and y are degrees if all values can be degrees and no point is on the grid in its own units.
+/// Returns whether x and y are degrees: all values can be degrees, and no point is on the grid in its own
+/// units.
 bool must_be_degrees(const std::vector<Position>& points, const Grid* grid) {
     if (grid == nullptr || !grid->geotransform || grid->srs_wkt.empty()) return false;
     GeoTransform gt = *grid->geotransform, inverse{};
@@ -237,7 +239,7 @@ bool add_points(const TextTable& table, const Places& at, const std::vector<Posi
                 OGRLayerH layer) {
     bool good = true;
     std::vector<OGRFieldType> types;
-    std::vector<size_t> columns; // that become fields
+    std::vector<size_t> columns; // columns that become fields
     for (size_t c = 0; c < table.head.size(); ++c) {
         if (at.map.has(c) || at.degrees.has(c)) continue;
         const std::string name = !at.pixels.has(c)                        ? table.head[c]
@@ -284,7 +286,7 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     const Places at = places_in(table);
     if (!at.coordinates() && !at.pixels) refuse_columns(options.path, table.head);
     std::vector<Position> positions;
-    // Where the grid has pixels alone, so have the points.
+    // If the grid has only pixels, the points also have only pixels.
     if (at.coordinates() && !(at.pixels && grid && !grid->geotransform))
         positions = positions_of(options.path, table, at);
     std::vector<std::string> notes;

@@ -18,8 +18,8 @@
 namespace hsi::raster {
 namespace {
 
-constexpr double rounding = 1e-9;  ///< shares that differ by less are equal
-constexpr double shortfall = 1e-6; ///< tolerance by which a share may be under the least one
+constexpr double rounding = 1e-9;  ///< fractions that differ by less are equal
+constexpr double shortfall = 1e-6; ///< tolerance by which a fraction may be less than the smallest one
 constexpr double overlap = 0.01;   ///< borders that were drawn twice do not count as overlap
 
 struct DestroyGeometry {
@@ -27,7 +27,7 @@ struct DestroyGeometry {
 };
 using Geometry = std::unique_ptr<std::remove_pointer_t<OGRGeometryH>, DestroyGeometry>;
 
-/// All polygons of a geometry into a multipolygon.
+/// Collects all polygons of a geometry in a multipolygon.
 void gather_polygons(OGRGeometryH geometry, OGRGeometryH into) {
     const auto type = OGR_GT_Flatten(OGR_G_GetGeometryType(geometry));
     if (type == wkbPolygon) {
@@ -38,7 +38,7 @@ void gather_polygons(OGRGeometryH geometry, OGRGeometryH into) {
     }
 }
 
-/// One without heights, whose sides do not cross: GEOS unites no other.
+/// Returns a geometry without heights whose sides do not cross, as GEOS requires for a union.
 Geometry made_valid(OGRGeometryH geometry) {
     Geometry copy(OGR_G_Clone(geometry));
     OGR_G_FlattenTo2D(copy.get());
@@ -46,7 +46,7 @@ Geometry made_valid(OGRGeometryH geometry) {
     return Geometry(OGR_G_MakeValid(copy.get()));
 }
 
-/// Groups the polygons of a multipolygon that may overlap, as chains of envelopes that meet: uniting each
+/// Groups the polygons of a multipolygon that may overlap, as chains of envelopes that meet. Uniting each
 /// group is much less work than uniting all.
 std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
     const int count = OGR_G_GetGeometryCount(polygons);
@@ -86,7 +86,7 @@ std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
     return list;
 }
 
-/// The mean of max(t - x, 0) along a segment whose x runs evenly from a to b.
+/// Returns the mean of max(t - x, 0) along a segment on which x changes evenly from a to b.
 double mean_beyond(double t, double a, double b) {
     if (t <= a) return 0;
     return t < b ? (t - a) * (t - a) / (2 * (b - a)) : t - (a + b) / 2;
@@ -169,11 +169,11 @@ void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
         points.emplace_back(counted_with(m_inverse[0] + m_inverse[1] * east + m_inverse[2] * north),
                             counted_with(m_inverse[3] + m_inverse[4] * east + m_inverse[5] * north));
     }
-    double twice = 0; // its area; negative where sides that lead down have the inside to their right
+    double twice = 0; // twice its area; negative if sides that lead down have the inside to their right
     for (size_t i = 0; i + 1 < points.size(); ++i) {
         const auto& [x0, y0] = points[i];
         const auto& [x1, y1] = points[i + 1];
-        // From the ring's own corner: coordinates far from the grid would cost digits.
+        // Relative to the ring's own corner, because coordinates far from the grid would cost digits.
         const auto& [cx, cy] = points.front();
         twice += (x0 - cx) * (y1 - cy) - (x1 - cx) * (y0 - cy);
     }
@@ -192,7 +192,7 @@ void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
     }
 }
 
-/// `sums`: of every line differences from a pixel to the next one.
+/// Adds an edge. `sums`: for every line, differences from each pixel to the next one.
 void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto first = std::max(e.y0, static_cast<double>(sums.y)),
                last = std::min(e.y1, static_cast<double>(sums.y + sums.h));
@@ -200,7 +200,7 @@ void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto at = [&](double y) {
         return y <= e.y0 ? e.x0 : y >= e.y1 ? e.x1 : e.x0 + (y - e.y0) * ((e.x1 - e.x0) / (e.y1 - e.y0));
     };
-    // At most one beyond the window: all pixels are right of a side to the left of it.
+    // At most one column beyond the window: all pixels are to the right of a side that is left of the window.
     const auto column_of = [&](double x) {
         return static_cast<int64_t>(std::floor(
             std::clamp(x, static_cast<double>(sums.x) - 1, static_cast<double>(sums.x + sums.w) + 1)));
@@ -264,8 +264,8 @@ PolygonCover::Window PolygonCover::window_of(const std::vector<const Part*>& par
     return window;
 }
 
-/// Many small parts all over the grid have a window each, which saves the work between them; other parts have
-/// one window together.
+/// Returns one window for each of many small parts on the whole grid, which saves the work between them;
+/// other parts share one window.
 std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int64_t line,
                                                            int64_t count) const {
     const auto here = parts_in(one, line, count);
@@ -291,7 +291,7 @@ std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int
 void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     const auto pixels = static_cast<size_t>(count * m_samples);
     std::fill_n(out, pixels, m_none);
-    // The cover by the best class so far, by all classes, and by the present class.
+    // The cover by the best class so far, by all classes, and by the current class.
     std::vector<double> best(pixels, 0.0), sum(m_classes.size() > 1 ? pixels : 0), own(pixels, 0.0);
     const auto at = [&](int64_t x, int64_t y) { return static_cast<size_t>((y - line) * m_samples + x); };
     for (Class& one : m_classes) {
@@ -302,7 +302,7 @@ void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
         for (const Window& window : windows)
             window.each([&](int64_t x, int64_t y, double /*of one part, perhaps*/) {
                 const size_t i = at(x, y);
-                const double share = std::exchange(own[i], 0.0); // once, where windows share a pixel
+                const double share = std::exchange(own[i], 0.0); // only once, if windows share a pixel
                 if (!sum.empty()) sum[i] += share;
                 if (share > best[i] + rounding) {
                     best[i] = share;

@@ -39,7 +39,7 @@ FlagItem flag_item(std::string_view text) {
         name = trimmed(name.substr(0, at), blanks);
     }
     if (begins_like_any(name, {"not-"})) {
-        if (item.test != FlagItem::Test::holds) refuse_item(item.text); // turn the sign around instead
+        if (item.test != FlagItem::Test::holds) refuse_item(item.text); // change the comparison instead
         item.test = FlagItem::Test::holds_not;
         name.remove_prefix(4);
     }

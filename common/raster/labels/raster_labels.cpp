@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
+// Labels from a raster: its values, resampled if it has another grid, and a legend from category names,
 // colour table and attribute table.
 #include "core/error.h"
 #include "core/text.h"
@@ -42,7 +42,7 @@ void read_colour_table(GDALRasterBand& band, Legend& legend) {
     const GDALColorTable* table = band.GetColorTable();
     if (!table || table->GetPaletteInterpretation() != GPI_RGB) return;
     const int count = table->GetColorEntryCount();
-    // Tables of TIFF files are filled up to 256 entries with opaque black: black entries of classes without a
+    // Tables of TIFF files are padded to 256 entries with opaque black, so black entries of classes without a
     // name are skipped.
     for (int i = 0; i < count && i <= max_class; ++i) {
         const GDALColorEntry* e = table->GetColorEntry(i);
@@ -152,7 +152,7 @@ class RasterLabels final : public NumberedLabels {
     }
 
   private:
-    /// Converts whole lines by `of`; `none` where the file has no pixel.
+    /// Converts whole lines with `of`; `none` where the file has no pixel.
     template <class To, class Of>
     void read_as(int64_t line, int64_t count, To* out, To none, const Of& of) {
         for (int64_t y = line; y < line + count; y += strip_lines) {
@@ -191,7 +191,9 @@ class RasterLabels final : public NumberedLabels {
         if (!zero_is_class()) legend.erase(0);
         for (auto& [value, one] : legend) {
             one.value = value;
-            if (one.name == std::to_string(value)) one.name.clear(); // our name for classes without a name
+            if (one.name == std::to_string(value))
+                one.name.clear(); // our own name for classes without a
+                                  // name
             m_legend.push_back(one);
         }
     }
@@ -229,13 +231,13 @@ class RasterLabels final : public NumberedLabels {
         GeoTransform gt = *m_own.geotransform;
         if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))
             throw Error("'" + m_path + "': its geotransform cannot be inverted");
-        if (!counts_degrees(m_own.srs_wkt.empty() ? m_grid.srs_wkt : m_own.srs_wkt)) return; // as in vectors
+        if (!counts_degrees(m_own.srs_wkt.empty() ? m_grid.srs_wkt : m_own.srs_wkt)) return; // as for vectors
         m_turn = full_turn;
         m_middle = gt[0] + gt[1] * static_cast<double>(m_own.samples) / 2 +
                    gt[2] * static_cast<double>(m_own.lines) / 2;
     }
 
-    /// A window of the file; NaN where nothing is.
+    /// Reads a window of the file; NaN outside of the file.
     void read_own(const Rect& window, std::vector<double>& values) {
         const auto n = static_cast<size_t>(window.area());
         values.resize(n);
@@ -271,7 +273,7 @@ class RasterLabels final : public NumberedLabels {
                 m_y[i] = gt[3] + gt[4] * px + gt[5] * py;
             }
         if (m_transformation) {
-            const GdalErrors errors; // single points outside the projection's area are simply not labelled
+            const GdalErrors errors; // points outside of the projection's area have no label
             m_transformation->Transform(static_cast<int>(n), m_x.data(), m_y.data(), nullptr, m_ok.data());
         }
         Rect box{m_own.samples, m_own.lines, 0, 0};
@@ -279,7 +281,7 @@ class RasterLabels final : public NumberedLabels {
         for (size_t i = 0; i < n; ++i) {
             double px = m_inverse[0] + m_inverse[1] * m_x[i] + m_inverse[2] * m_y[i];
             double py = m_inverse[3] + m_inverse[4] * m_x[i] + m_inverse[5] * m_y[i];
-            // One of both may count longitudes from 0 to 360.
+            // One of both may have longitudes from 0 to 360.
             if (m_turn != 0 && !(px >= 0 && px < static_cast<double>(m_own.samples))) {
                 const double turns = std::round((m_middle - m_x[i]) / m_turn) * m_turn;
                 px += m_inverse[1] * turns;
@@ -301,8 +303,8 @@ class RasterLabels final : public NumberedLabels {
         box.h = bottom - box.y;
         std::fill_n(out, n, none);
         if (box.empty()) return;
-        // The file's window in strips too: a coarse scene over a fine raster must not take it into memory
-        // whole.
+        // Read the file's window in strips too: for a coarse scene over a fine raster, the whole window may
+        // not fit in memory.
         for (int64_t y = box.y; y < box.bottom(); y += strip_lines) {
             const Rect part{box.x, y, box.w, std::min(strip_lines, box.bottom() - y)};
             read_own(part, m_values);

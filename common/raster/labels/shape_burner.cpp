@@ -49,7 +49,7 @@ void add_ring(OGRGeometryH ring, const GeoTransform& inverse, Outline& outline) 
     }
 }
 
-/// The polygons of a geometry; points and lines have no inside.
+/// Adds the polygons of a geometry; points and lines have no inside.
 void add_outlines(OGRGeometryH geometry, const GeoTransform& inverse, std::vector<Outline>& outlines) {
     const auto type = OGR_GT_Flatten(OGR_G_GetGeometryType(geometry));
     const int parts = OGR_G_GetGeometryCount(geometry);
@@ -74,14 +74,14 @@ struct Span {
     int64_t first, end;
 };
 
-/// Which pixels of a row are marked.
+/// Selects the pixels of a row that are marked.
 enum class Of {
     centre, ///< their centre is inside
-    whole,  ///< of those, that no side passes through: such a pixel is inside or outside as a whole
+    whole,  ///< those of `centre` that no side passes through: such a pixel is entirely inside or outside
     met     ///< their centre is inside, or a side passes through
 };
 
-/// Where an outline meets the rows [first, first + count).
+/// The intersections of an outline with the rows [first, first + count).
 class Rows {
   public:
     Rows(const Outline& outline, int64_t first, int64_t count, int64_t samples)
@@ -93,16 +93,16 @@ class Rows {
             if (e.y1 < top || e.y0 > bottom) continue;
             const auto from = static_cast<int64_t>(std::floor(std::max(e.y0, top))),
                        to = static_cast<int64_t>(std::ceil(std::min(e.y1, bottom)));
-            // A side along a border between rows is in neither row.
+            // A side on a border between rows is in neither row.
             for (int64_t row = from; row < to; ++row)
                 add(e, row, static_cast<size_t>(row - first));
         }
     }
 
-    /// The first column that the outline may meet.
+    /// Returns the first column that the outline may touch.
     int64_t from() const { return m_from; }
 
-    /// Marks, among the columns that the outline may meet, the requested pixels of a row with 1.
+    /// Marks the requested pixels of a row with 1, among the columns that the outline may touch.
     void mark(size_t row, Of of, std::vector<uint8_t>& pixels) {
         pixels.assign(static_cast<size_t>(m_to - m_from), 0);
         auto& crossings = m_crossings[row];
@@ -129,7 +129,7 @@ class Rows {
             b = e.y1 > above + 1 ? e.at(above + 1) : e.x1;
         }
         if (a > b) std::swap(a, b);
-        // Open intervals: a side along a border of pixels passes through neither.
+        // Open intervals: a side on a border of pixels passes through neither pixel.
         const int64_t first = ceil_of(std::floor(a)), end = ceil_of(b);
         if (first < end) m_sides[at].push_back({first, end});
     }
@@ -261,7 +261,9 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
             return o.left < 0 || o.top < 0 || o.right > static_cast<double>(m_samples) ||
                    o.bottom > static_cast<double>(lines);
         });
-        if (outlines.empty() || beside) continue; // pixel size is irrelevant to features outside of the grid
+        if (outlines.empty() || beside)
+            continue; // the pixel size does not matter for features outside of
+                      // the grid
         bool found = false;
         for (const Outline& o : outlines)
             for (int64_t row = static_cast<int64_t>(std::floor(o.top));

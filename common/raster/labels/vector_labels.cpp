@@ -49,8 +49,8 @@ bool is_number(const OGRFieldDefn& f) {
     return f.GetType() == OFTInteger || f.GetType() == OFTInteger64 || f.GetType() == OFTReal;
 }
 
-/// The field of class names for a field of class numbers, by its name: Level_1_ID and Level_1, class and
-/// class_name. -1: none.
+/// Returns the field of class names for a field of class numbers, by its name: Level_1_ID and Level_1, class
+/// and class_name. -1: none.
 int companion(const OGRFeatureDefn& definition, int numbers) {
     const std::string name = definition.GetFieldDefn(numbers)->GetNameRef();
     std::vector<std::string> wanted{name + "_name", name + "name"};
@@ -71,12 +71,12 @@ int number_field(const OGRFeatureDefn& definition, const char* name) {
     return i >= 0 && is_number(*definition.GetFieldDefn(i)) ? i : -1;
 }
 
-/// The fields that our points have: their pixels.
+/// Returns whether the features have the fields of our own points: their pixels.
 bool has_pixel_fields(const OGRFeatureDefn& definition) {
     return number_field(definition, "sample") >= 0 && number_field(definition, "line") >= 0;
 }
 
-/// A geometry that GDAL burns: it silently skips curves and surfaces.
+/// Returns a geometry that GDAL can burn: it silently skips curves and surfaces.
 std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
     const auto type = wkbFlatten(geometry->getGeometryType());
@@ -85,7 +85,7 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     return geometry;
 }
 
-/// Calls one of these for every point, line and ring of a geometry that GDAL burns.
+/// Calls one of these functions for every point, line and ring of a geometry that GDAL can burn.
 template <class OfPoint, class OfLine>
 void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine& of_line) {
     const auto type = wkbFlatten(geometry.getGeometryType());
@@ -102,7 +102,7 @@ void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine&
     }
 }
 
-/// Moves a geometry that GDAL burns along the first axis.
+/// Moves a geometry that GDAL can burn along the first axis.
 void move_along(OGRGeometry& geometry, double by) {
     for_each_part(
         geometry, [&](OGRPoint& point) { point.setX(point.getX() + by); },
@@ -112,16 +112,16 @@ void move_along(OGRGeometry& geometry, double by) {
         });
 }
 
-/// Edges are straight in the SRS of their features, and bent in another one: a parallel of six degrees at
-/// latitude 45 leaves the straight line between its ends in UTM by four kilometres. Adds points until edges
-/// that are straight between them are the same to a tenth of a pixel.
+/// Edges are straight in the SRS of their features, and curved in another one: a parallel of six degrees at
+/// latitude 45 deviates by four kilometres from the straight line between its ends in UTM. Adds points until
+/// straight edges between them agree to a tenth of a pixel.
 class BentEdges {
   public:
     /// `pixel`: its shorter side, in the target SRS of `way`.
     BentEdges(OGRCoordinateTransformation& way, double pixel) : m_way(way), m_pixel(pixel) {}
 
     void add_points(OGRGeometry& geometry) {
-        const GdalErrors quiet; // a part without a position there is found when the feature itself is
+        const GdalErrors quiet; // a part without a position there is detected when the feature itself is
                                 // transformed
         geometry.flattenTo2D();
         for_each_part(
@@ -155,7 +155,7 @@ class BentEdges {
 
     void divide(const Place& a, const Place& a_there, const Place& b, const Place& b_there, int depth) {
         constexpr int most = 12;   // halvings
-        constexpr double few = 16; // pixels: so short an edge is straight
+        constexpr double few = 16; // pixels: shorter edges are straight
         const double length = std::hypot(b_there.x - a_there.x, b_there.y - a_there.y);
         if (depth == most || !std::isfinite(length) || length < few * m_pixel) return;
         const auto between = [](const Place& p, const Place& q, double t) {
@@ -168,7 +168,7 @@ class BentEdges {
         };
         const Place middle = between(a, b, 0.5), there = turned(middle);
         if (!std::isfinite(there.x + there.y)) return;
-        // An edge that is bent to both sides may meet the straight one in its middle.
+        // An edge that is curved to both sides may meet the straight one in its middle.
         if (!is_off(there, 0.5) && !is_off(turned(between(a, b, 0.25)), 0.25) &&
             !is_off(turned(between(a, b, 0.75)), 0.75))
             return;
@@ -186,7 +186,7 @@ class BentEdges {
 /// A feature before the meaning of its numbers is known.
 struct Found {
     std::unique_ptr<OGRGeometry> geometry;
-    bool by_fields = false; ///< placed by sample and line, which have no geometry yet
+    bool by_fields = false; ///< placed by sample and line, without a geometry yet
     double sample = 0, line = 0;
     double number = 0;      ///< of its class
     std::string text, name; ///< of its class
@@ -200,11 +200,12 @@ enum class Placing {
     fields  ///< points by their fields sample and line
 };
 
-/// Readers of GeoJSON take every position for degrees on WGS 84; only some files state that.
+/// Returns whether the SRS is assumed: readers of GeoJSON treat every position as degrees on WGS 84, and only
+/// some files state it.
 bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
     const char* const driver = dataset.GetDriverName();
     if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
-    std::string text = path; // GDAL also takes the document itself for a name
+    std::string text = path; // GDAL also accepts the document itself as a name
     if (is_regular_file(path)) text = beginning_of_file(path, size_t{1} << 16);
     return text.find("\"crs\"") == std::string::npos;
 }
@@ -215,7 +216,7 @@ bool has_area(const OGRGeometry& geometry) {
     return OGR_G_GetDimension(OGRGeometry::ToHandle(const_cast<OGRGeometry*>(&geometry))) == 2;
 }
 
-/// "12", "+7" and "3.0" are whole numbers; more than five digits are a code, not a number.
+/// Returns a number for "12", "+7" and "3.0"; more than five digits are a code, not a number.
 std::optional<double> whole_number(std::string text) {
     if (const size_t point = text.find('.');
         point != std::string::npos && text.find_first_not_of('0', point + 1) == std::string::npos)
@@ -324,7 +325,8 @@ class VectorLabels final : public LabelSource {
         return chosen ? *chosen : *first; // class_field() reports a missing field
     }
 
-    /// Dates, lists and bytes are not classes: GDAL converts them to texts, and to the number 0.
+    /// Refuses dates, lists and bytes, which are not classes: GDAL converts them to texts, and to the number
+    /// 0.
     void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
         const OGRFieldDefn& f = *definition.GetFieldDefn(field);
         if (!is_text(f) && !is_number(f))
@@ -361,7 +363,7 @@ class VectorLabels final : public LabelSource {
         throw Error("'" + m_path + "': which field holds the classes?", advice);
     }
 
-    /// The fields of classes, their names and the place.
+    /// Selects the fields of classes, of their names and of the position.
     void choose_fields(const OGRFeatureDefn& definition, const LabelOptions& options) {
         if (has_pixel_fields(definition)) {
             m_sample_field = number_field(definition, "sample");
@@ -414,7 +416,7 @@ class VectorLabels final : public LabelSource {
         if (options.pixel_coordinates) {
             m_placing = Placing::pixels;
         } else if (!m_grid.geotransform) {
-            // Features with a position on Earth are not drawn over pixels without one; a point may have both.
+            // Features with a position on Earth are not drawn on pixels without one; a point may have both.
             if (!own.empty() || m_grid.placed_otherwise)
                 m_placing = m_line_field >= 0 ? Placing::fields : Placing::map;
             if (m_placing == Placing::map && !m_grid.placed_otherwise && (own.empty() || guessed))
@@ -430,7 +432,7 @@ class VectorLabels final : public LabelSource {
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
         }
         const std::string& srs =
-            m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt; // an unknown one is the other's
+            m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt; // an unknown SRS is that of the other
         if (m_placing == Placing::map && m_grid.geotransform && counts_degrees(srs)) {
             const GeoTransform& gt = *m_grid.geotransform;
             m_middle = gt[0] + gt[1] * static_cast<double>(m_grid.samples) / 2 +
@@ -490,7 +492,7 @@ class VectorLabels final : public LabelSource {
                 continue;
             }
             if (one.geometry) one.geometry->getEnvelope(&box);
-            // The scene or the features may count longitudes from 0 to 360.
+            // The scene or the features may have longitudes from 0 to 360.
             if (one.geometry && m_middle && std::isfinite(box.MinX + box.MaxX)) {
                 const double turns = std::round((*m_middle - (box.MinX + box.MaxX) / 2) / full_turn);
                 if (turns != 0) {
@@ -536,7 +538,7 @@ class VectorLabels final : public LabelSource {
         return all;
     }
 
-    /// False if the feature has no class.
+    /// Returns false if the feature has no class.
     bool read_class(OGRFeature& feature, Found& one) const {
         if (m_field < 0) { // a mask
             one.number = 1;
@@ -560,7 +562,7 @@ class VectorLabels final : public LabelSource {
         return !std::isnan(one.number);
     }
 
-    /// Places a point by its fields, if it has them.
+    /// Places a point by its fields, if it has these.
     void read_pixel(OGRFeature& feature, Found& one) const {
         if (m_line_field < 0 || !feature.IsFieldSetAndNotNull(m_sample_field) ||
             !feature.IsFieldSetAndNotNull(m_line_field))
@@ -571,7 +573,7 @@ class VectorLabels final : public LabelSource {
         if (one.by_fields) one.geometry.reset();
     }
 
-    /// Finds the direction of lines, and points at their pixels.
+    /// Determines the direction of lines, and whether points are at their pixels.
     void place(std::vector<Found>& found, bool asked) {
         m_place = m_grid.geotransform.value_or(GeoTransform{0, 1, 0, 0, 0, 1});
         if (m_placing == Placing::pixels) {
@@ -610,7 +612,7 @@ class VectorLabels final : public LabelSource {
                               " outside of " + m_grid.owner + ", by their samples and lines");
     }
 
-    /// The extent of the grid in the coordinates of the features.
+    /// Returns the extent of the grid in the coordinates of the features.
     OGREnvelope extent() const {
         OGREnvelope box;
         for (const double x : {0.0, static_cast<double>(m_grid.samples)})
@@ -631,7 +633,7 @@ class VectorLabels final : public LabelSource {
             beside += !(one.sample >= 0 && one.sample < static_cast<double>(m_grid.samples) &&
                         one.line >= 0 && one.line < static_cast<double>(m_grid.lines));
             const double x = one.sample + 0.5, y = one.line + 0.5;
-            // By functions: see vector_sink.cpp.
+            // Uses functions: see vector_sink.cpp.
             OGRGeometryH const point = OGR_G_CreateGeometry(wkbPoint);
             OGR_G_SetPoint_2D(point, 0, m_place[0] + m_place[1] * x + m_place[2] * y,
                               m_place[3] + m_place[4] * x + m_place[5] * y);
@@ -640,7 +642,7 @@ class VectorLabels final : public LabelSource {
         if (by_fields == 0) return;
         m_beside_by_fields = beside;
         m_description += ", placed by sample and line";
-        if (beside > 0 && m_placing == Placing::map) // else place() counts all
+        if (beside > 0 && m_placing == Placing::map) // otherwise place() counts all
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
                               counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside of " +
                               m_grid.owner + ", by their samples and lines");
@@ -650,7 +652,7 @@ class VectorLabels final : public LabelSource {
                               " has no geotransform");
     }
 
-    /// Classes from texts: numbers when all of them are, else 1, 2 ... in alphabetical order.
+    /// Makes classes from texts: numbers if all texts are numbers, else 1, 2 ... in alphabetical order.
     void read_texts(std::vector<Found>& found) {
         std::map<std::string, int> value;
         size_t numbers = 0;
@@ -681,7 +683,7 @@ class VectorLabels final : public LabelSource {
         }
     }
 
-    /// Features were drawn by somebody: also those of class 0, unless they are called "Unclassified" or the
+    /// Features were drawn by a person, also those of class 0, unless they are called "Unclassified" or the
     /// like.
     void decide_zero(ZeroMeans means, const std::vector<Found>& found) {
         constexpr uint16_t beyond = max_class;
@@ -695,7 +697,7 @@ class VectorLabels final : public LabelSource {
             ++zeros;
             const bool is_name = names_a_class(one.name);
             named += is_name;
-            // Numbers decide neither way.
+            // Numbers do not decide.
             if (!is_name && one.name.find_first_not_of("0123456789") != std::string::npos) {
                 ++nothing;
                 word = one.name;
@@ -721,7 +723,7 @@ class VectorLabels final : public LabelSource {
         int64_t negative = 0;
         for (Found& one : found) {
             Shape shape;
-            // "No label" is burned over earlier features, as in a raster.
+            // "No label" replaces earlier features, as in a raster.
             shape.value = class_of(one.number, m_none, m_path);
             if (one.number < 0) {
                 ++negative;
@@ -750,7 +752,7 @@ class VectorLabels final : public LabelSource {
                                                  : options.all_touched ? Cover::touched
                                                                        : Cover::centres,
                                                  m_none, m_path);
-        if (m_min_cover) return; // features that label nothing are known when all is read
+        if (m_min_cover) return; // features that label nothing are known after all is read
         m_too_small = m_burner->without_pixel(m_grid.lines);
         if (const int64_t n = m_too_small; n > 0)
             m_notes.push_back(
@@ -762,7 +764,7 @@ class VectorLabels final : public LabelSource {
                 " nothing" + (options.inside_only ? "" : " (-all-touched labels what they touch)"));
     }
 
-    /// Each feature is burned separately, into the part of the grid around it.
+    /// Burns each feature separately, into the part of the grid around it.
     void find_pixels(std::vector<Found>& found, const LabelOptions& options) {
         GeoTransform forward = m_place, inverse{};
         if (!GDALInvGeoTransform(forward.data(), inverse.data()))
@@ -840,16 +842,16 @@ class VectorLabels final : public LabelSource {
 
     Placing m_placing = Placing::map;
     std::string m_srs_note;          ///< for coordinates, if any feature has some
-    bool m_in_degrees = false;       ///< of a file that is reprojected: its coordinates are
+    bool m_in_degrees = false;       ///< the coordinates of a reprojected file are degrees
     std::optional<double> m_middle;  ///< longitude of the grid's centre, if it is in degrees
-    Transformation m_transformation; ///< null when nothing is to be reprojected
-    GeoTransform m_place{};          ///< of the coordinates that features have in the end
+    Transformation m_transformation; ///< null if nothing must be reprojected
+    GeoTransform m_place{};          ///< of the final coordinates of features
     std::vector<ValueSample> m_samples;
     int m_group_field = -1;
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;
     bool m_text_classes = false;
     std::unique_ptr<ShapeBurner> m_burner;
-    std::unique_ptr<PolygonCover> m_cover; ///< where shares label, or will be asked
+    std::unique_ptr<PolygonCover> m_cover; ///< if fractions label, or will be requested
     std::optional<double> m_min_cover;     ///< m_cover labels
     int64_t m_too_small = 0, m_outside = 0, m_beside_by_fields = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array of two axes, one of which has the bands, or
-// arrays along the wavelengths alone.
+// Spectral libraries in arrays of netCDF, HDF5 and Zarr: an array with two axes, one of which is the bands,
+// or arrays that have only the axis of wavelengths.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -25,8 +25,8 @@
 namespace hsi::raster {
 namespace {
 
-/// All samples of a product's only array along its axes, scaled; NaN for missing values. Percent become
-/// shares, as in tables of text.
+/// Returns all samples of a product's only array along its axes, scaled; NaN for missing values. Per cent
+/// become fractions, as in tables of text.
 std::vector<double> values_of(const Product& product, const std::string& path) {
     const CubePart& part = product.parts.front();
     const auto file = ArrayFile::open(product.path);
@@ -59,7 +59,7 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
     return values;
 }
 
-/// The only list of texts in the file with as many entries as spectra; empty without one.
+/// Returns the only list of texts in the file with as many entries as spectra; empty if there is none.
 std::vector<std::string> names_of(const std::string& path, size_t count) {
     std::vector<std::string> names;
     const auto file = ArrayFile::open(path);
@@ -83,7 +83,7 @@ std::vector<std::string> names_of(const std::string& path, size_t count) {
     return names;
 }
 
-/// Which axis of a plane has the bands of the scene: 0 its lines, 1 its samples.
+/// Returns which axis of a plane has the bands of the scene: 0 its lines, 1 its samples.
 int axis_of_bands(const Product& product, size_t scene_bands, const std::string& path) {
     const auto bands = static_cast<int64_t>(scene_bands);
     if (bands > 0 && (product.lines == bands) != (product.samples == bands))
@@ -91,7 +91,7 @@ int axis_of_bands(const Product& product, size_t scene_bands, const std::string&
     refuse_library(path, "does not state which axis of " + product.parts.front().array + " has the bands");
 }
 
-/// The last part of the array's name; with its groups where others have the same name.
+/// Returns the last part of the array's name, with its groups if other arrays have the same name.
 std::string name_among(const std::vector<Product>& products, const Product& product) {
     const auto last = [](const Product& of) {
         const std::string& name = of.parts.front().array;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra of a library by name, and at other wavelengths. Asks GDAL nothing.
+// Selects spectra of a library by name, and resamples them. Does not call GDAL.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -17,7 +17,7 @@ namespace {
 
 bool is_pattern(const std::string& text) { return text.find_first_of("*?") != std::string::npos; }
 
-/// Without blanks around it, in small letters.
+/// Returns the name without blanks around it, in lower case.
 std::string plain(const std::string& name) {
     const size_t begin = name.find_first_not_of(" \t");
     if (begin == std::string::npos) return {};
@@ -27,7 +27,7 @@ std::string plain(const std::string& name) {
     return text;
 }
 
-/// * matches any letters, ? matches one.
+/// Compares with a pattern: * matches any letters, ? matches one.
 bool matches(const std::string& text, const std::string& pattern) {
     size_t t = 0, p = 0, star = std::string::npos, from = 0;
     while (t < text.size()) {
@@ -46,7 +46,7 @@ bool matches(const std::string& text, const std::string& pattern) {
     return pattern.find_first_not_of('*', p) == std::string::npos;
 }
 
-/// "#12" -> 12; 0 for anything else.
+/// Returns 12 for "#12"; 0 for other texts.
 size_t number_in(const std::string& wanted) {
     if (wanted.size() < 2 || wanted.size() > 10 || wanted[0] != '#' ||
         wanted.find_first_not_of("0123456789", 1) != std::string::npos)
@@ -54,7 +54,7 @@ size_t number_in(const std::string& wanted) {
     return std::strtoul(wanted.c_str() + 1, nullptr, 10);
 }
 
-/// Names that contain the text, else the name with the nearest spelling.
+/// Returns names that contain the text, else the name with the most similar spelling.
 std::string advice(const std::vector<std::string>& names, const std::string& wanted) {
     constexpr size_t most = 5;
     std::vector<std::string> near;
@@ -76,7 +76,7 @@ std::string advice(const std::vector<std::string>& names, const std::string& wan
            joined(near, ", ") + (names.size() > most ? " ..." : "") + ".";
 }
 
-/// Indices of the names that one word selects; an exact name is tried before a pattern.
+/// Returns the indices of the names that one word selects; an exact name is tried before a pattern.
 std::vector<size_t> found_by(const std::string& wanted, const std::vector<std::string>& names) {
     std::vector<size_t> found;
     const std::string text = plain(wanted);
@@ -115,7 +115,7 @@ std::set<size_t> deviations_in(const std::vector<std::string>& names) {
     const std::string tail = " deviation";
     std::set<size_t> found;
     for (size_t k = 0; k < names.size(); ++k) {
-        // "X deviation (2)" belongs to "X (2)": names that a header could not hold alike.
+        // "X deviation (2)" belongs to "X (2)", if a header could not store equal names.
         const std::string& name = names[k];
         const size_t bracket = name.empty() || name.back() != ')' ? std::string::npos : name.rfind(" (");
         const std::string count = bracket == std::string::npos ? std::string() : name.substr(bracket);
@@ -149,7 +149,7 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
 }
 
 SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
-    std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
+    std::vector<size_t> order; // wavelengths of a sensor overlap where its spectrometers meet
     for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
         if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

@@ -26,7 +26,7 @@ std::string without_extension(const std::string& path) {
     return extension.empty() ? path : path.substr(0, path.size() - extension.size() - 1);
 }
 
-/// A whole number from 0 to 1e9. \throws Error.
+/// Reads a whole number from 0 to 1e9. \throws Error.
 size_t header_number(const EnviHeader& header, const char* key, size_t otherwise, const std::string& path) {
     const std::string* text = header.find(key);
     if (!text) return otherwise;
@@ -36,8 +36,8 @@ size_t header_number(const EnviHeader& header, const char* key, size_t otherwise
     return static_cast<size_t>(value);
 }
 
-/// The elements of a list of `count`: without commas, they are between semicolons or, with `blanks`, between
-/// blanks (for numbers only, since names hold blanks), if that gives as many.
+/// Returns the elements of a list of `count`. Without commas, elements are between semicolons or, with
+/// `blanks`, between blanks (only for numbers, since names contain blanks), if that gives `count` elements.
 std::vector<std::string> elements_of(const std::string& text, size_t count, bool blanks) {
     auto elements = envi_list(text);
     if (elements.size() != 1 || count < 2) return elements;
@@ -50,7 +50,7 @@ std::vector<std::string> elements_of(const std::string& text, size_t count, bool
     return elements;
 }
 
-/// Empty, with a note, if it is not `count` long.
+/// Returns the list; empty, with a note, if its length is not `count`.
 std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
                                 const std::string& path, SpectralLibrary& library) {
     std::vector<double> values;
@@ -76,7 +76,7 @@ double element(const char* at, bool swap) {
     return static_cast<double>(value);
 }
 
-/// How a number of ENVI's "data type" is stored.
+/// The storage of a number of ENVI's "data type".
 struct Storage {
     int type;
     size_t width;
@@ -102,7 +102,7 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
     widths_to_nm(library, path, !unit.empty() ? unit : units.empty() ? "nm" : units);
 }
 
-/// Values that the header marks: ignored, or of a band that is bad.
+/// Leaves out values that the header marks: ignored values, or those of a bad band.
 void leave_out_marked(const EnviHeader& header, bool single, const std::string& path,
                       SpectralLibrary& library) {
     const std::string* const ignored = header.find("data ignore value");

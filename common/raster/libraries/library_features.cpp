@@ -19,7 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A field's text; of binary ones the bytes, which are JSON in newer files.
+/// Returns a field's text; for a binary field the bytes, which are JSON in newer files.
 std::string text_of(const OGRFeature& feature, int field) {
     if (!feature.IsFieldSetAndNotNull(field)) return {};
     if (feature.GetFieldDefnRef(field)->GetType() != OFTBinary) return feature.GetFieldAsString(field);
@@ -40,8 +40,8 @@ struct FeatureSpectrum {
     std::vector<double> x, y;
     std::vector<double> good; ///< 0: the channel is bad; empty: all are good
     std::string unit;
-    /// The numbers of bands, if the unit of x states that, as EnMAP-Box writes them; a band index counts from
-    /// 0.
+    /// Returns the numbers of bands, if the unit of x states that, as EnMAP-Box writes it; a band index
+    /// counts from 0.
     std::vector<double> band_numbers() const {
         const bool index = EQUAL(unit.c_str(), "Band Index");
         if (!index && !EQUAL(unit.c_str(), "Band Number")) return {};
@@ -52,7 +52,7 @@ struct FeatureSpectrum {
     }
 };
 
-/// nullopt if the text is not a profile.
+/// Returns nullopt if the text is not a profile.
 std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     if (text.empty() || text.front() != '{') return std::nullopt;
     const Json json = Json::parse(text, nullptr, false);
@@ -65,7 +65,7 @@ std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     return profile;
 }
 
-/// Wavelengths that differ by no more than rounding from unit to unit; unknown ones are equal.
+/// Returns whether wavelengths differ at most by rounding between units; unknown ones are equal.
 bool are_same(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
         return (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-6 * std::fabs(x);
@@ -85,7 +85,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     for (int f = 0; f < fields; ++f) {
         const std::string text = text_of(feature, f);
         auto profile = spectrum_in(text);
-        constexpr char pickle = '\x80'; // Python's own format, which is a program: never read
+        constexpr char pickle = '\x80'; // Python's own format, which can contain code: never read
         packed |= !profile && !text.empty() && text.front() == pickle;
         if (!profile) continue;
         if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))
@@ -129,13 +129,13 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     }
 }
 
-/// A text under a name that GDAL opens, while this lives.
+/// A text under a name that GDAL opens, while this object exists.
 class TextInMemory {
   public:
     explicit TextInMemory(const std::string* text) {
         if (text == nullptr) return;
         m_name = CPLSPrintf("/vsimem/gdal_hsi_profiles_%p.geojson", static_cast<const void*>(this));
-        // GDAL only reads it.
+        // GDAL only reads the bytes.
         auto* const bytes = reinterpret_cast<GByte*>(const_cast<char*>(text->data()));
         VSIFCloseL(VSIFileFromMemBuffer(m_name.c_str(), bytes, text->size(), FALSE));
     }

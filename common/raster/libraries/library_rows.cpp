@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries as tables of text that have a line a spectrum: the columns are called by their bands.
+// Spectral libraries as tables of text with one spectrum per text line: the columns are named by their bands.
 #include "raster/libraries/library_rows.h"
 
 #include "core/error.h"
@@ -21,19 +21,19 @@ namespace {
 struct BandName {
     double value = no_library_value;
     std::string unit;
-    bool number = false; ///< of a band
-    bool marked = false; ///< as a wavelength, by a word or a unit
+    bool number = false; ///< number of a band
+    bool marked = false; ///< marked as a wavelength, by a word or a unit
     bool loose = false;  ///< none of its words means a band: the other names must have the same words
     std::string words;   ///< the name without its number
 
-    /// Whether both columns may be bands of the same spectra.
+    /// Returns whether both columns may be bands of the same spectra.
     bool fits(const BandName& other) const {
         return std::isfinite(value) && std::isfinite(other.value) && number == other.number &&
                loose == other.loose && (!loose || words == other.words);
     }
 };
 
-/// The unit of wavelengths that a word is, of those that instruments have.
+/// Returns the unit of wavelengths that a word means, among units of instruments.
 std::string band_unit(const std::string& word) {
     const WavelengthUnit* const unit = word_unit(word);
     const std::string symbol = unit == nullptr ? "" : unit->symbol;
@@ -50,8 +50,8 @@ struct NumberIn {
     }
 };
 
-/// The number of a name that is a wavelength or counts a band: one with a unit, else the first where the name
-/// begins with it, else the last ("B1_450").
+/// Returns the number in a name that is a wavelength or a band number: one with a unit, else the first if the
+/// name begins with it, else the last ("B1_450").
 NumberIn number_in_name(const std::string& head) {
     constexpr const char* digits = "0123456789";
     NumberIn found;
@@ -119,7 +119,7 @@ using Run = std::vector<size_t>;
 
 bool is_in(const Run& run, size_t c) { return std::find(run.begin(), run.end(), c) != run.end(); }
 
-/// Whether names from `begin` to before `end` are wavelengths in any order, without duplicates.
+/// Returns whether names from `begin` to before `end` are wavelengths in any order, without duplicates.
 bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bool any) {
     std::set<double> seen;
     for (size_t c = begin; c < end; ++c)
@@ -127,10 +127,11 @@ bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bo
     return true;
 }
 
-/// Whether the names from `begin` to before `end`, which fit each other, are bands: they rise or fall as
-/// wavelengths of a sensor do (spectrometers overlap: one step of ten may go back), or count bands. In any
-/// order they may be where a word or a unit marks them all, or where, `in_lines`, texts in front of the
-/// numbers show that spectra are lines. `corner`: a cell before them says that they are wavelengths.
+/// Returns whether the names from `begin` to before `end`, which fit each other, are bands. They rise or fall
+/// as wavelengths of a sensor do (spectrometers overlap: one step of ten may go back), or they are
+/// consecutive band numbers. They may be in any order if a word or a unit marks all of them, or if texts in
+/// front of the numbers show that spectra are text lines (`in_lines`). `corner`: a cell before them states
+/// that they are wavelengths.
 bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, bool in_lines, bool corner) {
     size_t up = 0, down = 0, next = 0;
     double low = names[begin].value, high = low;
@@ -146,17 +147,18 @@ bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, boo
     }
     const size_t steps = end - begin - 1;
     if (names[begin].number) return next == steps;
-    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose; // they count
+    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose; // band numbers
     const bool marked = names[begin].marked;
     const bool placed = low >= 100 || (low >= 0.1 && high < 250 && (marked || !whole)) ||
                         !names[begin].unit.empty() || (corner && in_lines && low > 0);
-    constexpr size_t enough = 5; // columns, where no word speaks of bands
+    constexpr size_t enough = 5; // number of columns, if no word means bands
     if (names[begin].loose && !marked)
         return begin > 0 && placed && steps + 1 >= enough && (up == steps || down == steps);
     return placed && (10 * std::max(up, down) >= 9 * steps || are_places(names, begin, end, in_lines));
 }
 
-/// Further columns beyond others that go on as the run does: names of the same kind that rise or fall on.
+/// Adds further columns that continue the run after other columns: similar names that continue to rise or
+/// fall.
 void go_on(const std::vector<BandName>& names, Run& run) {
     const double rise = names[run.back()].value - names[run.front()].value;
     const auto follows = [&](size_t c, size_t before) {
@@ -169,7 +171,7 @@ void go_on(const std::vector<BandName>& names, Run& run) {
         if (names[c].fits(names[run.front()]) && follows(run.front(), c)) run.insert(run.begin(), c);
 }
 
-/// The longest run of names that are bands.
+/// Returns the longest run of names that are bands.
 Run longest_run(const TextTable& table, const std::vector<BandName>& names, bool in_lines) {
     const bool corner = std::any_of(table.head.begin(), table.head.end(), [](const std::string& head) {
         return says_wavelengths(head) == Said::plainly;
@@ -191,7 +193,7 @@ Run longest_run(const TextTable& table, const std::vector<BandName>& names, bool
     return best;
 }
 
-/// All numbers in the columns from `begin` on.
+/// Returns all numbers in the columns from `begin` on.
 Column numbers_behind(const TextTable& table, size_t begin) {
     Column all;
     for (const auto& row : table.rows)
@@ -206,15 +208,15 @@ bool is_text_column(const TextTable& table, size_t c) {
     });
 }
 
-/// How many times the least of numbers their greatest is: a sensor's wavelengths span more than numbers of
-/// samples.
+/// Returns the ratio of the greatest number to the smallest: a sensor's wavelengths have a larger range than
+/// numbers of samples.
 double spread(const Column& numbers) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     return *low > 0 ? *high / *low : 1;
 }
 
-/// Whether the numeric column `c` holds the bands of spectra in columns, although names of columns may be
-/// bands, too.
+/// Returns whether the numeric column `c` contains the bands of spectra in columns, although names of columns
+/// may also be bands.
 bool is_axis(const TextTable& table, size_t c, const Column& column, const std::vector<BandName>& names,
              const Run& run) {
     const std::string& head = table.head[c];
@@ -236,8 +238,8 @@ bool is_axis(const TextTable& table, size_t c, const Column& column, const std::
     return (neutral && spread(column) > wide) || !are_whole(column) || spread(column) > spread(across);
 }
 
-/// Whether a table with such names of columns has spectra in columns all the same: the spectra have numbers
-/// as names, and the first column has wavelengths or band numbers.
+/// Returns whether a table with such names of columns nevertheless has spectra in columns: the spectra have
+/// numbers as names, and the first column has wavelengths or band numbers.
 bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     for (size_t c = 0; c < std::min<size_t>(2, run.front()); ++c) {
         Column column;
@@ -250,7 +252,8 @@ bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& name
     return false;
 }
 
-/// The column that names the lines: one that is called so, else the first that holds a text.
+/// Returns the column that names the text lines: the one with such a name, else the first that contains a
+/// text.
 size_t column_of_names(const TextTable& table, const Run& run) {
     for (const char* word : {"name", "names", "spectrum", "spectra", "sample", "label", "title", "id"})
         for (size_t c = 0; c < table.columns(); ++c) {
@@ -264,14 +267,14 @@ size_t column_of_names(const TextTable& table, const Run& run) {
     return is_in(run, 0) ? table.columns() : 0;
 }
 
-/// The column `class`, unless it is the column of names; or none.
+/// Returns the column `class`, unless it is the column of names; or none.
 size_t column_of_classes(const TextTable& table, const Run& run, size_t called) {
     for (size_t c = 0; c < table.columns(); ++c)
         if (c != called && !is_in(run, c) && EQUAL(table.head[c].c_str(), "class")) return c;
     return table.columns();
 }
 
-/// Takes a line that is not a spectrum: the wavelengths again, their widths, marks of bad bands.
+/// Takes a text line that is not a spectrum: the wavelengths again, their widths, marks of bad bands.
 bool take_line_beside(const std::string& path, const std::string& name, const Column& values,
                       SpectralLibrary& library, Column& marks, const std::string& unit) {
     const TableColumn kind = table_column(name);
@@ -299,14 +302,14 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
     return true;
 }
 
-/// Whether all lines have a text before their numbers: then they are spectra with names.
+/// Returns whether all text lines have a text before their numbers: then they are spectra with names.
 bool are_lines_with_names(const TextTable& table) {
     return std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
         return !row.empty() && !is_empty_cell(row.front()) && !std::isfinite(cell_number(row.front()));
     });
 }
 
-/// Whether the names are numbers of bands: b1, b2 ..., or 1, 2 ...
+/// Returns whether the names are numbers of bands: b1, b2 ..., or 1, 2 ...
 bool counts_bands(const std::vector<BandName>& names, const Run& run) {
     Column numbers;
     for (const size_t c : run)
@@ -314,8 +317,8 @@ bool counts_bands(const std::vector<BandName>& names, const Run& run) {
     return names[run.front()].number || (counts_lines(numbers) && names[run.front()].unit.empty());
 }
 
-/// The unit of the wavelengths: in their names, in the cells before them (the corner), in a column of units,
-/// or above the table.
+/// Returns the unit of the wavelengths: in their names, in the cells before them (the corner), in a column of
+/// units, or above the table.
 std::string unit_of_names(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     if (const std::string& unit = names[run.front()].unit; !unit.empty()) return unit;
     for (size_t c = run.front(); c-- > 0;) {

@@ -20,7 +20,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A number of a file, which is little-endian.
+/// Returns a number of a file, which is little-endian.
 template <class T>
 T number_at(const std::string& bytes, size_t at) {
     char raw[sizeof(T)];
@@ -37,7 +37,7 @@ std::string stem_of(const std::string& path) { return CPLGetBasename(path.c_str(
 constexpr size_t asd_type_at = 186, asd_first_at = 191, asd_step_at = 195, asd_format_at = 199,
                  asd_channels_at = 204, asd_header = 484;
 
-/// Numbers from `at` on, as the header's data format says: float, integer or double.
+/// Returns numbers from `at` on, in the header's data format: float, integer or double.
 std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t count, int format) {
     std::vector<double> values(count);
     for (size_t k = 0; k < count; ++k)
@@ -47,8 +47,8 @@ std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t coun
     return values;
 }
 
-/// The white reference after the spectrum; a flag, two times and a description precede it. Empty if the file
-/// ends before, or if it holds nothing.
+/// Returns the white reference after the spectrum; a flag, two times and a description precede it. Empty if
+/// the file ends before, or if the reference is empty.
 std::vector<double> asd_reference(const std::string& bytes, size_t at, size_t channels, int format) {
     constexpr size_t flag_and_times = 2 + 8 + 8;
     const size_t width = format == 2 ? 8 : 4;
@@ -65,7 +65,7 @@ double largest_of(const std::vector<double>& values) {
     return *std::max_element(values.begin(), values.end());
 }
 
-/// Numbers of a line; empty if one of its words is not a number.
+/// Returns the numbers of a text line; empty if one of its words is not a number.
 std::vector<double> numbers_in(const std::string& line) {
     std::vector<double> values;
     const CPLStringList words(CSLTokenizeString2(line.c_str(), " \t;", 0));
@@ -76,7 +76,7 @@ std::vector<double> numbers_in(const std::string& line) {
     return values;
 }
 
-/// Lines of numbers from `begin` on, all of one length. \throws Error.
+/// Returns text lines of numbers from `begin` on, all of equal length. \throws Error.
 std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStringList& lines, int begin) {
     std::vector<std::vector<double>> rows;
     for (int i = begin; i < lines.Count(); ++i) {
@@ -89,13 +89,13 @@ std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStr
     return rows;
 }
 
-/// Where rows have their wavelengths, and in which unit.
+/// The column of wavelengths in rows, and their unit.
 struct Places {
     size_t column = 0;
     std::string unit = "nm";
 };
 
-/// A library of one spectrum.
+/// Makes a library of one spectrum.
 SpectralLibrary one_spectrum(const std::string& name, const std::vector<std::vector<double>>& rows,
                              const Places& places, double (*value)(const std::vector<double>&, size_t),
                              size_t column) {
@@ -147,8 +147,8 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     SpectralLibrary library;
     auto values = asd_numbers(bytes, asd_header, channels, format);
     const auto reference = asd_reference(bytes, end, channels, format);
-    // The stored values are the target as measured, independent of the instrument's display; with a reference
-    // in counts, values up to 2 have been divided by it already.
+    // The stored values are the target as measured, independent of the instrument's display. With a reference
+    // in counts, values up to 2 have already been divided by it.
     const bool measured = type <= 2 || type == 6;
     const bool divided = !reference.empty() && largest_of(values) <= 2 && largest_of(reference) > 10;
     if (measured && !reference.empty() && !divided) {
@@ -201,7 +201,7 @@ bool is_sed_text(const std::string& text) {
 
 namespace {
 
-/// Names of columns are separated by tabs, or by two blanks and more.
+/// Returns the names of columns, which are separated by tabs, or by two or more blanks.
 std::vector<std::string> names_of_columns(const std::string& line, size_t count) {
     std::string text = line;
     if (const CPLStringList names(CSLTokenizeString2(text.c_str(), "\t", 0));
@@ -216,7 +216,7 @@ std::vector<std::string> names_of_columns(const std::string& line, size_t count)
     return out;
 }
 
-/// The column with such a name; without one the first column, if its numbers can be wavelengths.
+/// Returns the column with such a name; without one, the first column if its numbers can be wavelengths.
 Places sed_wavelengths(const std::string& path, const std::vector<std::string>& columns,
                        const std::vector<std::vector<double>>& rows) {
     for (const Said wanted : {Said::plainly, Said::perhaps})
@@ -247,7 +247,7 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
         refuse_library(path, "has " + counted(rows.front().size(), "column") + " of data under " +
                                  counted(columns.size(), "name"));
     const Places places = sed_wavelengths(path, columns, rows);
-    // "Reflect. %", "Tgt./Ref. %", "Reflect. [1.0]"; else the target over the reference.
+    // "Reflect. %", "Tgt./Ref. %", "Reflect. [1.0]"; otherwise the target divided by the reference.
     std::optional<size_t> reflectance, target, reference;
     for (size_t c = 0; c < columns.size(); ++c) {
         const std::string column = lower(columns[c]);

@@ -25,17 +25,17 @@ struct Columns {
     std::vector<Column> values;
     SpectralLibrary library;
     std::vector<bool> used;
-    std::string stated;               ///< the unit of the wavelengths, stated outside of their name
+    std::string stated;               ///< the unit of the wavelengths, if stated outside of their name
     std::string unit;                 ///< of the wavelengths; empty: they are unknown
     std::optional<size_t> axis;       ///< the column of the wavelengths
     std::optional<size_t> numbers;    ///< the column of numbers of bands
-    const std::vector<bool>& percent; ///< columns in percent; as long, or empty
+    const std::vector<bool>& percent; ///< columns in per cent; as long, or empty
 
     const std::string& head(size_t c) const { return table.head[c]; }
     std::string named(size_t c) const {
         return table.head.empty() || head(c).empty() ? "which has no name" : "'" + head(c) + "'";
     }
-    /// A cell that is neither a number nor empty; null without one.
+    /// Returns a cell that is neither a number nor empty; null if there is none.
     const std::string* text_in(size_t c) const {
         for (size_t r = 0; r < table.rows.size(); ++r)
             if (std::isnan(values[c][r]) && !is_empty_cell(table.rows[r][c])) return &table.rows[r][c];
@@ -44,14 +44,15 @@ struct Columns {
     bool has_number(size_t c) const {
         return std::any_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
-    /// The suite's own tables: all columns after the second are spectra, with any names.
+    /// Returns whether it is the suite's own table, in which all columns after the second are spectra with
+    /// any names.
     bool own() const { return table.head.size() > 1 && head(0) == "band" && head(1) == "wavelength"; }
     bool all_numbers(size_t c) const {
         return std::all_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
 };
 
-/// For a table that is the metadata of a library, or is transposed without wavelengths.
+/// Refuses a table that is the metadata of a library, or is transposed without wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
                        " holds something that is not a number ('" + *t.text_in(c) + "')";
@@ -81,9 +82,10 @@ void take_numbers(Columns& t, size_t c) {
                                         : " holds numbers of bands; it is left out"));
 }
 
-/// Whether a first column without a name, or with a name for numbers, holds band numbers and not wavelengths:
-/// it does if it counts from 0 or 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole
-/// micrometres. \throws Error if it cannot be decided.
+/// Returns whether a first column without a name, or with a name for numbers, contains band numbers and not
+/// wavelengths: it does if it counts from 0 or
+/// 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole micrometres. \throws Error if it
+/// cannot be decided.
 bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (counts_lines(column)) return true;
@@ -143,8 +145,8 @@ void judge_first(Columns& t, size_t c, bool placed) {
                 "file for each, or take the wrong column out.");
 }
 
-/// A further column of wavelengths (in another unit, or for the next spectrum if each has its own) is not a
-/// spectrum. \throws Error if it contradicts the first one.
+/// Leaves out further columns of wavelengths (in another unit, or for the next spectrum if each has its own),
+/// which are not spectra. \throws Error if one contradicts the first.
 void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
@@ -166,9 +168,9 @@ void leave_out_further_axes(Columns& t) {
         library_to_nm(nm, named ? stated_unit(t.head(c)) : std::string());
         const double same = share_of_same(t.library.wavelengths_nm, nm);
         if (said == Said::nothing) {
-            // A column without a name for wavelengths holds them only if no spectrum has such numbers.
+            // A column without a name for wavelengths contains them only if no spectrum has such numbers.
             if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
-        } else if (same < 1 && !other) { // a spectrum may be called wavelength; its numbers are others
+        } else if (same < 1 && !other) { // a spectrum may be called wavelength; its numbers differ
             constexpr double most = 0.5;
             if (possible || same >= most) refuse_axes(t, c);
             continue;
@@ -181,7 +183,8 @@ void leave_out_further_axes(Columns& t) {
         note(t.library, t.path, "holds the wavelengths several times; left out: column " + others);
 }
 
-/// Whether every other column after the wavelengths also holds wavelengths, by its numbers.
+/// Refuses tables in which every other column after the wavelengths also contains wavelengths, by its
+/// numbers.
 void refuse_pairs(const Columns& t) {
     if (!t.axis) return;
     size_t other = 0; // a column of other wavelengths
@@ -201,8 +204,8 @@ void refuse_pairs(const Columns& t) {
     if (other > 0 && (t.values.size() - *t.axis) % 2 == 0) refuse_axes(t, other);
 }
 
-/// Leaves out columns of numbers that count lines or identify samples: in front of the wavelengths under any
-/// name, after them if the name says so.
+/// Leaves out columns of numbers that count rows or identify samples: before the wavelengths under any name,
+/// after them if the name states it.
 void leave_out_numbers(Columns& t) {
     if (!t.axis) return;
     for (size_t c = 0; c < t.values.size(); ++c) {
@@ -241,12 +244,12 @@ void find_axis(Columns& t) {
                 first = c + 1;
                 break;
             }
-    for (const bool other : {false, true}) // quantities that do not convert only if there is no other
+    for (const bool other : {false, true}) // quantities that cannot be converted, only if there are no others
         for (size_t c = 0; c < count && !head.empty() && !t.axis; ++c) {
             const Said said = says_wavelengths(head[c]);
             if (t.used[c] || said == Said::nothing || said == Said::of_one || is_other_axis(head[c]) != other)
                 continue;
-            // A word that may also be a spectrum's name must be in front, and its column must rise or fall.
+            // A column whose name may also be that of a spectrum must be first, and must rise or fall.
             if (said == Said::perhaps && (c > first || !t.all_numbers(c) || !never_turns(t.values[c])))
                 continue;
             if (t.text_in(c)) refuse_text(t, c);
@@ -259,7 +262,7 @@ void find_axis(Columns& t) {
     }
 }
 
-/// Widths, and bands that are marked as bad: the first column of each kind.
+/// Finds widths, and marks of bad bands: the first column of each.
 void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     bool widths = false, marks = false;
     for (size_t c = 0; c < t.table.head.size(); ++c) {
@@ -280,7 +283,7 @@ void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     }
 }
 
-/// A column that states the unit of the wavelengths on each line.
+/// Takes a column that states the unit of the wavelengths on each row.
 void take_unit(Columns& t) {
     t.stated = t.table.unit;
     for (size_t c = 0; c < t.table.head.size(); ++c)
@@ -295,14 +298,14 @@ size_t distinct(Column column) {
     return static_cast<size_t>(std::unique(column.begin(), column.end()) - column.begin());
 }
 
-/// Refuses a table with one value per line, in which the bands repeat for every spectrum, with advice.
+/// Refuses a table with one value per row, in which the bands repeat for every spectrum, with advice.
 void refuse_long_format(const Columns& t) {
     if (!t.axis && !t.numbers) return;
     const size_t a = t.axis ? *t.axis : *t.numbers;
     const Column& column = t.values[a];
     const size_t bands = distinct(column), rows = column.size();
     if (bands < 2 || rows < 2 * bands) return;
-    // If bands just repeat from line to line, another column identifies the spectra.
+    // If bands repeat from row to row, another column identifies the spectra.
     std::optional<size_t> texts;
     for (size_t c = 0; c < t.values.size() && !texts; ++c)
         if (c != a && !t.has_number(c)) texts = c;
@@ -317,7 +320,7 @@ void refuse_long_format(const Columns& t) {
                     "', columns='" + names + "', values='" + value + "').to_csv('wide.csv').");
 }
 
-/// Columns of statistics, such as Std, N and "soil Std", where other spectra are left.
+/// Leaves out columns of statistics, such as Std, N and "soil Std", if other spectra are left.
 void leave_out_statistics(Columns& t) {
     if (t.own() || t.table.head.empty()) return;
     std::vector<size_t> spectra;
@@ -391,7 +394,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
         }
     }
     if (library.spectra.empty() && !bands_alone) refuse_library(path, "holds no spectrum");
-    // Numbers of bands are in the file's order.
+    // Numbers of bands must be in the file's order.
     if (t.numbers && library.wavelengths_nm.empty() && table.rows.size() > 1 &&
         direction(t.values[*t.numbers]) != 1)
         refuse_library(path,
@@ -401,7 +404,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     return library;
 }
 
-/// The unit of wavelengths in a cell: "nm", "[um]", "(A)"; empty if it is not a unit.
+/// Returns the unit of wavelengths in a cell: "nm", "[um]", "(A)"; empty if it is not a unit.
 std::string unit_in_cell(const std::string& cell) {
     std::string text = cell;
     std::erase_if(text, [](char c) { return std::string("[]() ").find(c) != std::string::npos; });
@@ -409,8 +412,8 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-/// Takes the first line below the names as units, or as the names themselves below a title with as many
-/// cells: units go into the names of wavelengths. Returns which columns are in percent; empty: none.
+/// Takes the first row below the names as units, or as the names themselves below a title with as many cells;
+/// units are added to the names of wavelengths. Returns the columns in per cent; empty: none.
 std::vector<bool> take_line_of_units(TextTable& table) {
     if (table.head.empty() || table.rows.size() < 2) return {};
     const auto& line = table.rows.front();
@@ -449,7 +452,7 @@ std::vector<bool> take_line_of_units(TextTable& table) {
     return percent;
 }
 
-/// Takes "(%)" and "[%]" off the end of names, and adds their columns to those in percent.
+/// Removes "(%)" and "[%]" from the end of names, and adds their columns to those in per cent.
 void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
     constexpr size_t length = 3;
     for (size_t c = 0; c < table.head.size(); ++c) {
@@ -461,7 +464,7 @@ void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
     }
 }
 
-/// A table of numbers alone may have the wavelengths in its first line: then that is the head.
+/// Finds a head in a table of only numbers: its first row may contain the wavelengths.
 bool find_head_of_numbers(TextTable& table) {
     if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return false;
     Column first, across;
@@ -480,7 +483,8 @@ bool find_head_of_numbers(TextTable& table) {
     return true;
 }
 
-/// Whether numbers in the line above spectra may be the wavelengths or numbers of bands, not a spectrum.
+/// Returns whether numbers in the row above spectra may be the wavelengths or numbers of bands, not a
+/// spectrum.
 bool may_be_bands(Column across, const Column& spectra) {
     constexpr double least_um = 0.1, least_nm = 100;
     const double low = *std::min_element(across.begin(), across.end());
@@ -490,8 +494,8 @@ bool may_be_bands(Column across, const Column& spectra) {
     return low >= least_nm && are_likely_wavelengths(across, spectra);
 }
 
-/// A table with a spectrum per line may have no line of names: then the supposed names, with texts in front
-/// of numbers like all other lines, are the first spectrum, and bands are numbered.
+/// Handles a table with one spectrum per row that has no row of names. The supposed names, with texts before
+/// numbers like all other rows, are then the first spectrum, and bands are numbered.
 bool find_spectrum_in_head(TextTable& table) {
     size_t texts = 0;
     while (texts < table.head.size() && !std::isfinite(cell_number(table.head[texts])))
@@ -569,7 +573,7 @@ SpectralLibrary read_envi_plot(const std::string& path, const std::string& text)
         const std::string line = lines[i];
         if (const size_t colon = line.find(':');
             STARTS_WITH_CI(line.c_str(), "Column ") && colon != std::string::npos) {
-            // "Mean: wheat~~2##255,0,0": the plot's number and a colour follow the name.
+            // "Mean: wheat~~2##255,0,0": the name is followed by the plot's number and a colour.
             const std::string name = line.substr(colon + 1, line.find("~~", colon) - colon - 1);
             table.head.emplace_back(CPLString(name).Trim());
             continue;

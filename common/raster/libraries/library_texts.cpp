@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra as the archives of USGS and ECOSTRESS deliver them: a text file each.
+// Spectra as the archives of USGS and ECOSTRESS deliver them, in one text file per spectrum.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "raster/libraries/library_formats.h"
@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The title and the numbers of a text of USGS.
+/// The title and the numbers of a USGS text.
 struct Record {
     std::string title;
     std::vector<double> values;
@@ -38,7 +38,7 @@ Record usgs_record(const std::string& path, const std::string& text) {
     return record;
 }
 
-/// Names of spectrometers in titles of spectra (with a letter for the purge, "ASDFRa", "BECKb") and of
+/// Returns the spectrometer in the title of a spectrum (with a letter for the purge, "ASDFRa", "BECKb") or of
 /// wavelengths ("Wavelengths ASD ...").
 std::string spectrometer_of(const std::string& title) {
     for (const char* name :
@@ -47,15 +47,16 @@ std::string spectrometer_of(const std::string& title) {
     return {};
 }
 
-/// "s07_AV14" of " s07_AV14 Record=5448: ...": the collection, which of convolved and resampled libraries is
-/// a sensor's.
+/// Returns the collection, "s07_AV14" for " s07_AV14 Record=5448: ..."; in convolved and resampled libraries
+/// it means a sensor.
 std::string collection_of(const std::string& text) {
     const CPLStringList words(
         CSLTokenizeString2(text.substr(0, text.find_first_of("\r\n")).c_str(), " \t", 0));
     return words.Count() > 0 ? lower(words[0]) : std::string();
 }
 
-/// splib06, splib07a, splib07b: spectra at the channels of the spectrometer that measured them.
+/// Returns true for splib06, splib07a, splib07b: spectra at the channels of the spectrometer that measured
+/// them.
 bool is_of_spectrometers(const std::string& collection) { return starts_with(collection, "splib"); }
 
 struct Wavelengths {
@@ -63,9 +64,9 @@ struct Wavelengths {
     std::vector<double> micrometres;
 };
 
-/// The wavelengths of a spectrum with so many channels, in its folder or up to two above: the file of its
-/// spectrometer, or in a convolved library the file of the collection (for any spectrometer at the end of the
-/// title), else the only file in the nearest folder that has any.
+/// Finds the wavelengths of a spectrum with this number of channels, in its folder or up to two above. Takes
+/// the file of its spectrometer, or in a convolved library the file of the collection (for any spectrometer
+/// at the end of the title). Otherwise takes the only file in the nearest folder that has any.
 Wavelengths usgs_wavelengths(const std::string& path, const std::string& text) {
     const Record spectrum = usgs_record(path, text);
     const std::string instrument = spectrometer_of(spectrum.title), collection = collection_of(text);

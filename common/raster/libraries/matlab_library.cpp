@@ -15,7 +15,8 @@ namespace {
 
 using Variables = std::vector<const MatlabVariable*>;
 
-/// Array of spectra: the only one with two subscripts, or the only one of these that fits the scene.
+/// Finds the array of spectra: the only one with two subscripts, or the only one of these that fits the
+/// scene.
 const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wanted, int64_t bands) {
     if (!wanted.empty()) return named_matlab_numbers(file, wanted);
     Variables fits;
@@ -28,14 +29,14 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
         if (!left.empty()) fits = std::move(left);
     };
     only([&](const MatlabVariable* v) { return v->dims[0] == bands || v->dims[1] == bands; });
-    // Where several have the scene's bands: the sets for unmixing call endmembers M.
+    // If several have the scene's bands: data sets for unmixing call endmembers M.
     if (fits.size() > 1) only([](const MatlabVariable* v) { return v->name == "M"; });
     if (fits.size() > 1) refuse_matlab(file, "holds several arrays that may be the spectra", fits);
     if (fits.empty()) refuse_matlab(file, "holds no array (band, spectrum)", {});
     return *fits.front();
 }
 
-/// Names of so many spectra; empty if there are none, or several candidates.
+/// Returns the names of `count` spectra; empty if there are none, or several candidates.
 std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     std::vector<std::vector<std::string>> lists;
     for (const MatlabVariable& one : file.variables()) {
@@ -52,7 +53,7 @@ std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     return lists.size() == 1 ? lists.front() : std::vector<std::string>();
 }
 
-/// The subscript of the bands; the first one if it cannot be decided.
+/// Returns the subscript of the bands; the first one if it cannot be decided.
 size_t band_axis(const MatlabFile& file, const MatlabVariable& spectra, int64_t bands) {
     const int64_t rows = spectra.dims[0], columns = spectra.dims[1];
     if (rows == columns) return 0;

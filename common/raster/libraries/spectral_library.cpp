@@ -31,7 +31,7 @@ bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()
 
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
-/// True if the name shows that the file is not an ENVI library.
+/// Returns true if the name shows that the file is not an ENVI library.
 bool has_own_extension(const std::string& path) {
     const std::string extension = CPLGetExtension(path.c_str());
     const auto others = {"csv",  "txt", "asc", "tsv", "json",    "geojson",
@@ -40,7 +40,7 @@ bool has_own_extension(const std::string& path) {
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
 
-/// Other files can be read from beginning to end through a pipe; these cannot.
+/// Refuses a pipe: other files can be read from beginning to end through a pipe, but not these.
 [[noreturn]] void refuse_pipe(const std::string& path) {
     throw Error(
         "'" + path +
@@ -56,7 +56,7 @@ bool is_of_several_files(const std::string& extension) {
                        [&](const char* name) { return EQUAL(extension.c_str(), name); });
 }
 
-/// A file of MATLAB's: of version 5, or one of HDF5.
+/// Returns whether the bytes are a MATLAB file: of version 5, or of HDF5.
 bool is_matlab_bytes(const std::string& bytes) {
     return bytes.rfind("MATLAB 5.0", 0) == 0 || bytes.rfind("MATLAB 7", 0) == 0 ||
            bytes.rfind("\x89HDF\r\n\x1a\n", 0) == 0;
@@ -93,7 +93,7 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
     return read_library_table(path, text, bands_alone);
 }
 
-/// True when the header says that the data are a spectral library.
+/// Returns true if the header states that the data are a spectral library.
 bool says_library(const EnviPair& files) {
     const EnviHeader header = read_envi_header(files.header);
     const std::string* const type = header.find("file type");
@@ -102,8 +102,8 @@ bool says_library(const EnviPair& files) {
 
 /// Undeclared fill values become NaN.
 void leave_out_fills(SpectralLibrary& library) {
-    // No spectrum of any unit reaches this; USGS writes -1.23e34 where a channel was deleted, and where its
-    // spectra are convolved, sums with a share of that remain: -4.6e32 as well as -3.
+    // No spectrum of any unit reaches this. USGS writes -1.23e34 for deleted channels. After convolution,
+    // sums with a fraction of this value remain: -4.6e32 but also -3.
     constexpr double beyond = 1e20;
     bool deleted = false;
     for (const auto& spectrum : library.spectra)
@@ -121,7 +121,7 @@ void leave_out_fills(SpectralLibrary& library) {
         }
         for (double& v : spectrum) {
             const bool remains = deleted && v < -largest;
-            // Among other negative numbers of that size it is a number.
+            // Among other negative numbers of similar size it is an ordinary value.
             const bool filled = is_fill(v) && least > v / 10;
             if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
             v = no_library_value;
@@ -161,7 +161,7 @@ double library_number(const std::string& text) {
     const char* const sign = *end != '\0' ? end + 1 : end;
     const char* const digit = *sign == '+' || *sign == '-' ? sign + 1 : sign;
     if (end != begin && (*end == 'D' || *end == 'd') && *digit >= '0' &&
-        *digit <= '9') { // Fortran's and IDL's
+        *digit <= '9') { // as written by Fortran and IDL
         std::string other = text;
         other[static_cast<size_t>(end - begin)] = 'e';
         return library_number(other);
@@ -210,7 +210,7 @@ void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::
     if (count > 0)
         note(library, path,
              no_widths(static_cast<int>(first) + 1, number_text(library.fwhm_nm[first]), count));
-    // A width in wavenumbers, frequency or energy does not convert to nanometres.
+    // A width in wavenumbers, frequency or energy cannot be converted to nanometres.
     if (const WavelengthUnit* const unit = field_unit(units); unit != nullptr && unit->inverse)
         library.fwhm_nm.clear();
     library_to_nm(library.fwhm_nm, units);
@@ -279,7 +279,7 @@ bool may_be_library(const std::string& path) {
     constexpr size_t enough = 4096;
     const std::string bytes = beginning_of_file(path, enough);
     if (is_asd_file(bytes) || bytes.rfind("SQLite format 3", 0) == 0) return true;
-    // Documents in XML and of virtual scenes are texts, too.
+    // XML documents and virtual scenes are also texts.
     const std::string text = utf8_text(bytes);
     return !text.empty() && text.find('\0') == std::string::npos && text.find_first_of('<') != 0 &&
            !EQUAL(CPLGetExtension(path.c_str()), "hsi");
@@ -288,14 +288,14 @@ bool may_be_library(const std::string& path) {
 std::optional<SpectralLibrary> plain_library(const std::string& path) {
     if (!is_regular_file(path) && !may_hold_arrays(path)) return {};
     const GdalErrors quiet;
-    bool said = false; // by the header
+    bool said = false; // stated by the header
     try {
         if (const auto files = envi_pair(path); files && !has_own_extension(path))
             said = says_library(*files);
         auto library = read_spectral_library(path);
         if (said || !library.wavelengths_nm.empty() || !library.band_numbers.empty() || library.other_axis)
             return library;
-    } catch (const Error&) { // no library then
+    } catch (const Error&) { // not a library
         if (said) throw;
     }
     return {};

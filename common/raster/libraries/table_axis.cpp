@@ -11,7 +11,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The name without its last brackets where these hold a unit: "Wavelength (A)", "wl [m]".
+/// Returns the name without its last brackets if these contain a unit: "Wavelength (A)", "wl [m]".
 std::string without_unit(const std::string& name, bool& unit) {
     const size_t begin = name.find_last_of("(["), end = name.find_last_of(")]");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return name;
@@ -28,7 +28,7 @@ double middle(Column values) {
     return *at;
 }
 
-/// Whether all steps but few go one way: spectrometers overlap where they meet.
+/// Returns whether almost all steps have the same direction: spectrometers overlap where they meet.
 bool overlaps(const Column& column) {
     size_t up = 0, down = 0;
     for (size_t k = 1; k < column.size(); ++k) {
@@ -45,7 +45,7 @@ struct Statistic {
     std::string subject; ///< the other words, with a blank after each: the spectrum's name
 };
 
-/// "soilStd" as "soil Std".
+/// Returns "soilStd" as "soil Std".
 std::string with_words_parted(const std::string& name) {
     std::string text;
     for (size_t k = 0; k < name.size(); ++k) {
@@ -78,7 +78,7 @@ Statistic statistic_in(const std::string& name, const Column& values) {
                                 "values", "coefficient", "interval", "mean", "avg", "average", "median"}))
             told.subject += word + " ";
     }
-    // Not selenium, and not a refractive index.
+    // Exclude selenium and a refractive index.
     told.is_one = (other && name != "Se") || (number && are_whole(values));
     return told;
 }

@@ -26,7 +26,7 @@ constexpr const char* blanks = " \t";
 
 bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
-/// True if a cell is open at the end: it began with a quotation mark that has no end.
+/// Returns true if a cell is open at the end: it began with a quotation mark that has no end.
 bool is_open(const std::string& line) {
     if (std::count(line.begin(), line.end(), '"') % 2 == 0) return false;
     for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at + 1)) {
@@ -37,8 +37,8 @@ bool is_open(const std::string& line) {
     return false;
 }
 
-/// A cell between quotation marks may hold ends of lines; if the mark has no end within a few lines, it was
-/// just a sign.
+/// Splits the text into lines. A cell between quotation marks may contain line ends; if the mark has no end
+/// within a few lines, it is an ordinary character.
 std::vector<Line> lines_of(const std::string& text) {
     std::vector<Line> lines;
     size_t number = 0;
@@ -69,7 +69,7 @@ bool starts_comment(const std::string& line, bool semicolons) {
            (semicolons && line[at] == ';');
 }
 
-/// The cells of a line, without the blanks around them.
+/// Returns the cells of a line, without the blanks around them.
 Cells cells_of(const std::string& line, char separator) {
     Cells cells;
     const char* const around = separator == '\t' ? " " : blanks;
@@ -101,14 +101,14 @@ Cells cells_of(const std::string& line, char separator) {
     }
 }
 
-/// "1030.5" for "1 030.5", whose blank may be a no-break space; empty where a cell is written in another way.
+/// Returns "1030.5" for "1 030.5", whose blank may be a no-break space; empty for a cell with another form.
 std::string without_blanks_of_thousands(const std::string& cell) {
     std::string text = cell, digits;
     for (const char* const blank : {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"})
         for (size_t at; (at = text.find(blank)) != std::string::npos;)
             text.replace(at, std::char_traits<char>::length(blank), " ");
     const size_t end = std::min(text.find_first_of(".,"), text.size());
-    size_t group = 0; // digits since the last blank, or the beginning
+    size_t group = 0; // digits since the last blank, or since the beginning
     bool parted = false;
     for (size_t at = text.find_first_of("+-") == 0 ? 1 : 0; at < end; ++at) {
         const bool digit = text[at] >= '0' && text[at] <= '9';
@@ -128,8 +128,8 @@ bool is_number_or_empty(const std::string& cell) {
 
 bool all_numbers(const Cells& cells) { return std::all_of(cells.begin(), cells.end(), is_number_or_empty); }
 
-/// By the signs outside quotation marks; a comma where there is neither. Semicolons and tabs win a tie: the
-/// commas may be decimal ones.
+/// Returns the separator by the characters outside of quotation marks; a comma if there are neither tabs nor
+/// semicolons. Semicolons and tabs win a tie, because commas may be decimal commas.
 char separator_in(const std::string& line) {
     int commas = 0, semicolons = 0, tabs = 0;
     bool quoted = false;
@@ -145,7 +145,8 @@ char separator_in(const std::string& line) {
     return ',';
 }
 
-/// The first and the last line belong to one table: the separator gives both as many cells.
+/// Returns the separator that gives the first and the last line, which belong to one table, the same number
+/// of cells.
 char separator_of(const std::string& first, const std::string& last) {
     const Cells words = cells_of(last, ' ');
     const bool spaced = words.size() > 1 && all_numbers(words);
@@ -153,7 +154,7 @@ char separator_of(const std::string& first, const std::string& last) {
         const Cells cells = cells_of(last, separator);
         const size_t heads = cells_of(first, separator).size();
         if (cells.size() < 2 || (heads != cells.size() && heads + 1 != cells.size())) continue;
-        // "400,5 0,12": the commas are decimal ones, and blanks are between the numbers.
+        // "400,5 0,12": the commas are decimal commas, and blanks separate the numbers.
         const bool parted =
             separator == ',' && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
                 return cell.find(' ') != std::string::npos;
@@ -165,7 +166,7 @@ char separator_of(const std::string& first, const std::string& last) {
     return separator_in(first);
 }
 
-/// How many cells hold something other than a number, and how many hold anything.
+/// The number of cells that contain something other than a number, and the number of non-empty cells.
 struct Told {
     size_t texts = 0, cells = 0;
 };
@@ -179,8 +180,8 @@ Told told_by(const Cells& row) {
     return told;
 }
 
-/// The count of title lines above the names of the columns: they have fewer cells than the last line, and
-/// below them is a line of as many cells with more texts than the last line has.
+/// Returns the number of title lines above the names of the columns. They have fewer cells than the last
+/// line, and are followed by a line with as many cells as the last line, but more texts.
 size_t lines_of_title(const std::vector<Line>& lines) {
     const std::string& last = lines.back().text;
     constexpr size_t most = 40;
@@ -193,7 +194,7 @@ size_t lines_of_title(const std::vector<Line>& lines) {
             const Told told = told_by(row);
             if (row.size() == end.size() && told.cells == row.size())
                 return told.texts > below.texts && 2 * told.texts > row.size() ? i : 0;
-            // Between blanks, every word of a title is a cell.
+            // If blanks separate, every word of a title is a cell.
             if (told.texts == 0 || (told.cells >= end.size() && separator != ' ')) break;
             if (told.cells + 1 == end.size() && told.cells > 1) break; // R's names
         }
@@ -201,7 +202,7 @@ size_t lines_of_title(const std::vector<Line>& lines) {
     return 0;
 }
 
-/// "400, 0.1" as its two numbers; empty when the cell is not a pair.
+/// Returns the two numbers of "400, 0.1"; empty if the cell is not a pair.
 Cells pair_in(const std::string& cell) {
     if (std::isfinite(cell_number(cell))) return {};
     Cells pair = cells_of(cell, ',');
@@ -209,7 +210,7 @@ Cells pair_in(const std::string& cell) {
     return pair;
 }
 
-/// Spectra behind their wavelengths with tabs or semicolons between such pairs: all cells become two.
+/// Splits the cells of spectra that have tabs or semicolons between pairs of wavelength and value.
 void split_pairs(TextTable& table) {
     const auto are_pairs = [](const Cells& row) {
         return std::all_of(row.begin(), row.end(), [](const auto& cell) { return !pair_in(cell).empty(); });
@@ -227,13 +228,13 @@ void split_pairs(TextTable& table) {
     }
 }
 
-/// Takes off a first line that is nothing but the count of the lines below it, as in RELAB's files; false if
-/// the text has no such line.
+/// Removes a first line that contains only the number of the following lines, as in RELAB's files. Returns
+/// false if the text has no such line.
 bool drop_count(const std::string& path, std::vector<Line>& lines) {
     if (lines.size() < 3) return false;
     const Cells first = cells_of(lines.front().text, ' ');
     const double count = first.size() == 1 ? cell_number(first.front()) : no_library_value;
-    const auto is_row = [](const std::string& line) { // of several numbers
+    const auto is_row = [](const std::string& line) { // a line of several numbers
         for (const char separator : {separator_in(line), ' '})
             if (const Cells cells = cells_of(line, separator); cells.size() > 1 && all_numbers(cells))
                 return true;
@@ -249,7 +250,8 @@ bool drop_count(const std::string& path, std::vector<Line>& lines) {
     return true;
 }
 
-/// RELAB's files have no names of columns; a third column, small against the second, is the deviation.
+/// RELAB's files have no names of columns; a third column that is small compared with the second is the
+/// standard deviation.
 void name_deviations(TextTable& table) {
     constexpr size_t columns = 3;
     constexpr double most = 0.1; // of the reflectance
@@ -262,8 +264,8 @@ void name_deviations(TextTable& table) {
     if (deviations < most * values) table.head = {"wavelength", "Spectrum 1", "Std"};
 }
 
-/// The unit that a line above the table states for the wavelengths: "# Wavelength unit: um", "wavelengths in
-/// nm"; empty without one.
+/// Returns the unit that a line above the table states for the wavelengths: "# Wavelength unit: um",
+/// "wavelengths in nm"; empty if there is none.
 std::string unit_stated_above(const std::string& line) {
     const std::string text = lower(line);
     size_t at = std::string::npos;
@@ -274,7 +276,7 @@ std::string unit_stated_above(const std::string& line) {
     return stated_unit(line.substr(at, line.find_first_of(",;|", at) - at));
 }
 
-/// Takes the first line, or the comment before it, off as the head.
+/// Takes the first line, or the comment before it, as the head.
 void find_head(const std::string& comment, TextTable& table) {
     const Cells& first = table.rows.front();
     const bool pairs =
@@ -295,7 +297,7 @@ void find_head(const std::string& comment, TextTable& table) {
     }
 }
 
-/// Cells that are empty beyond the head, and columns that have neither a name nor a value.
+/// Removes empty cells beyond the head, and columns that have neither a name nor a value.
 void drop_empty_columns(TextTable& table) {
     for (size_t c = table.columns(); c-- > 1;) {
         const bool named = !table.head.empty() && !table.head[c].empty();
@@ -309,7 +311,7 @@ void drop_empty_columns(TextTable& table) {
     }
 }
 
-/// All rows are as long as the first one, the head, or one longer than that (R's).
+/// Checks that all rows are as long as the head, or one longer (R).
 void align(const std::string& path, const std::vector<size_t>& lines, TextTable& table) {
     auto& rows = table.rows;
     const size_t first = rows.front().size();
@@ -398,7 +400,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         unit = unit_stated_above(lines[i].text);
     lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(title));
     const char separator = said ? *said : separator_of(lines.front().text, lines.back().text);
-    // Spreadsheets leave lines of separators below a table.
+    // Spreadsheets leave lines that contain only separators below a table.
     const auto is_hollow = [](const Cells& row) {
         return row.size() > 1 && std::all_of(row.begin(), row.end(), [](const auto& c) { return c.empty(); });
     };

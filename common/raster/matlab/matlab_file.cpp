@@ -22,7 +22,7 @@ enum class Kind { none, level4, level5, arrays };
 
 constexpr size_t header_bytes = 128;
 
-/// Files of version 4 have no signature: a name that ends in .mat, and a first header without fault.
+/// Recognises version 4. Its files have no signature, only a name that ends in .mat and a valid first header.
 bool begins_as_level4(const std::array<unsigned char, header_bytes>& head, size_t length) {
     if (length < 21) return false;
     const auto word = [&](size_t k, bool big) {
@@ -67,7 +67,8 @@ Kind kind_of(const std::string& path) {
     return kind != Kind::none && all_samples(path) ? Kind::none : kind;
 }
 
-/// A number that is not a character, such as half a pair of UTF-16, becomes a question mark.
+/// Appends a character. A number that is not a character, such as half a pair of UTF-16, becomes a question
+/// mark.
 void add_utf8(std::string& text, uint32_t number) {
     const bool half = number >= 0xd800 && number < 0xe000;
     append_utf8(text, half || number >= 0x110000 ? U'?' : static_cast<char32_t>(number));
@@ -139,7 +140,7 @@ void MatlabFile::refuse(const std::string& what) const {
 
 std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& characters, int64_t rows) {
     std::vector<std::string> texts;
-    if (characters.empty()) return texts; // for any count of rows in the size
+    if (characters.empty()) return texts; // for any number of rows in the size
     if (rows <= 0 || characters.size() % static_cast<size_t>(rows) != 0) rows = 1;
     const auto step = static_cast<size_t>(rows);
     for (size_t row = 0; row < step; ++row) {
@@ -154,7 +155,7 @@ std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& charac
 }
 
 std::optional<MatlabName> matlab_name(const std::string& name) {
-    if (is_regular_file(name)) // of any kind, the user means this file
+    if (is_regular_file(name)) // whatever its type, the user means this file
         return kind_of(name) == Kind::none ? std::nullopt : std::optional<MatlabName>({name, ""});
     for (size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
          colon = name.rfind(':', colon - 1)) {

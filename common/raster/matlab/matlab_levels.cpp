@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's own formats, versions 4 and 5: a chain of elements, each with its length, and of version 5 each
-// perhaps inflated by itself. All lengths are checked against each other and against the file.
+// MATLAB's own formats, versions 4 and 5: a sequence of elements, each with its length; in version 5 each may
+// be compressed separately. All lengths are checked against each other and against the file.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -25,7 +25,7 @@ struct Damage {
     std::string what;
 };
 
-/// Types of stored numbers, and elements that hold others.
+/// Types of stored numbers, and elements that contain others.
 enum Stored {
     mi_int8 = 1,
     mi_uint8 = 2,
@@ -79,7 +79,7 @@ const StoredType* stored_type(int number) {
 /// MATLAB's classes of numbers, 6 to 15.
 struct NumberClass {
     const char* name;
-    int stored; ///< the type that holds all its values
+    int stored; ///< the type that represents all its values
 };
 constexpr std::array<NumberClass, 10> number_classes = {{{"double", mi_double},
                                                          {"single", mi_single},
@@ -102,7 +102,8 @@ enum Class {
     mx_opaque = 17
 };
 
-/// MATLAB stores numbers in the smallest type that holds them all, never in one that holds others.
+/// Returns whether numbers may be stored in this type: MATLAB stores numbers in the smallest type that
+/// represents them all.
 bool may_stand_for(const StoredType& stored, const StoredType& all) {
     if (!all.whole) return true;
     return stored.whole && (stored.negative ? all.negative : true) && stored.digits <= all.digits;
@@ -113,7 +114,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<VSILFILE, CloseFile>;
 
-/// Bytes in one direction.
+/// Bytes that are read in one direction.
 class Bytes {
   public:
     Bytes() = default;
@@ -130,7 +131,7 @@ class Bytes {
             read(unused.data(), static_cast<size_t>(std::min<uint64_t>(count, unused.size())));
     }
     uint64_t at() const { return m_at; }
-    /// Reads the rest, for formats that can check their completeness.
+    /// Reads the rest, for formats that can check completeness.
     virtual void finish() {}
 
   protected:
@@ -208,7 +209,7 @@ class Inflated final : public Bytes {
     bool m_ended = false;
 };
 
-/// Versions 4 and 5: numbers are read and converted in order.
+/// Versions 4 and 5, whose numbers are read and converted in order.
 class StoredFile : public MatlabFile {
   public:
     void read(const MatlabVariable& variable, const Take& take) const override {
@@ -246,7 +247,7 @@ class StoredFile : public MatlabFile {
         return bytes;
     }
 
-    /// Damage that `work` meets becomes an Error that names the file.
+    /// Converts damage that `work` finds to an Error that names the file.
     template <class Work>
     void guarded(const std::string& name, const Work& work) const {
         const GdalErrors quiet;
@@ -293,7 +294,7 @@ class Level5 final : public StoredFile {
             const File file = open_file();
             std::array<char, 2> order{};
             FileBytes(file.get(), 126).read(order.data(), order.size());
-            // The two characters of a number: "IM" where it is stored as on little-endian machines.
+            // The two characters of a number: "IM" if it is stored as on little-endian machines.
             m_swapped = (order[0] == 'I') != (std::endian::native == std::endian::little);
             VSIFSeekL(file.get(), 0, SEEK_END);
             const uint64_t end = VSIFTellL(file.get());
@@ -350,12 +351,12 @@ class Level5 final : public StoredFile {
         return m_swapped ? turned(w) : w;
     }
 
-    /// The tag of the element that begins here, and ends at `end` or before.
+    /// Reads the tag of the element that begins here and ends at `end` or before.
     Tag next_tag(Bytes& bytes, uint64_t end) const {
         if (end < bytes.at() + 8) throw Damage{"an element does not fit into the one around it"};
         const uint32_t first = word(bytes);
         Tag tag;
-        if (first >> 16 != 0) { // four bytes at most, in the tag itself
+        if (first >> 16 != 0) { // at most four bytes, in the tag itself
             tag = {first & 0xffff, first >> 16, 4};
             if (tag.bytes > 4) throw Damage{"an element has a wrong length"};
         } else {
@@ -370,7 +371,7 @@ class Level5 final : public StoredFile {
     }
 
     using Types = std::initializer_list<uint32_t>;
-    /// A short element's content; other programs than MATLAB write some with another type.
+    /// Returns the content of a short element; programs other than MATLAB write some with another type.
     std::vector<char> content(Bytes& bytes, uint64_t end, Types types, uint64_t most) const {
         const Tag tag = next_tag(bytes, end);
         if (std::find(types.begin(), types.end(), tag.type) == types.end() || tag.bytes > most)
@@ -412,7 +413,7 @@ class Level5 final : public StoredFile {
         return head;
     }
 
-    /// The element at `at` of the file. Returns where the next one begins.
+    /// Reads the element at `at` of the file. Returns the position of the next one.
     uint64_t read_top(VSILFILE& file, uint64_t at, uint64_t end) {
         FileBytes in(&file, at);
         const uint32_t type = word(in);
@@ -446,7 +447,7 @@ class Level5 final : public StoredFile {
         const Head head = read_head(bytes, end);
         MatlabVariable one;
         one.name = depth == 0 ? head.name : name;
-        if (one.name.empty()) return; // MATLAB's own notes
+        if (one.name.empty()) return; // internal data of MATLAB
         one.dims = head.dims;
         if (head.kind == mx_struct && one.count() == 1 && depth < deepest_struct)
             return read_fields(bytes, end, one.name, depth, place);
@@ -556,7 +557,8 @@ class Level4 final : public StoredFile {
         std::vector<std::string> texts;
         if (variable.kind != "char" || variable.place.bytes > longest_text) return texts;
         MatlabVariable numbers_of = variable;
-        numbers_of.type = stored_type(variable.place.stored)->type; // codes of characters, usually as doubles
+        numbers_of.type = stored_type(variable.place.stored)->type; // codes of characters, usually stored as
+                                                                    // doubles
         std::vector<uint32_t> all;
         for (const double v : numbers(numbers_of))
             all.push_back(v >= 0 && v < 0x110000 ? static_cast<uint32_t>(v) : '?');

@@ -30,7 +30,7 @@ constexpr size_t written_bytes = size_t{4} << 20;
                 "', which TMPDIR can name another for: " + std::strerror(reason));
 }
 
-/// Runs of samples for places of the file, joined if they follow one another.
+/// Collects runs of samples for positions of the file, and joins consecutive ones.
 class RunWriter {
   public:
     RunWriter(int file, const std::string& folder, int64_t bytes)
@@ -73,7 +73,7 @@ void gather(const char* from, size_t step, char* to, size_t count) {
         std::memcpy(to + i * sizeof(T), from + i * step, sizeof(T));
 }
 
-/// Takes the array in its order; whole columns of the scene are turned together, as many as memory holds.
+/// Takes the array in its order; transposes whole columns of the scene together, as many as memory allows.
 class Turner {
   public:
     Turner(const TurnedShape& shape, size_t width, int64_t memory, RunWriter& writer)
@@ -102,7 +102,8 @@ class Turner {
   private:
     bool bands_last() const { return m_shape.bands_stand == BandsStand::last; }
 
-    /// Values of the piece that is being gathered: whole columns of one band, or part of one column.
+    /// Returns the values of the piece that is being collected: whole columns of one band, or part of one
+    /// column.
     int64_t wanted() const {
         if (m_length < m_inner) return std::min(m_length, m_inner - m_begin);
         const int64_t left = m_shape.samples - m_column % m_shape.samples;
@@ -150,7 +151,7 @@ class Turner {
 
     const TurnedShape m_shape;
     const size_t m_width;
-    const int64_t m_inner, m_columns; ///< values of a column, and how many columns there are
+    const int64_t m_inner, m_columns; ///< values per column, and the number of columns
     int64_t m_length = 0, m_most = 0; ///< values of a column, and columns, in a piece
     int64_t m_column = 0, m_begin = 0, m_held = 0;
     std::vector<char> m_values;
@@ -159,7 +160,7 @@ class Turner {
 
 } // namespace
 
-// Not /tmp, which is memory on many systems, and small.
+// Not /tmp, which is in memory on many systems, and small.
 std::string folder_of_scratch() {
     for (const char* option : {"CPL_TMPDIR", "TMPDIR"})
         if (const char* const named = CPLGetConfigOption(option, nullptr); named && *named) return named;
@@ -174,7 +175,7 @@ void TurnedFile::turn() {
     const int64_t bytes = m_variable.count() * static_cast<int64_t>(width);
     FileHandle file(system::nameless_file(folder));
     if (!file) fail(folder, bytes, errno);
-    // Where space cannot be claimed a full disk shows while writing.
+    // If space cannot be reserved, a full disk is detected while writing.
     if (const int reason = system::claim(file.get(), bytes); reason != 0 && reason != EOPNOTSUPP)
         fail(folder, bytes, reason);
     RunWriter writer(file.get(), folder, bytes);

@@ -30,10 +30,10 @@
 namespace hsi::raster {
 namespace {
 
-// The file system
-// -----------------------------------------------------------------------------------------------------------------
+// --- The file system
+// -------------------------------------------------------------------------------
 
-/// Lists whose elements GDAL takes as they are.
+/// Returns true for lists whose elements GDAL takes unchanged.
 bool list_for_gdal(const std::string& key) {
     static const std::set<std::string> names = {
         "wavelength",        "fwhm",         "bbl",           "band names",
@@ -42,7 +42,7 @@ bool list_for_gdal(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// The fields in the manner that GDAL reads. Long ones last: it gives up at 10 MB.
+/// Returns the fields in the form that GDAL reads. Long fields are last, because GDAL stops at 10 MB.
 EnviHeader in_gdals_manner(const EnviHeader& header) {
     std::vector<EnviField> fields;
     const EnviMapInfo map = envi_map_info(header);
@@ -120,8 +120,8 @@ void install() {
     std::call_once(once, [] { install_file_system(shown_envi, {open_shown, stat_shown}); });
 }
 
-// Does GDAL read a header as we do?
-// -----------------------------------------------------------------------------------------------------------------
+// --- Comparison of GDAL's reading with ours
+// --------------------------------------------------------
 
 std::string without_blanks(const std::string& text) {
     std::string out;
@@ -130,7 +130,8 @@ std::string without_blanks(const std::string& text) {
     return out;
 }
 
-/// A list as the driver takes it: it drops blanks at the ends of entries, and keeps those within them.
+/// Returns a list as the driver takes it: it drops blanks at the ends of entries, and keeps those within
+/// them.
 std::string without_outer_blanks(const std::string& text) {
     std::string out;
     const auto parts = [](char c) { return c == ',' || c == '{' || c == '}'; };
@@ -146,7 +147,7 @@ std::string without_outer_blanks(const std::string& text) {
     return out;
 }
 
-/// The value of a field for comparison. Most values may have blanks anywhere.
+/// Returns the value of a field for comparison. Most values may have blanks anywhere.
 std::string compared(const std::string& key, const std::string& value) {
     return key == "map_info" || key == "projection_info" ? without_outer_blanks(value)
                                                          : without_blanks(value);
@@ -161,9 +162,9 @@ std::string file_text(const std::string& path) {
     return text;
 }
 
-/// The fields that GDAL's driver reads from a header, for comparison: keys with underscores in lower case,
-/// values without blanks. Older versions keep a blank before a key, newer ones do not: keys with one do not
-/// count here.
+/// Returns the fields that GDAL's driver reads from a header, for comparison: keys with underscores in lower
+/// case, values without blanks. Older versions keep a blank before a key, newer ones do not, so keys with a
+/// blank are ignored here.
 std::map<std::string, std::string> gdals_fields(const std::string& text) {
     std::map<std::string, std::string> fields;
     std::string_view rest = text;
@@ -209,8 +210,8 @@ bool gdal_reads_alike(const std::string& path) {
            });
 }
 
-// Data and header
-// -----------------------------------------------------------------------------------------------------------------
+// --- Data and header
+// -------------------------------------------------------------------------------
 
 uint64_t size_of(const std::string& path) {
     VSIStatBufL status;
@@ -219,7 +220,7 @@ uint64_t size_of(const std::string& path) {
                : 0;
 }
 
-/// The only file next to the header with the same stem, any extension, and the size in the header.
+/// Returns the only file next to the header with the same stem, any extension, and the size in the header.
 std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
     const CPLStringList names(VSIReadDir(folder_of(stem).c_str()));
     std::string found;
@@ -257,7 +258,7 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
     };
     const std::string whole = whole_name(path);
     DatasetHandle dataset = opened(whole);
-    // These drivers lose nothing without an error, and the names of what they show are their own.
+    // These drivers report all errors, and their datasets have names of their own.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
     if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;
     dataset = nullptr;
@@ -383,7 +384,7 @@ bool gdal_sees_pixels(const std::string& path, const std::string& header, bool n
     if (!ours) return true;
     const DatasetHandle plain = open_plainly(path, {}, {});
     if (!plain) return false;
-    // To GDAL, data that begin like another format have that format, even with an ENVI header.
+    // For GDAL, data that begin like another format have that format, even with an ENVI header.
     const bool as_is = file_behind(ours->GetDescription()) == ours->GetDescription();
     if (as_is && has_driver(*plain, ours->GetDriverName())) return true;
     return same_pixels(*plain, *ours, nodata);
@@ -403,7 +404,7 @@ DatasetHandle open_in_gdal(const Opening& opening) {
         !data.empty())
         return open_plainly(data, opening, {"EHdr"});
     if (!file.header.empty()) {
-        // Whatever the data look like, they are this header's.
+        // Whatever the data look like, they belong to this header.
         DatasetHandle dataset = open_plainly(file.data, opening, {"ENVI"});
         if (dataset && envi_header_of(*dataset) == file.header && gdal_reads_alike(file.header))
             return dataset;
@@ -420,7 +421,7 @@ DatasetHandle open_in_gdal(const Opening& opening) {
     file.header = dataset ? envi_header_of(*dataset) : envi_header_beside(file.data);
     if (file.header.empty()) return dataset;
     if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);
-    // If GDAL does not recognise the header, or data begin as another format's, their size must match.
+    // If GDAL does not recognise the header, or if data begin like another format's, their size must match.
     const EnviHeader header = read_envi_header(file.header);
     if (size_of(file.data) != envi_bytes_told(header)) return nullptr;
     const GdalErrors quiet; // GDAL's first message is the reason

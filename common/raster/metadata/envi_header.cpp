@@ -35,10 +35,11 @@ std::string_view trim(std::string_view s) {
     return s;
 }
 
-/// Cuts the next line off `rest`, and trims it; lines end as on any system. A comment is an empty line.
+/// Removes the next line from `rest`, and trims it; lines end as on any system. A comment becomes an empty
+/// line.
 std::string take_line(std::string_view& rest) {
     const size_t end = rest.find_first_of("\r\n");
-    // Texts that were joined have byte-order marks in their middle, sometimes several in a row.
+    // Texts that were joined have byte-order marks inside, sometimes several in a row.
     const std::string decoded = utf8_text(std::string(trim(rest.substr(0, end))));
     std::string_view line = trim(decoded);
     constexpr std::string_view mark = "\xef\xbb\xbf";
@@ -49,13 +50,13 @@ std::string take_line(std::string_view& rest) {
     return line.empty() || line.front() == ';' ? std::string() : std::string(line);
 }
 
-/// "wavelength =" may have its list begin in the next line.
+/// Returns whether the list of "wavelength =" begins in the next line.
 bool next_opens_list(std::string_view rest, const char* brackets) {
     const std::string_view next = trim(rest);
     return !next.empty() && std::strchr(brackets, next.front()) != nullptr;
 }
 
-/// Takes lines up to the one that closes the list in `value`; text after it is dropped.
+/// Appends lines up to the one that closes the list in `value`; text after it is dropped.
 void complete_list(std::string& value, std::string_view& rest) {
     while (value.find('}') == std::string::npos && !rest.empty()) {
         value += '\n';
@@ -78,7 +79,7 @@ bool quoted(std::string_view s) {
 
 std::string_view without_comment(std::string_view s) { return trim(s.substr(0, s.find(';'))); }
 
-/// Fortran's exponents in everybody's letter: "5.0D6" -> "5.0E6".
+/// Converts Fortran's exponents: "5.0D6" -> "5.0E6".
 std::string with_exponents(std::string text) {
     const auto is_digit = [&](size_t i) {
         return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
@@ -99,7 +100,7 @@ struct Unreadable {
 
 std::string_view element_of_equals(std::string_view value);
 
-/// Fields of one number or word: removes additions of people around it. \throws Unreadable for several
+/// Returns the value of a field of one number or word without additions. \throws Unreadable for several
 /// values.
 std::string plain_value(const std::string& key, std::string value) {
     static const std::set<std::string> whole = {"samples",          "lines",     "bands",
@@ -118,10 +119,10 @@ std::string plain_value(const std::string& key, std::string value) {
     // A brace that was not closed in its line, or is followed by other text.
     if (plain.find('\n') != std::string_view::npos || plain.substr(0, 1) == "{") return value;
     const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
-    constexpr double most = 1e15; // a double holds every whole number up to there
+    constexpr double most = 1e15; // a double represents every whole number up to there
     if (number && *number == std::floor(*number) && std::abs(*number) < most)
         return std::to_string(static_cast<int64_t>(*number));
-    value = std::string(plain); // which is a part of it
+    value = std::string(plain); // `plain` is a part of it
     if (is_number && envi_number(value)) {
         std::replace(value.begin(), value.end(), ',', '.'); // a decimal comma
         value = with_exponents(std::move(value));
@@ -135,8 +136,8 @@ bool in_utf16(std::string_view text) {
            (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0'));
 }
 
-// Lists in other manners than ENVI's
-// -----------------------------------------------------------------------------------------------------------------
+// --- Lists in other forms than ENVI's
+// --------------------------------------------------------------
 
 /// Fields that are lists of numbers.
 bool is_number_list(const std::string& key) {
@@ -162,8 +163,8 @@ bool is_text_list(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Where the brackets of "[1, 2]", "(1, 2)", "np.array([1, 2])" or "Index(['a', 'b'], dtype='object')" begin;
-/// npos for other texts.
+/// Returns where the brackets of "[1, 2]", "(1, 2)", "np.array([1, 2])" or "Index(['a', 'b'],
+/// dtype='object')" begin; npos for other texts.
 size_t begin_of_python_list(std::string_view value) {
     const size_t bracket = value.find_first_of("[(");
     if (bracket == std::string_view::npos || bracket == 0) return bracket;
@@ -178,8 +179,8 @@ size_t begin_of_python_list(std::string_view value) {
                             : value.find_first_of("[(", bracket + 1);
 }
 
-/// The closing bracket of the list, which matches the first bracket; npos if the list is not closed. Brackets
-/// in quotes do not count.
+/// Returns the closing bracket of the list, which matches the first bracket; npos if the list is not closed.
+/// Brackets in quotes do not count.
 size_t end_of_python_list(std::string_view value) {
     int open = 0;
     char quote = 0;
@@ -203,15 +204,15 @@ bool only_numbers(std::string_view line) {
            line.find_first_not_of("0123456789+-.eEdD,; \t") == std::string_view::npos;
 }
 
-/// A line within an open Python list that has an equals sign and is not a field: names in quotes, and pandas'
-/// description of the list.
+/// Returns whether a line within an open Python list has an equals sign but is not a field: names in quotes,
+/// and pandas' description of the list.
 bool is_part_of_list(std::string_view line) {
     for (const char* word : {"dtype=", "length=", "name="})
         if (line.rfind(word, 0) == 0) return true;
     return line.front() == '"' || line.front() == '\'' || line.find("dtype=") != std::string_view::npos;
 }
 
-/// Takes the lines that belong to a list that is in no braces.
+/// Appends the lines of a list without braces.
 void complete_other_list(const std::string& key, std::string& value, std::string_view& rest) {
     const bool python = begin_of_python_list(value) != std::string_view::npos;
     if (!python && !value.empty() && !only_numbers(value) && value.back() != ',') return;
@@ -227,7 +228,7 @@ void complete_other_list(const std::string& key, std::string& value, std::string
     }
 }
 
-/// Numbers without Python's brackets and types: "[np.float64(450.0), 460]" -> "450.0, 460".
+/// Returns numbers without Python's brackets and types: "[np.float64(450.0), 460]" -> "450.0, 460".
 std::string without_brackets(std::string_view value) {
     if (const size_t type = value.find("dtype="); type != std::string_view::npos)
         value = value.substr(0, type);
@@ -242,7 +243,7 @@ std::string without_brackets(std::string_view value) {
     return out;
 }
 
-/// The words between blanks, ends of lines and semicolons.
+/// Returns the words between blanks, line ends and semicolons.
 std::vector<std::string> words_between_blanks(std::string_view text) {
     std::vector<std::string> out;
     std::string one;
@@ -261,7 +262,7 @@ bool are_numbers(const std::vector<std::string>& list) {
                                         [](const std::string& one) { return envi_number(one).has_value(); });
 }
 
-/// The elements between commas, and within them the numbers between blanks: "0 0 0, 255 0 0" has six.
+/// Splits elements between commas into the numbers between blanks: "0 0 0, 255 0 0" has six.
 std::vector<std::string> numbers_apart(const std::vector<std::string>& list) {
     std::vector<std::string> out;
     for (const std::string& element : list) {
@@ -272,7 +273,7 @@ std::vector<std::string> numbers_apart(const std::vector<std::string>& list) {
     return out;
 }
 
-/// The numbers between commas, semicolons and blanks.
+/// Returns the numbers between commas, semicolons and blanks.
 std::vector<std::string> parted_numbers(std::string text) {
     while (!text.empty() && (is_blank(text.back()) || text.back() == ','))
         text.pop_back();
@@ -283,8 +284,8 @@ std::vector<std::string> parted_numbers(std::string text) {
     return list;
 }
 
-/// One of the values of a list that are all equal, as a part of its text; other texts as they are. \throws
-/// Unreadable where they differ.
+/// Returns one of the equal values of a list, as a part of its text; other texts unchanged. \throws
+/// Unreadable if they differ.
 std::string_view element_of_equals(std::string_view value) {
     const bool python = value.find_first_of("[(") == 0 && end_of_python_list(value) == value.size() - 1;
     const bool braces = is_envi_list(value) && value.find_first_of("{}", 1) == value.size() - 1;
@@ -301,7 +302,7 @@ std::string_view element_of_equals(std::string_view value) {
     return value.substr(value.find(list.front()), list.front().size());
 }
 
-/// numpy parts texts in quotes by blanks: "'a' 'b'" -> "'a', 'b'".
+/// Adds commas to quoted texts that numpy separates by blanks: "'a' 'b'" -> "'a', 'b'".
 std::string with_commas(std::string_view text) {
     std::string out;
     char quote = 0;
@@ -318,7 +319,7 @@ std::string with_commas(std::string_view text) {
     return out;
 }
 
-/// The value of a known list in braces; values that are in ENVI's manner stay as they are.
+/// Returns the value of a known list in braces; values in ENVI's form are unchanged.
 std::string in_braces(const std::string& key, const std::string& value) {
     if (value.find('{') == 0 && value.find('}') == std::string::npos)
         return value; // the header ends within it
@@ -342,7 +343,7 @@ std::string in_braces(const std::string& key, const std::string& value) {
         }
         std::string_view elements = inner;
         if (const size_t type = elements.rfind(", dtype="); type != std::string_view::npos)
-            elements = elements.substr(0, type); // which closes the outer bracket
+            elements = elements.substr(0, type); // `type` closes the outer bracket
         while (elements.size() > 1 && std::strchr("[(", elements.front()) != nullptr) {
             elements.remove_prefix(1);
             if (std::strchr("])", elements.back()) != nullptr) elements.remove_suffix(1);
@@ -369,7 +370,7 @@ std::string in_braces(const std::string& key, const std::string& value) {
     return are_numbers(list) && (braces || list.size() > 1) ? envi_list_text(list) : plain;
 }
 
-/// Names of bands or classes, with one blank where a name is broken over lines.
+/// Returns names of bands or classes, with one blank where a name is broken over lines.
 std::vector<std::string> names_in(std::vector<std::string> list) {
     for (std::string& name : list) {
         std::string joined;
@@ -385,7 +386,7 @@ std::vector<std::string> names_in(std::vector<std::string> list) {
     return list;
 }
 
-/// The parts between `separator`, without commas at their ends.
+/// Returns the parts between `separator`, without commas at their ends.
 std::vector<std::string> parts_of(std::string_view text, char separator) {
     std::vector<std::string> out;
     while (!text.empty()) {
@@ -399,8 +400,8 @@ std::vector<std::string> parts_of(std::string_view text, char separator) {
     return out;
 }
 
-/// `count` names, between commas or, where that gives another number, between semicolons or the ends of
-/// lines. \throws Unreadable with both counts.
+/// Returns `count` names between commas or, if that gives another number, between semicolons or line ends.
+/// \throws Unreadable with both counts.
 std::vector<std::string> names_of(const std::string& value, size_t count, const char* of,
                                   const char* several) {
     const std::string braced = value.front() == '{' ? value : "{" + value + "}";
@@ -417,7 +418,7 @@ std::vector<std::string> names_of(const std::string& value, size_t count, const 
                      "; names with commas need quotes"};
 }
 
-/// A list of names, in quotes where commas would part them; without commas where a name has both quotes.
+/// Returns a list of names, in quotes if they contain commas; without commas if a name contains both quotes.
 std::string names_text(std::vector<std::string> names) {
     for (std::string& name : names) {
         std::replace_if(
@@ -431,7 +432,7 @@ std::string names_text(std::vector<std::string> names) {
     return envi_list_text(names);
 }
 
-/// For lists with a known length (0: not known). \throws Unreadable for another length.
+/// Completes lists with a known length (0: unknown). \throws Unreadable for another length.
 void complete_names(EnviField& field, size_t bands, size_t classes) {
     const std::string key = envi_key(field.key);
     const bool open = field.value.find('{') == 0 && !is_envi_list(field.value); // the header ends within it
@@ -452,7 +453,7 @@ void complete_names(EnviField& field, size_t bands, size_t classes) {
                          std::to_string(parts * classes)};
 }
 
-/// "key = value" in lines that GDAL takes.
+/// Returns "key = value" in lines that GDAL accepts.
 std::string field_text(const EnviField& field) {
     constexpr size_t longest = 8000;
     std::string out = field.key + " = ";
@@ -460,7 +461,7 @@ std::string field_text(const EnviField& field) {
     for (const char c : field.value)
         most = std::max(most, line = c == '\n' ? 0 : line + 1);
     if (most <= longest) return out + field.value + "\n";
-    // Lines end after a comma or a blank; a piece without any is cut where necessary.
+    // Lines end after a comma or a blank; a piece without either is cut where necessary.
     const std::string value = field.value.front() == '{' ? field.value : "{" + field.value + "}";
     line = out.size();
     for (std::string_view rest = value; !rest.empty();) {
@@ -515,7 +516,8 @@ std::vector<std::string> envi_list(std::string_view value) {
         size_t comma = value.find(',');
         std::string_view element = trim(value.substr(0, comma));
         // A comma in quotes does not end an item.
-        constexpr size_t longest = 1000; // of a quoted name: a sign of feet or minutes has no other
+        constexpr size_t longest = 1000; // maximum length of a quoted name: a sign of feet or minutes has no
+                                         // closing quote
         const std::string_view near = value.substr(0, longest);
         if (!value.empty() && (value.front() == '"' || value.front() == '\''))
             for (size_t end = near.find(value.front(), 1); end != std::string_view::npos;
@@ -571,7 +573,7 @@ std::vector<std::string> envi_class_names(const EnviHeader& header) {
         return text ? envi_list(*text) : std::vector<std::string>();
     };
     auto names = list("class names"), quoted = list(quoted_names_field);
-    // Whoever has changed "class names" since means the new ones.
+    // If "class names" has been changed since, the new names are meant.
     const bool same =
         std::equal(names.begin(), names.end(), quoted.begin(), quoted.end(),
                    [](const std::string& a, const std::string& b) { return a == trim(envi_name(b)); });
@@ -636,7 +638,7 @@ EnviHeader EnviHeader::parse(std::string_view text) {
 void EnviHeader::complete_lists() {
     const auto number = [&](const char* key) {
         const std::string* const text = find(key);
-        constexpr double most = 65535; // as GDAL has bands
+        constexpr double most = 65535; // GDAL's maximum number of bands
         const double value = text ? envi_number(*text).value_or(0) : 0;
         return value >= 1 && value <= most ? static_cast<size_t>(value) : size_t{0};
     };
@@ -710,7 +712,7 @@ EnviHeader read_envi_header(const std::string& path) {
 }
 
 bool is_envi_header(const std::string& path) {
-    std::string word; // of UTF-16, too
+    std::string word; // including UTF-16
     for (const char c : beginning_of_file(path, 256))
         if (!is_blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
     return STARTS_WITH_CI(word.c_str(), "ENVI");

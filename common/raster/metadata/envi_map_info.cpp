@@ -19,9 +19,9 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t placed = 7; ///< entries: the projection, a pixel, its place and the pixel's size
+constexpr size_t placed = 7; ///< entries: the projection, a pixel, its position and the pixel's size
 
-/// Letters and digits in capitals: "Datum: ETRS-89" -> "DATUMETRS89".
+/// Returns letters and digits in capitals: "Datum: ETRS-89" -> "DATUMETRS89".
 std::string letters(std::string_view text) {
     std::string out;
     for (const unsigned char c : text)
@@ -36,7 +36,7 @@ bool begins_with(const std::string& text, std::initializer_list<const char*> beg
 
 struct Datum {
     const char* spelling; ///< by letters()
-    const char* name;     ///< in GDAL's driver; null: it does not know the datum
+    const char* name;     ///< in GDAL's driver; null: the driver does not know the datum
     int epsg;             ///< its geographic SRS
 };
 
@@ -106,7 +106,7 @@ const Datum* datum_of(const std::string& text) {
         {"HARTEBEESTHOEK94", nullptr, 4148},
         {"ARC1960", nullptr, 4210},
         {"CAPE", nullptr, 4222},
-        // Ellipsoids that the driver takes for datums.
+        // Ellipsoids that the driver treats as datums.
         {"GRS80", "GRS 80", 4269},
         {"AIRY", "Airy", 4001},
         {"AUSTRALIANNATIONAL", "Australian National", 4003},
@@ -124,7 +124,7 @@ const Datum* datum_of(const std::string& text) {
 
 std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
-/// A number in digits that the driver reads; empty for texts that are not a number.
+/// Returns a number in digits that the driver reads; empty for texts that are not a number.
 std::string number_for_gdal(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
@@ -133,7 +133,7 @@ std::string number_for_gdal(const std::string& text) {
                : std::string(CPLSPrintf("%.17g", *number));
 }
 
-/// The entries between commas; where these are too few, between semicolons or blanks.
+/// Returns the entries between commas; if there are too few, between semicolons or blanks.
 std::vector<std::string> entries_of(const std::string& text) {
     auto list = envi_list(is_envi_list(text) ? text : "{" + text + "}");
     if (list.size() >= placed) return list;
@@ -149,7 +149,7 @@ std::vector<std::string> entries_of(const std::string& text) {
     return list;
 }
 
-/// The header states an SRS as a text that GDAL understands, which then counts.
+/// Returns whether the header states an SRS as a text that GDAL reads, which then has priority.
 bool has_coordinate_system(const EnviHeader& header) {
     const std::string* const text = header.find("coordinate system string");
     if (text == nullptr) return false;
@@ -256,7 +256,7 @@ class Reader {
   private:
     void note(const std::string& what) { m_out.notes.push_back("map info " + what); }
 
-    /// Reads the numbers, in place. \return false if the scene has no position.
+    /// Reads the numbers in place. \return false if the scene has no position.
     bool read_place(const std::string& text, std::vector<std::string>& entries) {
         size_t numbers = 0;
         while (numbers + 1 < entries.size() && envi_number(entries[numbers + 1]))
@@ -363,8 +363,8 @@ class Reader {
                    [&](OGRSpatialReference& srs) { srs.SetUTM(zone.number, north ? TRUE : FALSE); });
     }
 
-    /// The datum in words[next], of an SRS whose projection `project` sets; `otherwise` is the one that GDAL
-    /// assumes.
+    /// Takes the datum in words[next], of an SRS whose projection `project` sets; `otherwise` is the datum
+    /// that GDAL assumes.
     template <class Project>
     void take_datum(const std::vector<std::string>& words, size_t next, const char* otherwise,
                     Project&& project) {
@@ -400,7 +400,7 @@ class Reader {
             }
             m_out.projection.push_back(entry);
         }
-        // Where the driver looks: before the name, which is the last entry except for the units.
+        // The position that the driver reads: before the name, which is the last entry except for the units.
         size_t at = m_out.projection.size();
         if (at > 0 && m_out.projection[at - 1].find('=') != std::string::npos) --at;
         if (at < 3) return;

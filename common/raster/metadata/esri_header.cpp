@@ -49,7 +49,7 @@ class EsriHeader {
         const auto at = m_values.find(key);
         return at == m_values.end() ? std::string() : at->second;
     }
-    /// "KEY = value" for a message.
+    /// Returns "KEY = value" for a message.
     std::string entry(const char* key) const { return std::string(key) + " = " + text(key); }
     int64_t number(const char* key, int64_t otherwise) const {
         const std::string value = text(key);
@@ -79,7 +79,7 @@ Gap gap_in(const EsriHeader& header, const std::string& layout, int64_t row, int
     return {};
 }
 
-/// The description in the header, and the parts of it that the driver misses.
+/// The description in the header, and the parts of it that the driver ignores.
 struct Layout {
     EsriHeader header;
     std::string name;          ///< BIL, BIP, BSQ or another value of the header

@@ -17,7 +17,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Fields that describe the bands of the source, in any form.
+/// Returns true for fields that describe the bands of the source, in any form.
 bool band_field(const std::string& key) {
     static const std::set<std::string> names = {"wavelength",
                                                 "wavelength units",
@@ -42,7 +42,7 @@ bool band_field(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Fields that describe storage or georeference, which the output's own driver writes.
+/// Returns true for fields that describe storage or georeference, which the output's own driver writes.
 bool storage_field(const std::string& key) {
     static const std::set<std::string> names = {"samples",
                                                 "lines",
@@ -69,14 +69,14 @@ bool storage_field(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// ENVI lists have no gaps: 0 marks a band without a value.
+/// Returns a list without gaps, because ENVI has none: 0 marks a band without a value.
 std::string gapless_list(std::vector<std::string> texts) {
     for (std::string& t : texts)
         if (t.empty()) t = "0";
     return envi_list_text(texts);
 }
 
-/// Fields whose lists never go by bands, however many elements they happen to have.
+/// Returns true for fields whose lists never have one element per band, whatever their length.
 bool scene_list(const std::string& key) {
     static const std::set<std::string> names = {
         "description",   "map info",        "projection info",  "coordinate system string",
@@ -87,7 +87,7 @@ bool scene_list(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// The elements of the kept bands in the kept order, of a list of one element a file band.
+/// Returns the elements of the selected bands in their order, from a list with one element per file band.
 std::vector<std::string> cut_list(const std::vector<std::string>& list, const SceneMetadata& scene) {
     std::vector<std::string> out;
     for (const BandMetadata& band : scene.bands)
@@ -97,7 +97,7 @@ std::vector<std::string> cut_list(const std::vector<std::string>& list, const Sc
 
 bool statistics_item(const std::string& key) { return starts_with(upper(key), "STATISTICS_"); }
 
-/// "Band_7", as the ENVI driver names its items.
+/// Returns true for "Band_7", as the ENVI driver names its items.
 bool numbered_band_item(const std::string& key, int bands) {
     if (!starts_with(key, "Band_")) return false;
     const char* digits = key.c_str() + 5;
@@ -112,7 +112,7 @@ bool spectral_item(const std::string& key) {
            k == "wavelength units" || k == "fwhm" || k == "bbl" || k == "band_names";
 }
 
-/// A dataset's items as the output may have them.
+/// Returns a dataset's items as the output may have them.
 std::vector<std::string> inherited_items(const std::vector<std::string>& items, const SceneMetadata& scene,
                                          bool same_bands) {
     std::vector<std::string> out;
@@ -146,7 +146,7 @@ struct BandTexts {
         : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)), scales(has_own_scales(scene)) {}
     SpectralTexts spectra;
     std::vector<int> numbers; ///< empty: none
-    bool scales;              ///< some differ from 1 and 0, the values without an effect
+    bool scales;              ///< some differ from 1 and 0, which have no effect
 };
 
 void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, bool envi,
@@ -183,7 +183,7 @@ void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, 
         }
         if (!spectra.fwhm[index].empty()) set_item(items, "fwhm", spectra.fwhm[index]);
         if (!from.bbl.empty()) set_item(items, "bbl", from.bbl);
-        // The source's own items may be a driver's work: GDAL's ENVI reader rounds to whole nanometres
+        // The source's own items may be created by a driver: GDAL's ENVI reader rounds to whole nanometres
         // from 3.10 on.
         if (!std::isnan(from.wavelength_nm))
             set_item(domains["IMAGERY"], "CENTRAL_WAVELENGTH_UM",
@@ -256,7 +256,7 @@ void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<
 }
 
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
-    // Not even an ENVI header has the wavelengths: its list covers all bands or none.
+    // An ENVI header does not have the wavelengths either: its list covers all bands or none.
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 

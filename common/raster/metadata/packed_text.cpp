@@ -36,7 +36,7 @@ std::string unpack_text(const std::string& packed, const std::string& name, size
     std::string bytes = packed;
     const int size = CPLBase64DecodeInPlace(reinterpret_cast<GByte*>(bytes.data()));
     if (size <= 0) refuse("it is not in base 64");
-    // Deflate shrinks by a factor of 1032 at most; the output grows until it fits.
+    // Deflate compresses by a factor of at most 1032; the output grows until it fits.
     for (size_t room = static_cast<size_t>(size) * 8;; room *= 4) {
         std::string text(room < limit ? room : limit, '\0');
         size_t got = 0;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t longest_label = size_t{1} << 18;
 
-/// The fields of a label, by their object: "IMAGE.LINES"; those outside of all objects by their name alone.
+/// The fields of a label, by their object: "IMAGE.LINES"; fields outside of all objects by their name.
 class Label {
   public:
     explicit Label(const std::string& text) {
@@ -58,7 +58,7 @@ class Label {
         const auto at = m_fields.find(key);
         return at == m_fields.end() ? std::string() : at->second;
     }
-    /// "(1, 2, 3)" or "5" in pieces, without quotes.
+    /// Returns "(1, 2, 3)" or "5" in pieces, without quotes.
     std::vector<std::string> list(const std::string& key) const {
         std::vector<std::string> out;
         std::string one;
@@ -80,7 +80,7 @@ class Label {
     std::map<std::string, std::string> m_fields;
 };
 
-/// Where the label puts the samples; the origin is not compared.
+/// The positions of the samples according to the label; the origin is not compared.
 struct Described {
     int64_t samples = 0, lines = 0, bands = 0, pixel_step = 0, line_step = 0, band_step = 0;
     std::string type, type_field, order_field, suffix_field; ///< the fields as "KEY = value"
@@ -152,8 +152,8 @@ std::optional<Described> qube_in(const Label& label, const std::string& object) 
 
 bool contains(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
-/// Names of types: MSB_INTEGER, LSB_UNSIGNED_INTEGER, PC_REAL, IEEE_REAL ... Bytes may have any sign: many
-/// labels call 0 to 255 integers.
+/// Compares names of types: MSB_INTEGER, LSB_UNSIGNED_INTEGER, PC_REAL, IEEE_REAL ... Bytes may have any
+/// sign, because many labels call 0 to 255 integers.
 bool same_type(const Described& d, GDALDataType type, bool read_little) {
     const int64_t bytes = GDALGetDataTypeSizeBytes(type);
     if (d.type.empty() || d.bytes == 1) return d.bytes == bytes;
@@ -166,14 +166,14 @@ bool same_type(const Described& d, GDALDataType type, bool read_little) {
            (real || contains(d.type, "UNSIGNED") == is_unsigned);
 }
 
-/// The field that GDAL ignores; empty: none.
+/// Returns the field that GDAL ignores; empty: none.
 std::string misread(const Described& d, GDALDataset& dataset) {
     if (dataset.GetRasterXSize() != d.samples || dataset.GetRasterYSize() != d.lines ||
         dataset.GetRasterCount() != d.bands)
         return d.order_field;
     const auto raw = raw_layout(dataset);
     constexpr bool native_little = std::endian::native == std::endian::little;
-    // GDAL's driver ISIS2 does not expose the layout. It knows these names of types with the lowest byte
+    // GDAL's driver ISIS2 does not expose the layout. It reads these types with the lowest byte
     // first.
     const bool little =
         raw ? raw->swapped != native_little : contains(d.type, "PC_") || contains(d.type, "VAX");

@@ -47,7 +47,7 @@ bool SceneMetadata::window_geotransform(double (&gt)[6]) const {
 
 namespace {
 
-/// Domains that describe how a file is stored, not its content.
+/// Returns true for domains that describe how a file is stored, not its content.
 bool storage_domain(const std::string& name) {
     static const std::set<std::string> names = {
         "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
@@ -77,7 +77,8 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     return out;
 }
 
-/// The header file itself if there is one: the driver silently turns spaces of keys into underscores.
+/// Reads the header file itself if there is one, because the driver silently changes spaces of keys to
+/// underscores.
 EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
     if (const std::string path = envi_header_of(dataset); !path.empty())
         if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
@@ -117,7 +118,7 @@ std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* s
                                                       [](OGRSpatialReference* s) { s->Release(); });
 }
 
-/// GDAL is shown names without commas.
+/// Restores names that GDAL gets without commas.
 void restore_band_names(SceneMetadata& scene) {
     const std::string* const text = scene.envi.find("band names");
     const auto names = text ? envi_list(*text) : std::vector<std::string>();
@@ -154,7 +155,7 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
         return gt;
     if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // neither rotated nor flipped
     const auto list = envi_map_info(header).entries;
-    std::array<double, 4> at{}; // the reference pixel, from 1, and its place
+    std::array<double, 4> at{}; // the reference pixel, from 1, and its position
     for (size_t k = 0; k < at.size(); ++k) {
         const auto number = k + 1 < list.size() ? envi_number(list[k + 1]) : std::nullopt;
         if (!number) return gt;
@@ -172,12 +173,12 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
         return authority != nullptr && code != nullptr ? std::string(authority) + ":" + code : std::string();
     };
     if (std::string code = told(srs); !code.empty()) return code;
-    const GdalErrors quiet; // not finding one is not an error
+    const GdalErrors quiet; // a missing code is not an error
     const auto best = [&](int alike) {
         return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
             srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
     };
-    // Percent, in PROJ's terms: the same except for names; parameters that may be the same.
+    // Per cent, in PROJ's terms: the same except for names; parameters that may be the same.
     constexpr int same = 90, perhaps = 50;
     if (const auto found = best(same)) return told(*found);
     const auto found = best(perhaps);
@@ -187,7 +188,7 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
 
 namespace {
 
-/// GDAL's driver FITS (3.6) delivers samples times BSCALE plus BZERO, in the type of the stored ones, and
+/// GDAL's driver FITS (3.6) returns samples times BSCALE plus BZERO, in the type of the stored ones, and also
 /// reports both as the scale of the first band.
 void drop_applied_scale(SceneMetadata& scene, const std::string& path) {
     for (BandMetadata& b : scene.bands) {
@@ -218,7 +219,7 @@ SceneMetadata read_metadata(GDALDataset& dataset, int depth) {
                               gcps[i].dfGCPZ});
     if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
     scene.domains = read_domains(dataset, true);
-    // As the netCDF driver writes items that other formats have.
+    // As the netCDF driver writes items of other formats.
     constexpr const char* foreign = "NC_GLOBAL#GDAL_";
     for (std::string& item : scene.domains[""])
         if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
@@ -263,7 +264,7 @@ BandScales scales_of(const SceneMetadata& scene, bool own_scales) {
     BandScales out;
     for (const BandMetadata& b : scene.bands) {
         double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // One rule for all bands: a gain of 1 among others is one, and no place for the factor.
+        // One rule for all bands: a gain of 1 among others is a gain, and not missing.
         if (!own_scales) {
             const auto index = static_cast<size_t>(b.file_band - 1);
             if (!gains.empty()) {

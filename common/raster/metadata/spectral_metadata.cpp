@@ -23,10 +23,11 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// NaN for texts that are not a number ("N/A").
+/// Returns NaN for texts that are not a number ("N/A").
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
-/// "450 nm": the unit of a wavelength counts before any other one, and a width "0.01 um" is converted to it.
+/// Takes a unit from the wavelength, "450 nm", which has priority over others; a width "0.01 um" is converted
+/// to it.
 void take_unit_along(BandMetadata& b) {
     if (!envi_number(b.wavelength))
         if (const auto written = written_wavelength(b.wavelength)) {
@@ -42,7 +43,7 @@ void take_unit_along(BandMetadata& b) {
         b.fwhm = number_text(width->unit->nanometres(number_in(width->number)) / unit->factor);
 }
 
-/// The digits in the file, if they are just a number; empty for other texts ("N/A").
+/// Returns the digits in the file if they are only a number; empty for other texts ("N/A").
 std::string plain_number(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
@@ -63,7 +64,7 @@ std::string comma_list(std::string text) {
     return out;
 }
 
-/// The element of `band` (1-based) in a list of one element a band.
+/// Returns the element of `band` (1-based) in a list with one element per band.
 std::string element(const std::vector<std::string>& list, int bands, int band) {
     return static_cast<int>(list.size()) == bands ? list[static_cast<size_t>(band - 1)] : std::string();
 }
@@ -75,14 +76,14 @@ void drop_item(MetadataDomains& domains, const char* domain, const char* key) {
     if (at->second.empty()) domains.erase(at);
 }
 
-/// One element a band, and the unit of the wavelengths.
+/// Lists with one element per band, and the unit of the wavelengths.
 struct BandLists {
     std::vector<std::string> wavelength, fwhm, bbl;
     std::string units;
 };
 
-/// A list in the manner of ENVI. Blanks count as commas, and braces may be missing, where that gives one
-/// element a band.
+/// Returns a list in ENVI's form. Blanks count as commas, and braces may be missing, if that gives one
+/// element per band.
 std::vector<std::string> list_of(const std::string& text, int bands) {
     const bool braced = is_envi_list(text);
     const size_t begin = braced ? text.find('{') + 1 : 0;
@@ -97,15 +98,16 @@ std::vector<std::string> list_of(const std::string& text, int bands) {
     return braced ? envi_list(text) : std::vector<std::string>();
 }
 
-/// ISIS breaks long lines with a hyphen, which GDAL keeps at the beginning of a value: "-\n  0.65" -> "0.65".
+/// Removes the hyphen with which ISIS breaks long lines, and which GDAL keeps at the beginning of a value:
+/// "-\n  0.65" -> "0.65".
 std::string without_break(const std::string& text) {
     const size_t end = text.find_first_not_of(" \t\r\n", 1);
     const bool broken = text.size() > 1 && text[0] == '-' && (text[1] == '\n' || text[1] == '\r');
     return broken && end != std::string::npos ? text.substr(end) : text;
 }
 
-/// Wavelengths and widths of the group BandBin of an ISIS3 label, under the names that cameras have. The unit
-/// is next to the values, or in a separate field.
+/// Reads wavelengths and widths of the group BandBin of an ISIS3 label, under the names that cameras use. The
+/// unit is next to the values, or in a separate field.
 void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto at = scene.domains.find("json:ISIS3");
     if (at == scene.domains.end() || at->second.empty()) return;
@@ -148,8 +150,8 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
     }
 }
 
-/// The unit of the coordinates of a FITS axis by its kind (CTYPEi); empty where CUNITi alone states it, null
-/// for an axis that is not spectral.
+/// Returns the unit of the coordinates of a FITS axis by its type (CTYPEi); empty if only CUNITi states it,
+/// null for an axis that is not spectral.
 const char* unit_of_fits_axis(const std::string& kind) {
     if (kind == "WAVE" || kind == "AWAV") return "m";
     if (kind == "FREQ") return "Hz";
@@ -158,10 +160,10 @@ const char* unit_of_fits_axis(const std::string& kind) {
     return nullptr;
 }
 
-/// The spectral axis of a FITS image, its third one (Greisen et al. 2006, A&A 446, 747): the coordinate of
-/// band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic axis (-LOG),
-/// in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta 2002, A&A
-/// 395, 1061).
+/// Reads the spectral axis of a FITS image, its third one (Greisen et al. 2006, A&A 446, 747). The coordinate
+/// of band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic axis
+/// (-LOG), in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta
+/// 2002, A&A 395, 1061).
 void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     if (scene.driver != "FITS") return;
     const auto item = [&](const char* key) {
@@ -180,7 +182,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     const WavelengthUnit* const of_wavelengths = units.empty() ? nullptr : field_unit(units);
     if (unit == nullptr && (kind.empty() || kind == "LINEAR") && of_wavelengths != nullptr &&
         of_wavelengths->symbol != std::string("m"))
-        unit = ""; // metres are of other lengths, too
+        unit = ""; // metres are also used for other lengths
     const auto start = envi_number(item("CRVAL3"));
     const auto unknown = [&](const std::string& what) {
         scene.notes.push_back("the wavelengths are unknown: " + what);
@@ -208,7 +210,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     lists.units = units.empty() ? unit : units;
 }
 
-/// Lists of the ENVI header; missing ones come from the dataset's items.
+/// Returns lists of the ENVI header; missing ones are taken from the dataset's items.
 BandLists band_lists(SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
         const std::string* value = scene.envi.find(key);
@@ -223,7 +225,7 @@ BandLists band_lists(SceneMetadata& scene) {
     if (lists.wavelength.empty()) lists.wavelength = item("wavelength");
     if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
     if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
-    // One number in the items is the width of all bands, as in ENVI headers.
+    // A single number in the items is the width of all bands, as in ENVI headers.
     if (const auto width = list_of(value_of(scene.domains, "", "fwhm"), 1);
         lists.fwhm.size() < 2 && width.size() == 1 &&
         (envi_number(width.front()) || written_wavelength(width.front())))
@@ -238,7 +240,7 @@ BandLists band_lists(SceneMetadata& scene) {
 }
 
 void read_band_items(BandMetadata& b) {
-    // Both EnMAP-Box and QGIS also keep them in the domain ENVI.
+    // EnMAP-Box and QGIS also store them in the domain ENVI.
     const auto item = [&](std::initializer_list<const char*> keys) {
         for (const char* domain : {"", "ENVI"})
             for (const char* key : keys)
@@ -251,10 +253,10 @@ void read_band_items(BandMetadata& b) {
     b.wavelength_units = item({"wavelength_units", "wavelength_unit", "wavelength units", "wavelength unit"});
     for (const char* key :
          {"wavelength", "wavelengths", "wavelength_units", "wavelength units", "fwhm", "bbl"})
-        drop_item(b.domains, "ENVI", key); // outputs have one form of it
+        drop_item(b.domains, "ENVI", key); // outputs have only one form of it
 }
 
-/// The header's own texts before the band items that a driver made of them.
+/// Reads the header's own texts before the band items that a driver made from them.
 void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     const int n = b.file_band;
     if (static_cast<int>(lists.wavelength.size()) == file_bands) {
@@ -267,15 +269,16 @@ void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     if (is_blank_unit(b.wavelength_units)) b.wavelength_units.clear();
 }
 
-/// GDAL's ENVI driver deals the elements of a header's list to the bands in turn even where the list has
-/// another length, and then no element can be trusted to be its band's. Other drivers' items are their own.
+/// Drops items of lists with another length. GDAL's ENVI driver assigns the elements of a header's list to
+/// the bands in turn, even if the list has another length, so no element is certain to be its band's. Items
+/// of other drivers are kept.
 void drop_items_of_wrong_lists(SceneMetadata& scene) {
     if (scene.driver != "ENVI") return;
     const auto wrong = [&](const char* key) { return is_wrong_band_list(scene, key); };
     const bool wavelength = wrong("wavelength"), fwhm = wrong("fwhm"), bbl = wrong("bbl");
     for (BandMetadata& b : scene.bands) {
         if (wavelength) {
-            // The driver's names of bands end in the wavelength, or are nothing else.
+            // The driver's names of bands end with the wavelength, or contain nothing else.
             b.wavelength = value_of(b.domains, "", "wavelength");
             b.wavelength_units = value_of(b.domains, "", "wavelength_units");
             b.description = plain_band_name(b);
@@ -291,7 +294,7 @@ void drop_items_of_wrong_lists(SceneMetadata& scene) {
     }
 }
 
-/// The domain IMAGERY, for facts that are in no item and no list.
+/// Reads the domain IMAGERY, for facts that are in no item and no list.
 void read_imagery(BandMetadata& b) {
     if (b.wavelength.empty()) {
         b.wavelength = value_of(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
@@ -354,7 +357,7 @@ bool in_micrometres(const std::string& units) { return is_in(units, "um"); }
 bool in_nanometres(const std::string& units) { return is_in(units, "nm"); }
 
 bool are_micrometres(double largest, const std::string& units) {
-    constexpr double shortest = 100; // nanometres of an instrument
+    constexpr double shortest = 100; // shortest wavelength of an instrument, in nanometres
     return largest > 0 && largest < shortest && in_nanometres(units);
 }
 
@@ -397,7 +400,7 @@ std::vector<std::string> unit_notes(const SceneMetadata& scene) {
 
 namespace {
 
-/// Numbers of all bands, each from 1 on and unique, or none at all.
+/// Reads the numbers of all bands, each from 1 on and unique, or none.
 void read_source_bands(SceneMetadata& scene) {
     std::vector<std::string> texts;
     for (const BandMetadata& b : scene.bands)
@@ -439,8 +442,8 @@ std::vector<int> told_band_numbers(const SceneMetadata& scene) {
 
 namespace {
 
-/// Notes lists in the dataset's items that do not have one number per band, unless other items state the
-/// values.
+/// Adds notes about lists in the dataset's items that do not have one number per band, unless other items
+/// state the values.
 void note_wrong_items(SceneMetadata& scene) {
     const auto note = [&](const char* key, std::string BandMetadata::*of_band) {
         const std::string text = value_of(scene.domains, "", key);

@@ -23,9 +23,9 @@ namespace hsi::raster {
 namespace {
 
 constexpr int deepest_vrt = 8;
-constexpr size_t most_sources = 512; ///< that are opened: beyond these a mosaic would open slowly
+constexpr size_t most_sources = 512; ///< opened sources: with more, a mosaic would open slowly
 
-/// Bands of the sources, for each band of the VRT.
+/// The bands of the sources, for each band of the VRT.
 using SourceBands = std::vector<std::set<std::pair<std::string, int>>>;
 
 std::string path_of(const CPLXMLNode& file, const std::string& folder) {
@@ -39,7 +39,7 @@ void each_child(const CPLXMLNode& parent, const char* name, Visit visit) {
         if (node->eType == CXT_Element && (name == nullptr || EQUAL(node->pszValue, name))) visit(*node);
 }
 
-/// Reads the bands of a mosaic; false if a band is computed.
+/// Reads the bands of a mosaic. Returns false if a band is computed.
 bool read_mosaic(const CPLXMLNode& root, const std::string& folder, SourceBands& bands) {
     size_t band = 0;
     bool plain = true;

@@ -56,7 +56,7 @@ bool ends_with(const std::string& text, const std::string& end) {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Without blanks, quotes and brackets around it.
+/// Returns the text without blanks, quotes and brackets around it.
 std::string bare(const std::string& text) {
     const char* const around = " \t\r\n\"'{}[]()<>";
     const size_t begin = text.find_first_not_of(around);
@@ -69,7 +69,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
         text.replace(at, from.size(), to);
 }
 
-/// The symbol of a length under its names in several languages.
+/// Returns the symbol of a length from its names in several languages.
 const char* length_symbol(const std::string& word) {
     const auto begins = [&](const char* beginning) { return starts_with(word, beginning); };
     if (one_of(word, {"nm", "nms", "nano"}) || begins("nanom") || begins("nan\xc3\xb3")) return "nm";
@@ -102,7 +102,7 @@ const char* energy_symbol(const std::string& word) {
     return word == "mev" ? "meV" : nullptr;
 }
 
-/// The unit that is an inverse length and nothing else: "1/m", "nm-1", "um^-1".
+/// Returns the unit of a text that is only an inverse length: "1/m", "nm-1", "um^-1".
 const WavelengthUnit* inverse_length(std::string text) {
     replace_all(text, "\xe2\x81\xbb\xc2\xb9", "-1"); // superscripts
     replace_all(text, "\xe2\x88\x92", "-");          // a minus sign
@@ -117,7 +117,7 @@ const WavelengthUnit* inverse_length(std::string text) {
     return symbol == nullptr ? nullptr : unit_called(std::string(symbol) + "-1");
 }
 
-/// The length, wavenumber or frequency that is a multiple of another unit: "1e-9 m" and "10^-9 m" are
+/// Returns the length, wavenumber or frequency that is a multiple of another unit: "1e-9 m" and "10^-9 m" are
 /// nanometres. Null if it equals none of the known units.
 const WavelengthUnit* multiple_unit(const std::string& text) {
     char* end = nullptr;
@@ -144,7 +144,7 @@ const WavelengthUnit* multiple_unit(const std::string& text) {
     return at == known_units.end() ? nullptr : at;
 }
 
-/// The content of the last brackets of a text; empty without brackets.
+/// Returns the content of the last brackets of a text; empty without brackets.
 std::string in_brackets(const std::string& text) {
     const size_t begin = text.find_last_of("([{<"), end = text.find_last_of(")]}>");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
@@ -202,7 +202,7 @@ std::vector<std::string> words_of(const std::string& name) {
     std::string text = lower(name);
     if (size_t at = 0; take_wavenumber_unit(text, &at)) text.insert(at, " wavenumber ");
     std::vector<std::string> words;
-    int kind = 0; // of the last sign: 1 a letter, 2 a digit
+    int kind = 0; // type of the last character: 1 a letter, 2 a digit
     for (const char c : text) {
         const bool digit = c >= '0' && c <= '9';
         const int now = digit ? 2 : (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80 ? 1 : 0;

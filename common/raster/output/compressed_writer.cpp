@@ -18,8 +18,8 @@
 namespace hsi::raster {
 namespace {
 
-/// The most compressed blocks that may wait for an earlier one, so that a late thread does not hold up the
-/// others and memory stays bounded.
+/// The maximum of compressed blocks that may wait for an earlier one, so that a slow thread does not block
+/// the others, and memory is limited.
 constexpr uint64_t least_waiting = uint64_t{16} << 20;
 
 Error system_error(const std::string& what) { return Error(what + ": " + std::strerror(errno)); }
@@ -42,7 +42,7 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
     if (!file) throw system_error("cannot open '" + m_options.path + "'");
     m_file.emplace(std::move(file), start.end, blocks_in_row() * rows(),
                    OrderedBlocks::Form{start.big, false});
-    // A quarter for the threads' blocks, one thread at least; the rest for rows, as many as it is worth.
+    // A quarter for the threads' blocks, at least one thread; the rest for rows, as many as are useful.
     const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_options.coding, m_form));
     m_most_coders = static_cast<int>(std::clamp<uint64_t>(
         m_options.memory / 4 / coder, 1, static_cast<uint64_t>(std::max(1, m_options.threads))));
@@ -55,7 +55,7 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
         try {
             m_helpers.emplace_back([this] { serve(); });
         } catch (const std::system_error&) {
-            break; // the most rows are in memory
+            break; // the maximum of rows is in memory
         }
     }
 }
@@ -194,7 +194,7 @@ CompressedWriter::Job CompressedWriter::take_job() {
     return job;
 }
 
-/// A tile at the border is whole in the file: with zeros beyond the scene.
+/// Fills a tile at the border, which has full size in the file, with zeros beyond the scene.
 void CompressedWriter::clear_beyond(char* block, const Job& job) const {
     const TiffShape& shape = m_options.shape;
     const int64_t bx = job.block % across(), lines = row_lines(job.row);
@@ -251,12 +251,12 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
     m_changed.notify_all();
 }
 
-/// For a row that is in the file: zeroes its memory again and frees its part of the scratch file.
+/// Clears the memory of a row that is in the file, and frees its part of the scratch file.
 void CompressedWriter::give_back(int64_t row, const HostBuffer<char>& bytes) {
     if (bytes.size() > 0) {
         std::memset(bytes.data(), 0, bytes.size());
     } else {
-        // Where a file system cannot give the space back, the file keeps it until the end.
+        // If a file system cannot free the space, the file keeps it until the end.
         const auto begin = static_cast<uint64_t>(row) * row_bytes();
         system::give_back(scratch_file(), begin, begin + row_bytes());
     }

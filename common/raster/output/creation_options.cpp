@@ -46,8 +46,8 @@ void add_defaults(Target& target, const OutputOptions& options) {
         list.SetNameValue("TILE_FORMAT", "PNG");
 }
 
-/// The default side of a COG's blocks. GDAL keeps the bands of a pixel together, so its own default block of
-/// 512x512 pixels with 224 bands of floats has 235 MB: for the writer, and for every reader.
+/// Returns the default side of a COG's blocks. GDAL interleaves bands, so its own default block of 512x512
+/// pixels with 224 bands of floats has 235 MB: for the writer, and for every reader.
 int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
     const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
@@ -57,15 +57,15 @@ int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     return side;
 }
 
-/// The blocks (of all bands) that making a COG may hold, and its threads. Without threads: one block in
-/// transfer, one in filling and one in compression. Each of several threads has two more, and so have two
-/// waiting jobs; as much again is for GDAL's data between them. Throws Error if even that does not fit into
-/// -memory.
+/// Limits the blocks (of all bands) that creating a COG may use, and its threads. Without threads: one block
+/// in transfer, one in filling and one in compression. Each of several threads has two more, and so have two
+/// waiting jobs; the same amount again is for GDAL's data between them. Throws Error if even this does not
+/// fit into -memory.
 void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
              GDALDataType type) {
     const auto side =
         static_cast<uint64_t>(std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512"))));
-    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // since GDAL 3.11
+    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // supported since GDAL 3.11
     const bool together = interleave == nullptr || !EQUAL(interleave, "BAND");
     const uint64_t block = side * side * static_cast<uint64_t>(together ? shape.bands : 1) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
@@ -76,7 +76,7 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
     if (blocks >= 3) {
         const auto most = static_cast<uint64_t>(
             EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
-        // Beside the block cache, which has a quarter.
+        // In addition to the block cache, which has a quarter.
         const uint64_t left = blocks - blocks / 4, fitting = left > 13 ? (left - 11) / 2 : 1;
         if (most > fitting) list.SetNameValue("NUM_THREADS", std::to_string(fitting).c_str());
         return;
@@ -87,9 +87,9 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
 }
 
-/// For a GeoTIFF whose blocks hold all bands: the dataset keeps one block in addition to the block cache,
-/// which has a quarter of -memory. Another quarter is reserved for that, so that the tiles have half. Throws
-/// Error when it is not enough.
+/// Limits a GeoTIFF whose blocks contain all bands: the dataset keeps one block in addition to the block
+/// cache, which has a quarter of -memory. Another quarter is reserved for this block, so that the tiles have
+/// half. Throws Error if it is not enough.
 void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
@@ -102,7 +102,7 @@ void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream
     const uint64_t block = static_cast<uint64_t>(w) * static_cast<uint64_t>(h) *
                            static_cast<uint64_t>(shape.bands) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    if (block > options.memory) // which is a quarter of -memory
+    if (block > options.memory) // options.memory is a quarter of -memory
         throw Error("a GeoTIFF with " + std::to_string(shape.bands) + " bands of " +
                         GDALGetDataTypeName(type) + " together in blocks of " + std::to_string(w) + "x" +
                         std::to_string(h) + " needs -memory " + format_byte_size(4 * block),
@@ -114,7 +114,7 @@ void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream
         list.SetNameValue("NUM_THREADS", std::to_string(most).c_str());
 }
 
-/// GDAL compresses blocks on all threads, unless the user sets otherwise.
+/// Makes GDAL compress blocks on all threads, unless the user sets otherwise.
 void add_threads(Target& target, const OutputOptions& options) {
     if (options.threads > 1 && target.options.FetchNameValue("NUM_THREADS") == nullptr)
         target.options.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
@@ -124,7 +124,7 @@ bool uncompressed(const CPLStringList& list) {
     return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE");
 }
 
-/// The checks that GDAL makes when it creates the file, before any work.
+/// Makes the checks that GDAL makes when it creates the file, before any work.
 void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
     constexpr uint64_t most = uint64_t{1} << 32;
     const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
@@ -136,8 +136,8 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
                     "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
 }
 
-/// True for a GeoTIFF whose blocks any thread may write once GDAL has made the file, since no option needs
-/// GDAL for them.
+/// Returns true for a GeoTIFF whose blocks any thread may write once GDAL has created the file, because no
+/// option requires GDAL for them.
 bool takes_blocks_from_us(const Target& target, const std::string& path) {
     const CPLStringList& list = target.options;
     if (target.copies || !is(target.driver, "GTiff") || path == standard_output || !is_local(path) ||
@@ -149,8 +149,8 @@ bool takes_blocks_from_us(const Target& target, const std::string& path) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
-/// LERC of separate bands: libtiff 4.5 cannot read its own floats of interleaved bands when one of them is
-/// NaN, and a file that it cannot read is useless.
+/// Returns LERC of separate bands. libtiff 4.5 cannot read its own floats of interleaved bands if one of them
+/// is NaN.
 std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     const CPLStringList& list = target.options;
     auto lerc = lerc_of(target.type);
@@ -161,8 +161,8 @@ std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     return lerc->max_error >= 0 ? lerc : std::nullopt;
 }
 
-/// A creation option that only some codecs of GTiff and COG use. If an option has several rows, each has its
-/// codecs.
+/// A creation option that only some codecs of GTiff and COG use. If an option has several rows, each row has
+/// its codecs.
 struct CodecOption {
     const char* name;
     const char* codecs;
@@ -224,18 +224,18 @@ void check_range(const GivenOption& option, double least, double most, bool whol
     throw UsageError(option.text + " has no effect: " + why, "Leave it out, or " + otherwise + ".");
 }
 
-/// The codec of the image, or of the overviews of a COG, in capitals.
+/// Returns the codec of the image, or of the overviews of a COG, in capitals.
 std::string codec_of(const Target& target, const CPLStringList& list, bool overviews) {
     std::string codec = compression_of(target.driver, list);
     if (overviews) codec = list.FetchNameValueDef("OVERVIEW_COMPRESS", codec.c_str());
     return CPLString(codec).toupper();
 }
 
-/// An option for a codec must be for the codec in use, and in its range.
+/// Checks that an option for a codec is for the codec in use, and in its range.
 void check_codec_option(const GivenOption& option, const Target& target, const CPLStringList& list) {
     const bool overviews = option.name.find("OVERVIEW") != std::string::npos;
     const bool predictor = option.name.find("PREDICTOR") != std::string::npos;
-    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return; // as without the option
+    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return; // the same as without the option
     const std::string codec = codec_of(target, list, overviews);
     std::vector<std::string> others;
     for (const CodecOption& row : codec_options) {
@@ -256,7 +256,7 @@ void check_codec_option(const GivenOption& option, const Target& target, const C
     refuse_without_effect(option, "the codec is " + codec, "say -co " + name + "=" + alternatives(others));
 }
 
-/// GDAL passes over bits that it cannot give to samples of the type.
+/// Checks bits, because GDAL ignores values that it cannot use for samples of the type.
 void check_bits(const GivenOption& option, GDALDataType type) {
     const int all = GDALGetDataTypeSizeBits(type);
     const int least = type == GDT_Byte ? 1 : type == GDT_UInt16 ? 9 : type == GDT_UInt32 ? 17 : all;
@@ -271,7 +271,7 @@ void check_bits(const GivenOption& option, GDALDataType type) {
                      std::to_string(all) + " bits");
 }
 
-/// Checks options for layout and numbers of a GeoTIFF that do not depend on its codec.
+/// Checks options for layout and values of a GeoTIFF that do not depend on its codec.
 void check_geotiff_option(const GivenOption& option, const Target& target, const CPLStringList& list,
                           const stream::CubeShape& shape) {
     if (is_any(option.name, "BLOCKXSIZE BLOCKYSIZE"))
@@ -289,7 +289,7 @@ void check_geotiff_option(const GivenOption& option, const Target& target, const
     }
 }
 
-/// For a COG: options for overviews or another grid that the output does not have.
+/// Checks a COG for options for overviews or another grid that the output does not have.
 void check_cog_option(const GivenOption& option, const CPLStringList& list) {
     const bool overviews =
         STARTS_WITH(option.name.c_str(), "OVERVIEW_") || option.name == "MAX_Z_ERROR_OVERVIEW";
@@ -328,7 +328,7 @@ void check_creation_options(const Target& target, const OutputOptions& options,
     const CPLStringList list = creation_options(options);
     for (const std::string& item : options.creation_options) {
         const GivenOption option(item);
-        // GDAL takes the first.
+        // GDAL uses the first.
         if (const char* const first = list.FetchNameValue(option.name.c_str());
             first != nullptr && option.value != first)
             throw UsageError("-co " + option.name + "=" + first + " and " + option.text +
@@ -361,12 +361,12 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     if (!given("BIGTIFF")) list.SetNameValue("BIGTIFF", "IF_SAFER");
     const char* compress = list.FetchNameValueDef("COMPRESS", "NONE");
     const bool wants_pixels = EQUAL(compress, "JPEG") || EQUAL(compress, "WEBP") || EQUAL(compress, "JXL");
-    // GDAL's own default keeps the bands of a pixel together: one band of a cube then costs reading all of
-    // them, and a 256x256 block of 224 floats is 59 MB.
+    // GDAL's own default interleaves bands: reading one band of a cube then costs reading all of them, and a
+    // 256x256 block of 224 floats is 59 MB.
     if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
         list.SetNameValue("INTERLEAVE", "BAND");
-    // Blocks low enough that one row of them, which is in memory while it is filled, stays small; of a width
-    // that leaves little of the last one empty, since every line of every band pays for the padding.
+    // Blocks are so low that one row of them, which is in memory while it is filled, remains small. Their
+    // width leaves little of the last block empty, since every line of every band includes the padding.
     if (CPLTestBool(list.FetchNameValue("TILED")) && !given("BLOCKXSIZE") && !given("BLOCKYSIZE")) {
         constexpr int64_t row_limit = int64_t{64} << 20, unit = 16, largest = 256;
         const int64_t across = (shape.samples + largest - 1) / largest;

@@ -72,15 +72,16 @@ void check_envi_geotransform(const double (&wanted)[6], const std::string& name)
 
 namespace {
 
-/// Names of the classes in the file, by number.
+/// Returns the names of the classes in the file, by number.
 std::vector<std::string> class_names(const OutputSpec& spec, const SceneMetadata* scene) {
     if (!spec.categories.empty() || !spec.same_bands || scene == nullptr || scene->bands.empty())
         return spec.categories;
     return scene->bands.front().categories;
 }
 
-/// True for a band of the side file, or one of its domains, that has only facts of the header. A band that
-/// has more keeps its name: GDAL then takes the side file's name, and none for an empty one.
+/// Returns true for a band of the side file, or one of its domains, that only repeats facts of the header. A
+/// band with further facts keeps its name, because GDAL takes the side file's name, and no name if that is
+/// empty.
 bool repeats_header(const CPLXMLNode* node) {
     if (EQUAL(node->pszValue, "Metadata")) {
         const std::string domain = CPLGetXMLValue(node, "domain", "");
@@ -96,8 +97,8 @@ bool repeats_header(const CPLXMLNode* node) {
     return true;
 }
 
-/// \return whether it removed any. If the header lacks a removed item after all, the check of the finished
-/// output finds it and puts it back (WrittenRaster::lost()).
+/// \return whether it removed any. If the header lacks a removed item, the check of the finished output finds
+/// it and restores it (WrittenRaster::lost()).
 bool remove_repeated(CPLXMLNode* root) {
     bool changed = false;
     for (CPLXMLNode* node = root->psChild; node != nullptr;) {
