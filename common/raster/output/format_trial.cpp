@@ -32,8 +32,8 @@
 namespace hsi::raster {
 namespace {
 
-/// True when the format, or an option that the user gave, is made to lose something of the values. A class
-/// with another number is another class.
+/// Returns true if the format, or an option that the user gave, is lossy. A class with another number is
+/// another class.
 bool may_lose(const Target& target, const OutputOptions& options) {
     if (target.largest_class > 0) return false;
     if (is(target.driver, "JPEG")) return true;
@@ -56,16 +56,17 @@ bool may_lose(const Target& target, const OutputOptions& options) {
     return false;
 }
 
-/// A folder for one trial, with all side files of a driver; removed when the trial is over.
+/// A folder for one trial, with all side files of a driver; removed after the trial.
 class TrialFolder {
   public:
-    /// In memory.
+    /// Creates the folder in memory.
     TrialFolder() {
         static std::atomic<unsigned> count{0};
         m_path = CPLSPrintf("/vsimem/hsi-try-%d-%u", static_cast<int>(getpid()), count.fetch_add(1));
         VSIMkdir(m_path.c_str(), 0700);
     }
-    /// Next to the destination or, if that is not a local file, in the system's folder for temporary files.
+    /// Creates the folder next to the destination or, if that is not a local file, in the system's folder for
+    /// temporary files.
     explicit TrialFolder(const std::string& destination)
         : m_file(std::make_unique<AtomicFile>(is_local(destination) ? destination
                                                                     : CPLGenerateTempFilename("hsi-try"))),
@@ -83,8 +84,9 @@ class TrialFolder {
     std::string m_path;
 };
 
-/// A value for a trial: bands, lines and samples differ, and typical faults of a type show (a sign, a
-/// fraction, a size far from 1, a byte too few). For a class map, one of the possible class numbers.
+/// Returns a value for a trial. Bands, lines and samples differ, and typical faults of a type are detected (a
+/// sign, a fraction, a size far from 1, a missing byte). For a class map, returns one of the possible class
+/// numbers.
 float trial_value(const Target& target, int band, int64_t line, int64_t sample) {
     const int64_t at = 7 * band + 31 * line + 3 * sample;
     if (target.largest_class > 0)
@@ -112,7 +114,8 @@ float trial_value(const Target& target, int band, int64_t line, int64_t sample) 
     }
 }
 
-/// The options of a trial. Blocks are small: of a large one every band would have to be compressed.
+/// Returns the options of a trial. Blocks are small, because every band of a large block would have to be
+/// compressed.
 CPLStringList trial_options(const Target& target) {
     CPLStringList list = target.options;
     list.SetNameValue("NUM_THREADS", nullptr);
@@ -169,7 +172,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
                                            : make_raster(target.driver, path, shape, target.type, options);
         if (!made) return errors.text();
         if (errors.any()) return errors.text();
-        // Some drivers make the shape that they can hold, and ignore the request.
+        // Some drivers create the shape that they support, and ignore the request.
         if (made->GetRasterCount() != shape.bands)
             return "it makes " + std::to_string(made->GetRasterCount()) + " of them";
         if (made->GetRasterXSize() != w || made->GetRasterYSize() != h) return "it makes another size";
@@ -229,7 +232,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     return {};
 }
 
-/// The trial in a separate folder; the texts name the destination.
+/// Makes the trial in a separate folder; the texts name the destination.
 std::string trial_in(const TrialFolder& folder, const Target& target, const OutputOptions& options,
                      const CPLStringList& list, const stream::CubeShape& shape, const SceneMetadata* scene) {
     const std::string name = options.path.substr(options.path.rfind('/') + 1);
@@ -241,11 +244,12 @@ std::string trial_in(const TrialFolder& folder, const Target& target, const Outp
     return reason;
 }
 
-/// A trial that fails for lack of room shows nothing about the format. \throws Error then.
+/// Checks the free space, because a trial that fails for lack of room shows nothing about the format. \throws
+/// Error then.
 void check_room(const TrialFolder& folder, const OutputOptions& options) {
     const std::string path = folder.path() + "/room";
     const std::string bytes(size_t{1} << 20,
-                            '\1'); // more than any trial takes, and than any output that is small
+                            '\1'); // more than any trial or any small output takes
     errno = 0;
     VSILFILE* const file = VSIFOpenL(path.c_str(), "wb");
     int reason = file ? 0 : errno;
@@ -256,7 +260,7 @@ void check_room(const TrialFolder& folder, const OutputOptions& options) {
         throw Error("cannot write '" + options.path + "': " + std::strerror(reason));
 }
 
-/// In memory if the driver can; if it cannot, or if that fails, next to the destination.
+/// Makes the trial in memory if the driver can; if it cannot, or if that fails, next to the destination.
 std::string trial_anywhere(const Target& target, const OutputOptions& options, const CPLStringList& list,
                            const stream::CubeShape& shape, const SceneMetadata* scene) {
     if (has_capability(target.driver, GDAL_DCAP_VIRTUALIO) &&
@@ -268,7 +272,7 @@ std::string trial_anywhere(const Target& target, const OutputOptions& options, c
     return reason;
 }
 
-/// The inputs of a trial.
+/// Returns the inputs of a trial.
 std::string trial_key(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                       const SceneMetadata* scene) {
     const stream::CubeShape shape = trial_shape(spec, false);
@@ -289,7 +293,7 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
-/// Why the target cannot be written; empty if it can, with target.copies set.
+/// Returns why the target cannot be written; empty if it can, with target.copies set.
 std::string why_not(Target& target, const OutputOptions& options, const OutputSpec& spec,
                     const SceneMetadata* scene) {
     const CPLStringList list = trial_options(target);
@@ -317,8 +321,8 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
     return reason;
 }
 
-/// The creation options without one of which, or without all of which, the output can be written: the format
-/// holds it, but GDAL does not accept the options. Empty: they are not the reason.
+/// Returns a creation option without which, or all creation options without which, the output can be written:
+/// the format supports the output, but GDAL does not accept the options. Empty: they are not the reason.
 std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
                             const SceneMetadata* scene) {
     const auto works_with = [&](const std::vector<std::string>& items) {
@@ -342,7 +346,8 @@ std::string refused_options(const OutputOptions& options, const OutputSpec& spec
     return !one.empty() ? one : !all.empty() && works_with({}) ? all : std::string();
 }
 
-/// Whether pixels of two bands together, some of them NaN in one band and some in both, come back from LERC.
+/// Returns whether interleaved pixels of two bands, some of them NaN in one band and some in both, are
+/// restored by LERC.
 bool lerc_keeps_nan() {
     constexpr int side = 16, bands = 2;
     constexpr size_t size = side * side;
@@ -373,7 +378,7 @@ bool lerc_keeps_nan() {
                       [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); });
 }
 
-/// True when blocks of the image or of a COG's overviews hold all bands in LERC.
+/// Returns true if blocks of the image or of a COG's overviews have all bands in LERC.
 bool has_lerc_of_bands_together(const Target& target) {
     const bool cog = is(target.driver, "COG");
     if (!cog && !is(target.driver, "GTiff")) return false;
@@ -404,7 +409,7 @@ void check_lerc_of_nan(const Target& target, const OutputOptions& options, const
 
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene) {
-    // A run asks when it checks its options and again when it makes its outputs.
+    // A run calls this when it checks its options and again when it makes its outputs.
     static std::mutex mutex;
     static std::map<std::string, bool> known;
     const std::lock_guard lock(mutex);

@@ -39,7 +39,7 @@ bool is_library_header(const std::string& header) {
     return type != nullptr && EQUAL(type->c_str(), library_type);
 }
 
-/// The spectra one after another, as samples of type T.
+/// Returns the spectra one after another, as samples of type T.
 template <class T>
 std::string stored(const SpectralLibrary& library) {
     std::string bytes;
@@ -48,7 +48,7 @@ std::string stored(const SpectralLibrary& library) {
             const auto sample = static_cast<T>(v);
             char of_sample[sizeof sample];
             std::memcpy(of_sample, &sample, sizeof sample);
-            if constexpr (std::endian::native == std::endian::big) // the header says byte order 0
+            if constexpr (std::endian::native == std::endian::big) // the header states byte order 0
                 std::reverse(of_sample, of_sample + sizeof sample);
             bytes.append(of_sample, sizeof sample);
         }
@@ -61,7 +61,7 @@ std::string number(double v, int digits = 9) {
     return text;
 }
 
-/// With quotes where it needs them.
+/// Returns the name, in quotes if needed.
 std::string csv_name(std::string name) {
     for (char& c : name)
         if (c == '\n' || c == '\r') c = ' ';
@@ -76,8 +76,8 @@ std::string csv_name(std::string name) {
     return quoted + "\"";
 }
 
-/// The bands in the order of their lines: as they are, or, where numbers are all that is known of them, by
-/// number, which is how a table without wavelengths is read.
+/// Returns the bands in the order of their rows: unchanged, or by number if only numbers are known, which is
+/// how a table without wavelengths is read.
 std::vector<size_t> lines_of(const SpectralLibrary& library) {
     std::vector<size_t> order(library.bands());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -102,8 +102,8 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     for (const std::string& link : links_on_the_way(path))
         headers.push_back(library_header_of(link));
     if (output.run) output.run->writes(output.role, path, headers);
-    // A library's header without a library is left by a killed run. Any other header belongs to another file,
-    // for example a scene.
+    // A killed run leaves a library's header without a library. Any other header belongs to another file, for
+    // example a scene.
     if (!is_there(header)) return;
     const bool own = is_there(path) || is_library_header(header);
     if (!output.overwrite || !own)
@@ -117,7 +117,8 @@ void check_library_output(const TextOutput& output, const std::string& also) {
 
 namespace {
 
-/// A name as a header's list can hold it: signs with a meaning become blanks, and double blanks become one.
+/// Returns a name as a header's list can store it: special characters become blanks, and double blanks become
+/// one.
 std::string header_name(const std::string& name) {
     std::string out;
     const std::string held = envi_name(name);
@@ -128,7 +129,7 @@ std::string header_name(const std::string& name) {
     return out.empty() ? "Spectrum" : out;
 }
 
-/// The names of all spectra; a name that had to change differs from all others.
+/// Returns the names of all spectra; a name that had to be changed differs from all others.
 std::vector<std::string> header_names(const std::vector<std::string>& names) {
     std::set<std::string> taken;
     std::vector<std::string> out;
@@ -144,7 +145,7 @@ std::vector<std::string> header_names(const std::vector<std::string>& names) {
     return out;
 }
 
-/// The warning about names that have changed; empty if they have not.
+/// Returns the warning about names that were changed; empty if there are none.
 std::string changed_names(const std::string& path, const std::vector<std::string>& before,
                           const std::vector<std::string>& after) {
     size_t count = 0, first = 0;
@@ -168,7 +169,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     const bool numbered = library.band_numbers.size() == bands;
     if (written_as_csv(path)) {
         std::string text = "band,wavelength";
-        // If a spectrum has the name of a column of another kind, an empty column of that kind distinguishes
+        // If a spectrum has the name of a special column, an empty column of that name distinguishes
         // them.
         std::string empty;
         const bool widths = library.widths_in_table && library.fwhm_nm.size() == bands;
@@ -216,7 +217,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
             return;
         std::vector<std::string> texts;
         for (double v : numbers) {
-            // ENVI has no word for an unknown value; IDL, like most readers, does not read this as a number.
+            // ENVI has no word for an unknown value. IDL, like most readers, does not read this as a number.
             texts.push_back(std::isfinite(v) ? number(v) : "nan");
         }
         header.set(key, envi_list_text(texts));
@@ -228,7 +229,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     const auto names = header_names(library.names);
     header.set("spectra names", envi_list_text(names));
     const std::string told = changed_names(path, library.names, names);
-    if (!parallel::group().root()) return told; // it is the root's file
+    if (!parallel::group().root()) return told; // the file belongs to the root
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, library_header_of(file->path()), header.text());
     write_file(output, file->path(), values);

@@ -24,7 +24,7 @@ void add_text(GDALMDArray& array, const char* name, const std::string& text) {
         attribute->Write(text.c_str());
 }
 
-/// Centres of the pixels along an axis; `turned`: the last one comes first in the file.
+/// Adds centres of the pixels along an axis; `turned`: the last one is first in the file.
 void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis, double origin, double step,
                      bool turned) {
     const std::string name = axis->GetName();
@@ -41,7 +41,7 @@ void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis
     array->Write(&start, &count, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64), centres.data());
 }
 
-/// The first array with lines and samples; null without one.
+/// Returns the first array with lines and samples; null if there is none.
 std::shared_ptr<GDALMDArray> raster_in(GDALGroup& root) {
     for (const std::string& name : root.GetMDArrayNames())
         if (auto array = root.OpenMDArray(name); array && array->GetDimensionCount() >= 2) return array;
@@ -64,7 +64,7 @@ void name_destination(GDALGroup& root, const std::string& path, const std::strin
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list) {
     if (has_place_on_earth(like) || list.FetchNameValue("WRITE_LONLAT") != nullptr) return;
     list.SetNameValue("WRITE_LONLAT", "NO");
-    // Behind an array of that size the classic formats take no other one.
+    // After an array of that size, the classic formats allow no other array.
     constexpr uint64_t most = (uint64_t{1} << 31) - 65536;
     if (bytes > most && list.FetchNameValue("FORMAT") == nullptr) list.SetNameValue("FORMAT", "NC4");
 }

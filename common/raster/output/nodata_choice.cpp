@@ -10,7 +10,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The lowest value of a signed type, 0 of an unsigned one, NaN of floats.
+/// Returns the lowest value of a signed type, 0 for an unsigned one, NaN for floats.
 NodataValue invented_nodata(SampleType type) {
     NodataValue nodata;
     switch (type) {

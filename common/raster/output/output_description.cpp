@@ -49,9 +49,9 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
         band.SetNoDataValue(nodata.as_double());
 }
 
-/// Writes the legend also as an attribute table, which keeps names and colours of single values together:
-/// some programs read only that. `gapless`: numbers without a class have a row, too; HFA assigns the colours
-/// of values by row.
+/// Also writes the legend as an attribute table, which stores names and colours of single values together,
+/// because some programs read only that. `gapless`: numbers without a class also have a row; HFA assigns the
+/// colours of values by row.
 void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool gapless) {
     GDALDefaultRasterAttributeTable table;
     table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
@@ -63,7 +63,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool ga
     table.SetTableType(GRTT_THEMATIC);
     int row = 0;
     for (size_t value = 0; value < std::min(spec.categories.size(), spec.colours.size()); ++value) {
-        if (spec.categories[value].empty() && !gapless) continue; // a number that no class has
+        if (spec.categories[value].empty() && !gapless) continue; // a number without a class
         table.SetValue(row, 0, static_cast<int>(value));
         table.SetValue(row, 1, spec.categories[value].c_str());
         for (int part = 0; part < 4; ++part)
@@ -73,7 +73,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool ga
     band.SetDefaultRAT(&table);
 }
 
-/// A band that no source is like.
+/// Returns a band without a like source.
 BandMetadata band_of(const BandSpec& from) {
     BandMetadata band;
     band.wavelength_nm = band.fwhm_nm = std::numeric_limits<double>::quiet_NaN();
@@ -117,7 +117,7 @@ std::optional<NodataValue> choose_nodata(const OutputOptions& options, const Out
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset) {
-    // Metadata that a driver cannot hold go to GDAL's .aux.xml; losses there are not reported.
+    // Metadata that a driver cannot store are written to GDAL's .aux.xml; losses there are not reported.
     const GdalErrors quiet;
     if (nodata)
         for (int b = 1; b <= spec.shape.bands; ++b)
@@ -126,7 +126,7 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
          ++k)
         describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
-    // Together: Zarr's driver takes no single items, and before GDAL 3.7 does not report that.
+    // All at once: Zarr's driver ignores single items, and before GDAL 3.7 does not report that.
     CPLStringList items(CSLDuplicate(dataset.GetMetadata()));
     for (const auto& [key, value] : spec.metadata)
         items.SetNameValue(key.c_str(), value.c_str());
@@ -178,7 +178,7 @@ SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
     }
     const auto any = [&](auto says) { return std::any_of(spec.bands.begin(), spec.bands.end(), says); };
     SceneMetadata made = with_bands(like, std::move(bands));
-    // Properties of all bands in an ENVI header are given here by band, or do not apply any more.
+    // Properties of all bands in an ENVI header are given here by band, or no longer apply.
     if (!any([](const BandSpec& band) { return band.scale || band.offset; }))
         for (const char* const field :
              {"reflectance scale factor", "data reflectance gain values", "data reflectance offset values"})

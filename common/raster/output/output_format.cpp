@@ -35,7 +35,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// GDAL's ZMap claims .dat, its EHdr .bil, and no driver the others; with spectra, users mean ENVI.
+/// GDAL's ZMap claims .dat and its EHdr .bil, and no driver claims the others; for spectra, users mean ENVI.
 constexpr const char* envi_extensions = "dat raw bsq bil bip envi";
 
 bool writes_rasters(GDALDriver* driver) {
@@ -52,8 +52,8 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     return type;
 }
 
-/// Lines can be added to a raw file that stores the bands of a line together; its header states the count of
-/// lines.
+/// Allows lines to be added: makes a raw file that stores the bands of a line together, and whose header
+/// states the number of lines.
 void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     const std::string name = options.role + " '" + options.path + "'";
     if (!is(target.driver, "ENVI") || !is_local(options.path))
@@ -80,14 +80,14 @@ bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescript
 void check_memory_left(GDALDriver* driver) {
     constexpr size_t enough = size_t{8} << 20;
     if (!is(driver, "Zarr")) return;
-    void* volatile room = std::malloc(enough); // or the compiler leaves both calls out
+    void* volatile room = std::malloc(enough); // otherwise the compiler removes both calls
     std::free(room);
     if (room == nullptr) throw Error("out of memory", "Give a smaller -memory, or fewer -threads.");
 }
 
 bool takes_blocks(GDALDriver* driver) {
-    // From GDAL 3.13 on COG has Create, which only collects the pixels and makes the file when it is closed,
-    // where errors cannot be returned; and data written by block got lost.
+    // From GDAL 3.13 on, COG has Create. It only collects the pixels and makes the file when it is closed,
+    // where errors cannot be returned; data written by block were lost.
     return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
 }
 
@@ -106,7 +106,7 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
     if (is_any(extension, envi_extensions)) return manager->GetDriverByName("ENVI");
-    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // which in older versions claims no extension
+    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older versions claim no extension for it
     if (zarr != nullptr && EQUAL(extension.c_str(), "zarr") && writes_rasters(zarr)) return zarr;
     if (EQUAL(extension.c_str(), "hdr"))
         throw UsageError("'" + options.path + "' is the name of a header",
@@ -170,7 +170,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     if (!lists_type(target.driver, target.type)) {
         if (!has_capability(target.driver, GDAL_DCAP_CREATECOPY))
             throw UsageError(holds_text(target.driver, spec, target.type), types_advice(target.driver));
-        target.copies = true; // which may well widen the type
+        target.copies = true; // this may change the type to a wider one
     }
     if (options.nodata && !fitting(*options.nodata, sample_type(target.type)))
         throw UsageError("-dstnodata " + std::string(CPLSPrintf("%.17g", *options.nodata)) +
@@ -188,7 +188,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
 
 namespace {
 
-/// True for a folder with only the content of a Zarr array or group: all of it may be replaced.
+/// Returns true for a folder with only the content of a Zarr array or group: all of it may be replaced.
 bool is_zarr_alone(const std::string& folder) {
     namespace fs = std::filesystem;
     const auto marks = {".zarray", ".zgroup", "zarr.json"};
@@ -212,8 +212,8 @@ bool is_zarr_alone(const std::string& folder) {
     return !ec;
 }
 
-/// Files of an output have temporary names of ours until it is complete. \throws UsageError for options that
-/// name others.
+/// Checks options, because files of an output have temporary names until it is complete. \throws UsageError
+/// for options that name other files.
 void check_options(const OutputOptions& options) {
     for (const std::string& option : options.creation_options) {
         const std::string key = CPLString(option.substr(0, option.find('='))).toupper();
@@ -236,7 +236,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "GTiff, PNG and JPEG can.");
         return;
     }
-    // A link stays; side files are next to its target, and links to them next to the link.
+    // A link remains; side files are next to its target, and links to them next to the link.
     const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
     std::vector<std::string> names = links_on_the_way(path), all;
     names.push_back(end);
@@ -270,12 +270,12 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     }
     for (const auto& [side, owner] : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
-        // out.tif.aux.xml is removed with the old out.tif; without an old out.tif it would be taken for the
-        // new one's.
+        // out.tif.aux.xml is removed with the old out.tif. Without an old out.tif, it would be read with the
+        // new one.
         if ((there && side.rfind(owner + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         check_side_is_free(side, owner);
-        // The file may hold the only copy of somebody's classes or control points, or belong to a file that
-        // is coming back: it is neither removed nor overwritten without -overwrite.
+        // The file may contain the only copy of a user's classes or control points, or belong to a file that
+        // will be restored. It is neither removed nor overwritten without -overwrite.
         if (!options.overwrite)
             throw already_exists(side,
                                  ", though '" + path +

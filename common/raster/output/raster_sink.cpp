@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The sink of a file from create_sink() to commit(). Its pixels are written by code that knows their places
-// in the file, or by GDAL. Outputs that are copied from a finished raster: staged_output.cpp; outputs without
-// pixels: virtual_output.cpp.
+// The sink of a file from create_sink() to commit(). Its pixels are written by code that knows their
+// positions in the file, or by GDAL. Outputs that are copied from a finished raster are in staged_output.cpp,
+// outputs without pixels in virtual_output.cpp.
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
@@ -48,7 +48,7 @@
 namespace hsi::raster {
 namespace {
 
-/// scene: with the position of the output; null: not known yet.
+/// scene: with the position of the output; null: unknown yet.
 Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
     Target target = choose_target(options, spec, false);
     check_place(options, target.driver);
@@ -59,7 +59,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, const Sce
 } // namespace
 
 PendingOutput::~PendingOutput() {
-    const GdalErrors quiet; // an unfinished file and its errors do not matter
+    const GdalErrors quiet; // errors of an unfinished file do not matter
     blocks.reset();
     compressed.reset();
     raw.reset();
@@ -74,9 +74,9 @@ Error PendingOutput::failure(const std::string& reason, const std::string& advic
     return Error("cannot write '" + options.path + "': " + reason, advice);
 }
 
-/// Opens the root's file, which must be visible here, too.
+/// Opens the root's file, which must also be visible here.
 void PendingOutput::open_elsewhere() {
-    constexpr int attempts = 20; // a file system of the network may show it a little later
+    constexpr int attempts = 20; // a network file system may show it with a delay
     for (int attempt = 1;; ++attempt) {
         try {
             raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule, true);
@@ -93,7 +93,7 @@ void PendingOutput::open_elsewhere() {
     }
 }
 
-/// GDAL makes the file and its directory; the blocks get their places after that.
+/// GDAL creates the file and its directory; afterwards the blocks get their positions.
 void PendingOutput::open_tiff_writer(const Target& made, const std::string& path,
                                      const std::optional<BlockCoding>& coding) {
     WriteLayout layout;
@@ -127,7 +127,7 @@ void PendingOutput::open_tiff_writer(const Target& made, const std::string& path
 }
 
 void PendingOutput::open_writer() {
-    // With these drivers we know the layout and write the data ourselves; the driver only writes a header at
+    // For these drivers we know the layout and write the data ourselves; the driver only writes a header at
     // the end.
     if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
         {
@@ -169,7 +169,7 @@ void PendingOutput::make() {
     const auto coding = block_coding(made, path);
     CPLStringList list = made.options;
     if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
-    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // which GDAL would start for nothing
+    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // GDAL would start them without need
     if (is(made.driver, "netCDF")) add_netcdf_options(*described(), pixel_bytes(), list);
     check_memory_left(made.driver);
     const GdalErrors errors;
@@ -240,15 +240,15 @@ void PendingOutput::make_together() {
             open_elsewhere();
         }
     }
-    ranks.any("output " + options.role + " is open", false); // nobody works before all have it
+    ranks.any("output " + options.role + " is open", false); // no rank works before all have opened it
 }
 
 void PendingOutput::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
 
-/// Output that standard output does not take is unrelated to the image: its error mark stays for the code
-/// that checks it.
+/// Discards output that standard output does not accept, and that is unrelated to the image. Its error mark
+/// remains for the code that checks it.
 void PendingOutput::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
 }
@@ -258,17 +258,17 @@ void PendingOutput::check(const GdalErrors& errors) const {
     if (errors.side_file_lost()) throw failure(errors.warnings());
 }
 
-/// GDAL closes without a return value: the file must open again as it was written.
+/// Checks that the file can be opened again as it was written, because GDAL closes without a return value.
 void PendingOutput::check_written(const std::string& path) const {
     const WrittenRaster written(path);
     std::string fault = written.fault(spec.shape, target.type);
-    // Blocks that were left out on demand aside.
+    // Except for blocks that were left out on request.
     if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
         fault = "blocks are missing";
     if (!fault.empty()) throw failure("read again, " + fault);
 }
 
-/// GDAL writes its side file without looking whether it got to the disk.
+/// Checks GDAL's side file, because GDAL does not check whether it was written to the disk.
 void PendingOutput::check_xml(const std::string& path) const {
     if (!is_there(path)) return;
     const GdalErrors errors;
@@ -295,7 +295,7 @@ void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
                           " takes " + CPLSPrintf("%.17g", made->as_double()) +
                           " for no value, where nothing else says so: pixels with that number become "
                           "invalid. -dstnodata names another");
-    // NaN is nodata anyway, and 0 is never a class of a map.
+    // NaN is always nodata, and 0 is never a class of a map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
         return;
@@ -331,10 +331,10 @@ DatasetHandle PendingOutput::described() const {
 
 bool PendingOutput::keep_metadata(const std::string& path) const {
     if (!is_local(path) && path.rfind("/vsimem/", 0) != 0)
-        return false; // an archive takes one file after another
+        return false; // an archive accepts only one file after another
     VSIStatBufL facts;
     if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode))
-        return false; // no side files are read there
+        return false; // side files are not read there
     if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return false;
     const SceneMetadata wanted = read_metadata(*described());
     std::vector<std::string> lost;
@@ -357,7 +357,7 @@ bool PendingOutput::keep_metadata(const std::string& path) const {
     };
     put(after);
     if (WrittenRaster(path).lost(wanted) != lost) return false;
-    if (before.empty()) // the driver reads no part of it
+    if (before.empty()) // the driver does not read it
         VSIUnlink(side.c_str());
     else
         put(before);
@@ -377,12 +377,12 @@ void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
 
 void PendingOutput::set_stale_files() const {
     if (options.path != standard_output) {
-        std::vector<std::string> names = file->links(), stale; // each may have its own side files
+        std::vector<std::string> names = file->links(), stale; // each name may have its own side files
         names.push_back(file->destination());
         for (const std::string& name : names) {
             for (std::string& side : old_side_files(name))
                 stale.push_back(std::move(side));
-            for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
+            for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that no longer exists
                 if (const std::string side = name + suffix;
                     std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
                     stale.push_back(side);
@@ -404,7 +404,7 @@ void PendingOutput::hand_over() {
 
 bool PendingOutput::complete_file(const GdalErrors& errors) {
     check_memory_left(target.driver);
-    // GDAL writes an archive from front to back and cannot read it meanwhile.
+    // GDAL writes an archive sequentially and cannot read it meanwhile.
     const bool closed =
         !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
     check(errors);
@@ -460,7 +460,7 @@ void PendingOutput::show() {
         throw failure("its header does not tell how many lines there are");
     one.before_lines = text.substr(0, begin + 2);
     one.after_lines = text.substr(end);
-    one.lines.add(file->path(), spec.shape.lines); // before others can write into it
+    one.lines.add(file->path(), spec.shape.lines); // before other processes can write into it
     shown = std::move(one);
     write_shown_header(made);
     check_finished(false);
@@ -472,7 +472,7 @@ void PendingOutput::show() {
         file->publish();
 }
 
-/// Without a flush to the disk, which would wait for all pixels each time.
+/// Writes the header without a flush to the disk, which would wait for all pixels each time.
 void PendingOutput::write_shown_header(const std::string& path) const {
     const std::string text = shown->header_text(spec.shape.lines);
     std::FILE* const to = std::fopen(path.c_str(), "we");
@@ -493,10 +493,11 @@ void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_lost_values(lost);
-    if (file) file->conclude(); // the run's other outputs conclude together
+    if (file) file->conclude(); // the run's other outputs are concluded together
 }
 
-/// Described as any output is, but in a dataset that keeps everything, even if the output's format does not.
+/// Describes the item like any output, but in a dataset that keeps everything, even if the output's format
+/// does not.
 void PendingOutput::write_stac_item(const std::vector<std::string>& files) {
     if (options.stac.path.empty()) return;
     const DatasetHandle whole = described();
@@ -509,7 +510,7 @@ void PendingOutput::grow(int64_t lines) {
     if (!shown) return show();
     shown->made->check_name(shown->path);
     shown->lines.add(shown->path, lines);
-    // In one step: readers never see half of it.
+    // In one step, so that readers never see half of it.
     write_shown_header(shown->scratch);
     shown->made->renew(shown->scratch, shown->header);
 }
@@ -519,7 +520,7 @@ void PendingOutput::commit() {
     try {
         if (blocks) blocks->finish();
         if (compressed) compressed->finish();
-        // The ranks of one host share its page cache, as the threads of one process do.
+        // The ranks of one host share its page cache, like the threads of a process.
         if (raw) raw->close(parallel::group().several_hosts());
     } catch (const Cancelled&) {
         throw;
@@ -546,15 +547,15 @@ void PendingOutput::commit() {
 
 namespace {
 
-/// The kind of WKT that the driver needs, since it otherwise fails when it closes the file (ENVI) or ends the
-/// process (FITS); null: none.
+/// Returns the form of WKT that the driver requires, since it otherwise fails when it closes the file (ENVI)
+/// or ends the process (FITS); null: none.
 const char* wkt_for(const Target& target) {
     return is(target.driver, "ENVI")   ? "FORMAT=WKT1_ESRI"
            : is(target.driver, "FITS") ? "FORMAT=WKT1_GDAL"
                                        : nullptr;
 }
 
-/// A position that the format cannot hold is refused before anything is computed; a warning lists the parts
+/// Refuses a position that the format cannot store, before anything is computed. A warning lists the parts
 /// that it does not keep.
 void check_position(const Target& target, const OutputOptions& options, const RasterSource& like) {
     const std::string name = "'" + like.path() + "'";
@@ -567,7 +568,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
     const GdalErrors errors;
     char* wkt = nullptr;
     const bool good = srs->exportToWkt(&wkt, format) == OGRERR_NONE && !errors.any();
-    OGRSpatialReference kept; // a shift to WGS 84, for one, is not
+    OGRSpatialReference kept; // for example, a shift to WGS 84 is not kept
     kept.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     const bool read = good && kept.importFromWkt(wkt) == OGRERR_NONE;
     CPLFree(wkt);
@@ -584,7 +585,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
 
 void check_output(const OutputOptions& options, const OutputSpec& spec) {
     const Target target = check_all(options, spec);
-    if (options.nodata || spec.nodata) // else create() determines nodata
+    if (options.nodata || spec.nodata) // otherwise create() determines nodata
         check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
 }
 
@@ -677,7 +678,7 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
     impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
     if (like == nullptr) {
         impl->scene = scene;
-        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
+        impl->spec.same_bands = impl->scene.has_value(); // the bands are those of the spec
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     check_lerc_of_nan(impl->target, options, spec, impl->nodata);

@@ -30,15 +30,15 @@
 namespace hsi::raster {
 namespace {
 
-// --- When
-// ------------------------------------------------------------------------------------------------------------
+// --- Time
+// ----------------------------------------------------------------------------------------
 
-/// When a scene was acquired, in UTC as RFC 3339 has it; both are the same for a single time.
+/// The time of acquisition, in UTC in the form of RFC 3339; both are the same for a single time.
 struct StacTime {
     std::string start, end;
 };
 
-/// "2022-08-28T05:19:16" of seconds since 1970.
+/// Returns "2022-08-28T05:19:16" for seconds since 1970.
 std::string utc_text(std::time_t seconds) {
     std::tm parts{};
     gmtime_r(&seconds, &parts);
@@ -47,7 +47,7 @@ std::string utc_text(std::time_t seconds) {
     return text;
 }
 
-/// A text that is read from its beginning on.
+/// A text that is read from its beginning.
 class TimeText {
   public:
     explicit TimeText(std::string text) : m_text(std::move(text)) {}
@@ -57,7 +57,7 @@ class TimeText {
         ++m_at;
         return true;
     }
-    /// So many digits.
+    /// Reads `count` digits.
     bool number(size_t count, int& value) {
         if (m_text.size() - m_at < count) return false;
         value = 0;
@@ -69,7 +69,7 @@ class TimeText {
         m_at += count;
         return true;
     }
-    /// ".125"; empty without a fraction.
+    /// Reads ".125"; empty without a fraction.
     std::string fraction() {
         if (ended() || m_text[m_at] != '.') return {};
         const size_t begin = m_at,
@@ -77,7 +77,8 @@ class TimeText {
         m_at = end;
         return end > begin + 1 ? m_text.substr(begin, end - begin) : std::string();
     }
-    /// Minutes east of UTC in the rest: "Z", "+02:00", "+0200", "-03"; an empty rest is UTC, too.
+    /// Returns the minutes east of UTC in the rest: "Z", "+02:00", "+0200", "-03"; an empty rest also means
+    /// UTC.
     std::optional<int> zone() {
         skip(" ");
         if (ended() || (skip("Zz") && ended())) return 0;
@@ -95,7 +96,7 @@ class TimeText {
     size_t m_at = 0;
 };
 
-/// A date, which is all of its day, or a date and a time. nullopt if it is neither, or before 1900.
+/// Parses a date, which means the whole day, or a date and a time. nullopt for other texts, and before 1900.
 std::optional<StacTime> parse_time(const std::string& given) {
     TimeText text(CPLString(given).Trim());
     std::tm parts{};
@@ -105,7 +106,7 @@ std::optional<StacTime> parse_time(const std::string& given) {
     parts.tm_year -= 1900;
     parts.tm_mon -= 1;
     const auto seconds_of = [](const std::tm& wanted) -> std::optional<std::time_t> {
-        std::tm normal = wanted; // 31 June becomes 1 July
+        std::tm normal = wanted; // 31 June would become 1 July
         const std::time_t seconds = timegm(&normal);
         const bool same = normal.tm_year == wanted.tm_year && normal.tm_mon == wanted.tm_mon &&
                           normal.tm_mday == wanted.tm_mday && normal.tm_hour == wanted.tm_hour &&
@@ -132,7 +133,7 @@ std::optional<StacTime> parse_time(const std::string& given) {
     return StacTime{time, time};
 }
 
-/// The same, or two of them with a slash between.
+/// Parses one time, or two times with a slash between.
 std::optional<StacTime> parse_times(const std::string& text) {
     const size_t slash = text.find('/');
     const auto first = parse_time(text.substr(0, slash));
@@ -142,7 +143,7 @@ std::optional<StacTime> parse_times(const std::string& text) {
     return StacTime{first->start, last->end};
 }
 
-/// The time of acquisition in the metadata of a scene, not the time at which its file was written.
+/// Returns the time of acquisition in the metadata of a scene, not the time at which its file was written.
 std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     if (const std::string* const text = scene.envi.find("acquisition time")) {
         CPLString bare = *text;
@@ -178,21 +179,21 @@ std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     return std::nullopt;
 }
 
-// --- Where
-// -----------------------------------------------------------------------------------------------------------
+// --- Place
+// ---------------------------------------------------------------------------------------
 
 using Point = std::array<double, 2>;
 using Ring = std::vector<Point>;
 
 struct Footprint {
     std::vector<Ring> rings; ///< one per polygon, closed, counter-clockwise; longitude and latitude in WGS 84
-    std::array<double, 4> box{}; ///< west > east where it crosses longitude 180
+    std::array<double, 4> box{}; ///< west > east if it crosses longitude 180
 };
 
 constexpr int steps_a_side = 16;
 
-/// Points along the border of a raster, `steps_a_side` to each of its four sides; sample and line. `inset`
-/// 0: the outer edges of the pixels; 0.5: their centres.
+/// Returns points (sample, line) along the border of a raster, `steps_a_side` on each of its four sides.
+/// `inset` 0: the outer edges of the pixels; 0.5: their centres.
 Ring border_of(int samples, int lines, double inset) {
     const double left = inset, top = inset, right = samples - inset, bottom = lines - inset;
     const Point corners[] = {{left, top}, {left, bottom}, {right, bottom}, {right, top}, {left, top}};
@@ -219,7 +220,7 @@ bool to_wgs84(const OGRSpatialReference* from, Ring& ring) {
     return true;
 }
 
-/// By control points, as GDAL's tools take them.
+/// Transforms by control points, as GDAL's tools do.
 bool by_control_points(GDALDataset& dataset, Ring& ring) {
     const std::unique_ptr<void, void (*)(void*)> polynomial(
         GDALCreateGCPTransformer(dataset.GetGCPCount(), dataset.GetGCPs(), 0, FALSE), [](void* made) {
@@ -234,7 +235,7 @@ bool by_control_points(GDALDataset& dataset, Ring& ring) {
     return to_wgs84(dataset.GetGCPSpatialRef(), ring);
 }
 
-/// By arrays of the longitudes and latitudes of all pixels, which the GEOLOCATION domain names.
+/// Transforms by arrays of the longitudes and latitudes of all pixels, which the GEOLOCATION domain names.
 bool by_arrays(GDALDataset& dataset, Ring& ring) {
     const auto item = [&](const char* key) {
         const char* const text = dataset.GetMetadataItem(key, "GEOLOCATION");
@@ -267,7 +268,7 @@ bool by_arrays(GDALDataset& dataset, Ring& ring) {
     return to_wgs84(&srs, ring);
 }
 
-/// The border of the raster in WGS 84; nullopt without a position on the Earth.
+/// Returns the border of the raster in WGS 84; nullopt without a position on the Earth.
 std::optional<Ring> outline_of(GDALDataset& dataset) {
     const GdalErrors quiet; // a missing position is not an error
     const int samples = dataset.GetRasterXSize(), lines = dataset.GetRasterYSize();
@@ -291,7 +292,7 @@ std::optional<Ring> outline_of(GDALDataset& dataset) {
     return found ? std::optional<Ring>(std::move(ring)) : std::nullopt;
 }
 
-/// Positive when counter-clockwise.
+/// Returns the area, positive for a counter-clockwise ring.
 double area_of(const Ring& ring) {
     double twice = 0;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -301,7 +302,7 @@ double area_of(const Ring& ring) {
     return twice / 2;
 }
 
-/// The part of a ring that is east (side 1) or west (side -1) of a longitude.
+/// Returns the part of a ring that is east (side 1) or west (side -1) of a longitude.
 Ring cut(const Ring& ring, double longitude, double side) {
     Ring kept;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -314,7 +315,7 @@ Ring cut(const Ring& ring, double longitude, double side) {
     return kept;
 }
 
-/// Without the points between which the border is straight, to a hundredth of a pixel.
+/// Returns the ring without points between which the border is straight, to a hundredth of a pixel.
 Ring without_needless_points(const Ring& ring, int samples, int lines) {
     Ring kept;
     for (size_t side = 0; side < 4; ++side) {
@@ -335,8 +336,8 @@ Ring without_needless_points(const Ring& ring, int samples, int lines) {
 
 double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // no -0
 
-/// The footprint of a raster for GeoJSON: cut where it crosses longitude 180, and with the pole if that is
-/// inside. nullopt if that is not an area.
+/// Returns the footprint of a raster for GeoJSON: cut where it crosses longitude 180, and with the pole if
+/// the pole is inside. nullopt if it is not an area.
 std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     for (size_t i = 1; i < ring.size(); ++i)
         ring[i][0] += 360 * std::round((ring[i - 1][0] - ring[i][0]) / 360);
@@ -347,7 +348,7 @@ std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
         north = std::max(north, p[1]);
         sum += p[1];
     }
-    if (turn != 0) { // once around a pole
+    if (turn != 0) { // goes once around a pole
         const double pole = sum > 0 ? 90 : -90;
         const Point first = ring.front();
         ring.push_back({first[0] + turn, first[1]});
@@ -384,8 +385,8 @@ std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     return area ? std::optional<Footprint>(std::move(place)) : std::nullopt;
 }
 
-// --- What
-// ------------------------------------------------------------------------------------------------------------
+// --- Content
+// -------------------------------------------------------------------------------------
 
 OrderedJson number_json(double value) {
     if (std::isnan(value)) return "nan";
@@ -405,7 +406,7 @@ std::string data_type(GDALDataType type) {
     return type == GDT_Byte ? "uint8" : name ? lower(name) : "other";
 }
 
-/// Characters for names in programs: letters, digits, _ and -.
+/// Returns characters for names in programs: letters, digits, _ and -.
 std::string plain_name(const std::string& text) {
     std::string name;
     for (const char c : text)
@@ -415,7 +416,7 @@ std::string plain_name(const std::string& text) {
     return name;
 }
 
-/// Classes of a map that has a legend; numbers that no class has have no name.
+/// Returns classes of a map that has a legend; numbers without a class have no name.
 OrderedJson classes_of(const BandMetadata& band) {
     OrderedJson classes = OrderedJson::array();
     for (size_t value = 0; value < band.categories.size(); ++value) {
@@ -446,7 +447,7 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
         json["raster:scale"] = number_json(scale);
         json["raster:offset"] = number_json(offset);
     }
-    // Rounded to a millionth of a nanometre: 450 nm are 0.45 micrometres, without errors of the division.
+    // Rounded to a millionth of a nanometre: 450 nm is 0.45 micrometres, without errors of the division.
     const auto add_micrometres = [&](const char* key, double nm) {
         const double micrometres = std::round(nm * 1e6) / 1e6 / nanometres;
         if (micrometres > 0 && std::isfinite(micrometres)) json[key] = micrometres;
@@ -458,7 +459,7 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
     return json;
 }
 
-/// The bands, and in addition the properties that all of them share, as the specification recommends.
+/// Adds the bands, and the properties that all of them share, as the specification recommends.
 void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     OrderedJson bands = OrderedJson::array();
     const BandScales values = scales_of(scene, has_own_scales(scene));
@@ -481,7 +482,7 @@ void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     asset["bands"] = std::move(bands);
 }
 
-/// The projection extension's fields of the raster. \return its code.
+/// Adds the projection extension's fields of the raster. \return its code.
 OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
     const OGRSpatialReference* const srs = dataset.GetSpatialRef();
     const bool known = srs != nullptr && !srs->IsEmpty();
@@ -507,7 +508,7 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
             box[axis + 2] = std::max(box[axis + 2], at);
         }
     const auto finite = [](double one) { return std::isfinite(one); };
-    if (!std::all_of(box.begin(), box.end(), finite)) return code; // JSON has no other numbers
+    if (!std::all_of(box.begin(), box.end(), finite)) return code; // JSON supports only finite numbers
     asset["proj:transform"] = {gt[1], gt[2], gt[0], gt[4], gt[5], gt[3]};
     asset["proj:bbox"] = box;
     return code;
@@ -515,7 +516,7 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
 
 struct MediaType {
     const char *extension, *type;
-    bool data; ///< else the file describes data
+    bool data; ///< false: the file describes data
 };
 constexpr const char* geotiff_type = "image/tiff; application=geotiff";
 constexpr MediaType media_types[] = {
@@ -545,8 +546,8 @@ const MediaType* media_type_of(const std::string& path) {
     return nullptr;
 }
 
-/// The name of a file in the item: relative to the item's folder, or the URL of GDAL's name. `place`: the
-/// path of the item; if it is a link, the item is at its target.
+/// Returns the name of a file in the item: relative to the item's folder, or the URL of GDAL's name. `place`:
+/// the path of the item; if it is a link, the item is at its target.
 std::string href_of(const std::string& path, const std::string& place) {
     const std::string item = is_local(place) ? follow_links(place) : place;
     constexpr std::pair<const char*, const char*> schemes[] = {
@@ -554,14 +555,14 @@ std::string href_of(const std::string& path, const std::string& place) {
     for (const auto& [prefix, scheme] : schemes)
         if (starts_with(path, prefix)) return scheme + path.substr(std::string(prefix).size());
     FileName name = name_from(path, item, true);
-    if (!is_local(path)) { // next to it in the same place
+    if (!is_local(path)) { // next to it in the same folder
         const std::string folder = folder_of(item) + "/";
         if (!is_local(item) && starts_with(path, folder.c_str())) name = {path.substr(folder.size()), true};
     }
     std::string href = name.relative && !starts_with(name.text, "..") ? "./" : "";
     // Letters beyond ASCII are allowed in an IRI; bytes that are not UTF-8 are not allowed in JSON.
     const bool utf8 = CPLIsUTF8(name.text.c_str(), -1);
-    for (const char c : name.text) { // allowed in a URI as it is
+    for (const char c : name.text) { // allowed unchanged in a URI
         const bool beyond = static_cast<unsigned char>(c) >= 128;
         const bool plain = beyond ? utf8
                                   : std::isalnum(static_cast<unsigned char>(c)) ||
@@ -578,7 +579,7 @@ bool is_no_file(const std::string& path) {
     return path == standard_output || (is_local(path) && kind_of_path(path) == PathKind::pipe);
 }
 
-/// Adds the other outputs of the run, by the options that name them.
+/// Adds the other outputs of the run, named by their options.
 void add_other_files(OrderedJson& assets, const OutputOptions& options) {
     if (!options.run) return;
     for (const auto& [role, path] : options.run->written()) {
@@ -600,7 +601,7 @@ OrderedJson place_json(const Footprint& place) {
     return {{"type", one ? "Polygon" : "MultiPolygon"}, {"coordinates", one ? polygons[0] : polygons}};
 }
 
-/// Adds datetime, or start and end, to the properties; in the order that readers expect.
+/// Adds datetime, or start and end, to the properties, in the order that readers expect.
 void add_time(OrderedJson& properties, const OutputOptions& options, const SceneMetadata& output,
               const SceneMetadata* scene) {
     std::optional<StacTime> time = parse_times(options.stac.datetime);
@@ -620,7 +621,7 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
     properties["end_datetime"] = time->end;
 }
 
-/// The extensions whose fields are used: their schemas refuse an item without them.
+/// Returns the extensions whose fields are used: their schemas refuse an item without them.
 OrderedJson extensions_of(const OrderedJson& asset) {
     const auto has = [&](const std::string& prefix) {
         const auto in = [&](const OrderedJson& object) {

@@ -33,21 +33,22 @@ namespace hsi::raster {
 void prepare_stage(const Target& target, GDALDataset& stage) {
     if (!is(target.driver, "netCDF")) return;
     const CPLStringList items(CSLDuplicate(stage.GetMetadata()));
-    for (int i = 0; i < items.size(); ++i) // of a source that has further dimensions
+    for (int i = 0; i < items.size(); ++i) // of a source with further dimensions
         if (STARTS_WITH(items[i], "NETCDF_DIM_"))
             stage.SetMetadataItem(std::string(items[i]).substr(0, std::strcspn(items[i], "=")).c_str(),
                                   nullptr);
     reserve_netcdf_header(stage);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
-    // Without positions this driver takes columns for lines; so they are put where QGIS draws a raster
+    // Without positions, this driver confuses columns and lines; so they are placed where QGIS draws a raster
     // without georeference.
     double gt[6] = {0, 1, 0, 0, 0, -1};
     if (stage.GetGeoTransform(gt) != CE_None) {
         double pixels[6] = {0, 1, 0, 0, 0, -1};
         stage.SetGeoTransform(pixels);
     }
-    // One variable with the bands as its third dimension. A property of one band would become that of all.
+    // One variable with the bands as its third dimension. A property of one band would become a property of
+    // all.
     std::string numbers, lengths, units;
     bool all = true;
     const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
@@ -92,7 +93,7 @@ void PendingOutput::remove_stage() {
     }
 }
 
-/// Sends a finished file to standard output.
+/// Copies a finished file to standard output.
 void PendingOutput::stream(const std::string& path) const {
     const auto close = [](VSILFILE* handle) { VSIFCloseL(handle); };
     std::unique_ptr<VSILFILE, decltype(close)> from(VSIFOpenL(path.c_str(), "rb"), close);
@@ -111,14 +112,14 @@ void PendingOutput::stream(const std::string& path) const {
         throw failure("'" + path + "' could not be read back");
 }
 
-/// GDAL asks it several times a second whether to go on.
+/// GDAL calls it several times a second to check for cancellation.
 int CPL_STDCALL PendingOutput::go_on(double, const char*, void* sink) {
     return static_cast<PendingOutput*>(sink)->cancelled() ? 0 : 1;
 }
 
 namespace {
 
-/// By how much each of a COG's overviews is smaller, unless the driver has to find that out.
+/// Returns the reduction factor of each of a COG's overviews, unless the driver must determine it.
 std::vector<int> overview_levels(const CPLStringList& list, const stream::CubeShape& shape) {
     std::vector<int> levels;
     if (!EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "AUTO") ||
@@ -159,8 +160,8 @@ DatasetHandle open_again(const std::string& path, unsigned access) {
 
 } // namespace
 
-/// Overviews in the stage, for a COG that GDAL's driver makes: band by band, in little memory. The driver
-/// makes them of all bands at once, through the block cache again and again.
+/// Makes overviews in the stage, for a COG that GDAL's driver makes: band by band, in little memory. The
+/// driver makes them for all bands at once, and reads through the block cache repeatedly.
 void PendingOutput::add_overviews(const CPLStringList& list) {
     const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
@@ -175,7 +176,7 @@ void PendingOutput::add_overviews(const CPLStringList& list) {
 
 namespace {
 
-/// For a COG whose blocks need not be written by GDAL: true if no option requires GDAL.
+/// Returns true if no option requires GDAL, for a COG whose blocks are written here.
 bool cog_options_are_plain(const CPLStringList& list) {
     for (int i = 0; i < list.size(); ++i) {
         const std::string item = list[i];
@@ -209,7 +210,7 @@ class MemoryFile {
 
 } // namespace
 
-/// The COG of the stage, compressed by all threads. \return false: that is the driver's business.
+/// Makes the COG of the stage, compressed by all threads. \return false: the driver must make it.
 bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& list) {
     if (!is_local(path) || !convertible(sample_type(target.type)) || !cog_options_are_plain(list))
         return false;
@@ -260,10 +261,11 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
     return true;
 }
 
-/// Makes a small COG with the output's bands, metadata and options, and with an overview where that has any.
+/// Makes a small COG with the output's bands, metadata and options, and with an overview if the output has
+/// overviews.
 void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
                                    const std::string& model) const {
-    constexpr int side = 128; // the least that the driver takes
+    constexpr int side = 128; // the minimum of the driver
     const GdalErrors errors;
     const auto require = [&](bool done) {
         if (!done || errors.any()) throw failure(errors.text());
@@ -300,8 +302,8 @@ void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const st
 
 void PendingOutput::copy_stage(const GdalErrors& errors) {
     CPLStringList list = target.options;
-    // From GDAL 3.10 on, the GTiff driver's own streaming is wrong when the directory's texts end at an odd
-    // byte: the directory comes twice, and the pixels are at unreachable places.
+    // From GDAL 3.10 on, the GTiff driver's own streaming is wrong if the directory's texts end at an odd
+    // byte: the directory is repeated, and the pixels are at unreachable positions.
     if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
         streamed = file->scratch_path("out.tif");
     const std::string path = streamed.empty() ? file->path() : streamed;

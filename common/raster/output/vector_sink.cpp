@@ -65,7 +65,8 @@ OGRSpatialReference spatial_reference(const std::string& text) {
     return srs;
 }
 
-/// Formats whose readers take every position for degrees on WGS 84, even if others were written.
+/// Returns true for formats whose readers interpret every position as degrees on WGS 84, even if others were
+/// written.
 bool places_in_degrees(GDALDriver* driver) {
     for (const char* name : {"GeoJSON", "GeoJSONSeq", "KML", "LIBKML", "GPX", "GeoRSS", "MapML"})
         if (EQUAL(driver->GetDescription(), name)) return true;
@@ -74,7 +75,8 @@ bool places_in_degrees(GDALDriver* driver) {
 
 bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
 
-/// For the older GeoJSON the SRS of the scene is used, if it has a code that the file can name.
+/// Returns true for the older GeoJSON, which uses the SRS of the scene if it has a code that the file can
+/// name.
 bool is_older_geojson(GDALDriver* driver, const CPLStringList& layer_options,
                       const OGRSpatialReference& srs) {
     return EQUAL(driver->GetDescription(), "GeoJSON") &&
@@ -91,8 +93,9 @@ OGRSpatialReference wgs84() {
     return srs;
 }
 
-// Uses functions: a class derived from OGRPoint would need its virtual table, which the plugin, not linked to
-// libgdal, cannot find if a program hides GDAL's symbols (as Python does).
+// Returns a point. Uses functions, because a class derived from OGRPoint would need its virtual table. The
+// plugin is not linked to libgdal and cannot find this table if a program hides GDAL's symbols (as Python
+// does).
 template <class Place>
 OGRGeometryH point_at(const Point& point, const Place& place) {
     const auto [x, y] = place({point.x, point.y});
@@ -130,7 +133,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     CPLStringList layer_options = list_of(options.layer_options);
     if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
         layer_options.SetNameValue("GEOMETRY", layer.polygons ? "AS_WKT" : "AS_XY");
-    bool placed = true; // false: the points belong to no place on Earth
+    bool placed = true; // false: the points have no position on Earth
     std::unique_ptr<OGRCoordinateTransformation> to_degrees;
     if (places_in_degrees(driver) && !is_older_geojson(driver, layer_options, srs)) {
         placed = has_place(layer);
@@ -147,7 +150,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         srs = degrees;
         if (EQUAL(driver->GetDescription(), "GeoJSON") && placed)
             layer_options.SetNameValue("RFC7946", "YES");
-        // Seven digits, which GDAL takes else, are a centimetre; small cameras see less.
+        // GDAL's default of seven digits is a centimetre; small cameras resolve less.
         if (is_geojson(driver) && layer_options.FetchNameValue("COORDINATE_PRECISION") == nullptr)
             layer_options.SetNameValue("COORDINATE_PRECISION", "9");
     }
@@ -164,7 +167,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
               "the field " + layer.text_field + " cannot be created");
     }
     if (!options.history.empty()) {
-        // Few drivers keep layer metadata; the others report an error, which does not matter here.
+        // Few drivers store layer metadata; the others report an error, which does not matter here.
         const GdalErrors ignored;
         out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
     }
@@ -245,19 +248,20 @@ void check_vector_output(const VectorOptions& options) {
 
 namespace {
 
-/// The values of `layer`'s fields that a feature has, of those fields that the format knows.
+/// Returns the number of values of `layer`'s fields that a feature has, among the fields that the format
+/// supports.
 int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
     int64_t count = 0;
     for (const auto& field : layer.fields) {
         int at = feature.GetFieldIndex(field.name.c_str());
-        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str()); // a Shapefile's
+        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str()); // as in a Shapefile
         if (at >= 0 && feature.IsFieldSetAndNotNull(at)) ++count;
     }
     return count;
 }
 
-/// The count of values that it should have. Some formats support no fields, or not all; a Shapefile supports
-/// them all.
+/// Returns the number of values that it should have. Some formats support only some fields, or none; a
+/// Shapefile supports them all.
 int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) {
     int64_t count = 0;
     for (size_t k = 0; k < layer.fields.size(); ++k) {
@@ -268,7 +272,7 @@ int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) 
     return count;
 }
 
-/// Formats are closed without an answer: the file must open again, whole.
+/// Checks that the file can be opened again completely, because formats are closed without a return value.
 void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer,
                   bool alone) {
     const GdalErrors errors;
@@ -282,7 +286,7 @@ void check_points(const std::string& path, const VectorOptions& options, const P
     if (!layer.srs_wkt.empty() && shapefile && !located)
         throw Error("'" + options.path + "' has lost its coordinate system in writing (.prj)",
                     "Is the disk full?");
-    size_t found = 0; // GPX and its kind have layers for other things, too
+    size_t found = 0; // GPX and similar formats also have layers for other data
     bool whole = true;
     for (int i = 0; i < dataset->GetLayerCount(); ++i) {
         OGRLayer& there = *dataset->GetLayer(i);
@@ -307,7 +311,7 @@ void check_points(const std::string& path, const VectorOptions& options, const P
         throw Error("'" + options.path + "' has lost values of its points in writing", "Is the disk full?");
 }
 
-/// Formats whose files hold several layers.
+/// Returns true for formats whose files can have several layers.
 bool holds_layers(GDALDriver* driver) {
     for (const char* name : {"GPKG", "SQLite", "KML", "LIBKML", "GML", "XLSX", "ODS"})
         if (EQUAL(driver->GetDescription(), name)) return true;
@@ -324,7 +328,7 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
     check_vector_output(options);
     GDALDriver* driver = choose_driver(options);
     const size_t count = holds_layers(driver) ? layers.size() : 1;
-    if (!parallel::group().root()) return count; // it is the root's file
+    if (!parallel::group().root()) return count; // the file belongs to the root
     auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {
         const GdalErrors errors;
@@ -343,7 +347,7 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
     for (size_t k = 0; k < count && opens_again(driver); ++k)
         check_points(file->path(), options, layers[k], count == 1);
     auto stale = old_side_files(file->destination());
-    for (const std::string& link : file->links()) // which may have its own side files
+    for (const std::string& link : file->links()) // each may have its own side files
         for (std::string& side : old_side_files(link))
             stale.push_back(std::move(side));
     file->set_stale(std::move(stale));
@@ -372,7 +376,7 @@ std::string srs_of_places(const RasterSource& source) {
 }
 
 std::string unread_georeference(const RasterSource& source) {
-    // If the product is missing, the opening of the scene has reported it already.
+    // If the product is missing, the opening of the scene has already reported it.
     if (source.located() || !product_of_locations(metadata_of(source)).empty()) return {};
     const SceneMetadata& scene = metadata_of(source);
     if (!scene.gcps.empty()) return "ground control points";

@@ -52,7 +52,7 @@ class Writer {
         if (m_no_value) add_attribute(arguments, "dst_nodata", attribute_number(*m_no_value));
         if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
             add_attribute(arguments, "dst_type", type);
-        // Float32 holds the values that the tools compute with; comparing with nodata may need more.
+        // Float32 represents the values with which the tools compute; a comparison with nodata may need more.
         bool wide = false;
         for (const int b : bands)
             wide = wide || (m_source.nodata[static_cast<size_t>(b)].active &&
@@ -74,7 +74,8 @@ class Writer {
   private:
     GDALDataType type_of(int band) const { return m_source.scene.bands[static_cast<size_t>(band)].type; }
 
-    /// One value for all sources, or one for each ("none" if missing); empty: no source has any.
+    /// Returns one value for all sources, or one per source ("none" if missing); empty: no source has a
+    /// value.
     std::string nodata_of(const std::vector<int>& bands, bool further) const {
         std::string list;
         bool any = false, same = !further;
@@ -103,7 +104,7 @@ class Writer {
             CPLXMLNode* const options = CPLCreateXMLNode(source, CXT_Element, "OpenOptions");
             for (const std::string& item : m_source.options.open_options) {
                 const size_t equals = item.find('=');
-                if (equals == std::string::npos) continue; // GDAL ignores it in opening, too
+                if (equals == std::string::npos) continue; // GDAL also ignores it when opening
                 CPLXMLNode* const option =
                     CPLCreateXMLElementAndValue(options, "OOI", item.substr(equals + 1).c_str());
                 add_attribute(option, "key", item.substr(0, equals));

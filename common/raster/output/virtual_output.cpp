@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Outputs without pixels, computed when they are read: VRTs by GDAL, scenes that compute by us.
+// Outputs without pixels, which are computed when they are read: VRTs by GDAL, virtual scenes by our code.
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
@@ -37,7 +37,8 @@ void write_all(const std::string& path, const std::string& text) {
 
 constexpr const char* plugin_name = "gdal_HSI.so";
 
-/// True when this process has loaded a library of that name, which GDAL has found in one of its folders.
+/// Returns true if this process has loaded a library with that name, which GDAL has found in one of its
+/// folders.
 bool loaded(const std::string& name) {
     register_drivers();
     const auto visit = [](dl_phdr_info* info, size_t, void* wanted) {
@@ -76,14 +77,14 @@ std::unique_ptr<PendingOutput> PendingOutput::of_virtual(const OutputOptions& op
     return impl;
 }
 
-/// The same description as any output's, completed by the derived bands.
+/// Makes the same description as for any output, completed by the derived bands.
 void PendingOutput::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
     const std::string text = description_xml();
     const std::optional<double> nodata_value =
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
-        // Its relative names are valid only at the destination. A twin that names the same files from its own
+        // Its relative names are valid only at the destination. A copy that names the same files from its own
         // place, including unfinished outputs, shows that it opens.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
@@ -124,7 +125,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     }
     try {
         check_document_names(document, destination);
-    } catch (const Error& e) { // a reader must allow that
+    } catch (const Error& e) { // readers must allow this
         if (options.run) options.run->note(std::string(e.what()) + ". " + e.advice());
     }
     write_all(file->path(), text);
@@ -157,7 +158,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
     check_virtual(options, spec, like);
     if (bands.size() != static_cast<size_t>(spec.shape.bands) || is_computed(options))
         throw Error("internal: a VRT needs a function a band");
-    if (!parallel::group().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // the file belongs to the root
     PendingOutput::of_virtual(options, spec, like)->make_virtual(like, bands);
 }
 
@@ -165,7 +166,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
                    const stream::Link& link) {
     check_virtual(options, spec, like);
     if (!is_computed(options)) throw Error("internal: a VRT is not a virtual scene");
-    // In memory each rank has its own.
+    // In memory, each rank has its own.
     if (!parallel::group().root() && !options.document) return;
     PendingOutput::of_virtual(options, spec, like)->make_computed(like, link);
 }

@@ -31,8 +31,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
     constexpr double tolerance = 0.1;
     double to_pixels[6];
     if (!GDALInvGeoTransform(const_cast<double*>(wanted), to_pixels))
-        return true; // it has no usable
-                     // position
+        return true; // it has no usable position
     std::unique_ptr<OGRCoordinateTransformation> turned;
     constexpr const char* alike[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                      "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", nullptr};
@@ -40,7 +39,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
         turned.reset(OGRCreateCoordinateTransformation(found_srs, srs));
         if (!turned) return false;
     }
-    // If one SRS has a datum shift and the other is the same SRS without it, PROJ shifts nothing; so both are
+    // If one SRS has a datum shift and the other is the same SRS without it, PROJ does not shift; so both are
     // transformed to the target of the shift.
     std::unique_ptr<OGRCoordinateTransformation> there, back;
     double shift[7], found_shift[7];
@@ -63,7 +62,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
                       : turned && !turned->Transform(1, &x, &y))
                 return false;
             GDALApplyGeoTransform(to_pixels, x, y, &back_x, &back_y);
-            // The condition is written so that NaN fails it, too.
+            // Written so that NaN also fails the condition.
             if (!(std::fabs(back_x - sample) < tolerance && std::fabs(back_y - line) < tolerance))
                 return false;
         }
@@ -83,7 +82,7 @@ WrittenRaster::WrittenRaster(const std::string& path) {
         m_parts.push_back(std::move(whole));
         return;
     }
-    // Arrays of single bands, among others for coordinates.
+    // Arrays of single bands, and others such as coordinates.
     const CPLStringList items(CSLDuplicate(whole->GetMetadata("SUBDATASETS")));
     for (int b = 1;; ++b) {
         const std::string ending = "Band" + std::to_string(b);
@@ -113,7 +112,7 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
                    std::to_string(part->GetRasterYSize()) + " pixels";
     for (int b = 0; b < bands; ++b) {
         const GDALDataType got = band(b)->GetRasterDataType();
-        // Formats with a fixed type may hold more than they were given.
+        // Formats with a fixed type may store a wider type than requested.
         if (GDALDataTypeUnion(type, got) != got)
             return "its type is " + std::string(GDALGetDataTypeName(got));
     }
@@ -156,8 +155,8 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
 
 namespace {
 
-/// Whether a geotransform places the window's pixels where control points do, to two pixels: some formats
-/// convert one to the other, and netCDF's driver numbers pixels without either.
+/// Returns whether a geotransform places the window's pixels where control points do, to two pixels. Some
+/// formats convert one to the other, and netCDF's driver numbers pixels without either.
 bool follows(const double (&gt)[6], const SceneMetadata& scene) {
     const double near = 2 * std::max(std::hypot(gt[1], gt[4]), std::hypot(gt[2], gt[5]));
     return std::all_of(scene.gcps.begin(), scene.gcps.end(), [&](const GroundControlPoint& p) {
@@ -194,19 +193,20 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
 
 namespace {
 
-/// Items that describe how a file is stored, or that drivers write for each file.
+/// Returns true for items that describe how a file is stored, or that drivers write for each file.
 bool made_by_drivers(const std::string& key) {
     return key == "AREA_OR_POINT" || starts_with(upper(key), "STATISTICS_") || starts_with(key, "NETCDF_") ||
            key == source_band_item || (key.find('#') != std::string::npos && !starts_with(key, "NC_GLOBAL#"));
 }
 
-/// Items for wavelengths and the like, which are compared by their meaning.
+/// Returns true for items for wavelengths and similar facts, which are compared by their meaning.
 bool is_spectral(const std::string& key) {
     return is_any(key, "wavelength wavelengths wavelength_units wavelength_unit fwhm bbl band_names "
                        "CENTRAL_WAVELENGTH_UM FWHM_UM");
 }
 
-/// The items of `wanted` that are not in `found`, with keys in any case; netCDF's are "NC_GLOBAL#KEY".
+/// Returns the items of `wanted` that are not in `found`; case of keys is ignored. netCDF's are
+/// "NC_GLOBAL#KEY".
 std::vector<std::string> missing_items(const std::vector<std::string>& wanted,
                                        const std::vector<std::string>& found) {
     std::vector<std::string> out;
@@ -236,19 +236,19 @@ std::map<std::string, std::vector<std::string>> missing_items(const MetadataDoma
     return out;
 }
 
-/// GDAL gives each header that it makes the file's name for a description.
+/// Returns true for a description that GDAL has made: the file's name, as in each header that it creates.
 bool is_file_name(const EnviField& field) {
     const auto list = envi_list(field.value);
     return field.key == "description" && list.size() == 1 && list[0].find(' ') == std::string::npos;
 }
 
-/// The fields of the ENVI header that are about the whole scene, or that our tools look for there.
+/// Returns the fields of the ENVI header about the whole scene, or that our tools read there.
 std::vector<EnviField> missing_fields(const SceneMetadata& wanted, const SceneMetadata& found) {
     std::vector<EnviField> out;
     for (const EnviField& field : wanted.envi.fields()) {
         if (is_any(envi_key(field.key), "wavelength fwhm bbl") || envi_key(field.key) == "wavelength units" ||
             envi_key(field.key) == "band names" || envi_key(field.key) == "data gain values" ||
-            envi_key(field.key) == "data offset values" || is_file_name(field)) // compared as bands have them
+            envi_key(field.key) == "data offset values" || is_file_name(field)) // compared by band
             continue;
         const std::string* const there = found.envi.find(field.key);
         if (there == nullptr || trimmed(*there) != trimmed(field.value)) out.push_back(field);
@@ -389,7 +389,7 @@ CPLXMLNode* emptied(CPLXMLNode* parent, const char* name) {
     return CPLCreateXMLNode(parent, CXT_Element, name);
 }
 
-/// Adds the facts about band `k` of a scene that `b`, of the file, lacks.
+/// Adds the facts about band `k` of a scene that `b`, from the file, lacks.
 void put_band(CPLXMLNode* to, const BandMetadata& a, const BandMetadata& b, const SpectralTexts& spectra,
               size_t k, bool envi) {
     std::vector<std::string> items;
@@ -458,7 +458,7 @@ std::string WrittenRaster::with_lost(const SceneMetadata& wanted, const std::str
         CPLXMLNode* const band = element(root, "PAMRasterBand", "band", std::to_string(k + 1));
         put_band(band, wanted.bands[k], got.bands[k], spectra, k, envi);
         if (band->psChild->psNext != nullptr) continue;
-        CPLRemoveXMLChild(root, band); // there is nothing but its number
+        CPLRemoveXMLChild(root, band); // it has only its number
         CPLDestroyXMLNode(band);
     }
     char* const text = CPLSerializeXMLTree(tree.get());
@@ -474,7 +474,7 @@ GDALRasterBand* WrittenRaster::band(int index) const {
 
 bool close_written(DatasetHandle dataset, bool pixels) {
     bool good = true;
-    // Before GDAL 3.7 neither function returns anything.
+    // Before GDAL 3.7 neither function returns a result.
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     good = dataset->FlushCache(true) == CE_None;
 #else
@@ -485,7 +485,7 @@ bool close_written(DatasetHandle dataset, bool pixels) {
         dataset->GetRasterBand(1)->RasterIO(GF_Read, 0, 0, 1, 1, pixel, 1, 1, GDT_CFloat32, 0, 0, nullptr) !=
             CE_None)
         good = false;
-    // In earlier versions files were streams of stdio; GDAL ignores the result of closing one.
+    // In earlier versions files were stdio streams, and GDAL ignores the result of closing one.
     if (std::fflush(nullptr) != 0) good = false;
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     return GDALClose(GDALDataset::ToHandle(dataset.release())) == CE_None && good;

@@ -76,12 +76,12 @@ Contents contents_of(const std::string& file) {
     const DatasetHandle dataset(GDALDataset::FromHandle(GDALOpenEx(
         whole_name(file).c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
     const Group root = dataset ? dataset->GetRootGroup() : nullptr;
-    int left = 2000; // arrays: a product has tens
+    int left = 2000; // remaining arrays: a product has tens
     if (root) look_at(root, 8, left, found);
     return found;
 }
 
-/// The array behind a dataset: of its size in its order, and of its name where several are.
+/// Returns the array behind a dataset: with its size in its order, and with its name if there are several.
 const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
     std::string told = dataset.GetDescription();
     const Cube* fits = nullptr;
@@ -97,7 +97,7 @@ const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
     return fits;
 }
 
-/// The axis of the cube's bands; nullopt if it is the first one, or cannot be determined.
+/// Returns the axis of the cube's bands; nullopt if it is the first one, or cannot be determined.
 std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_t>& wavelengths) {
     if (speaks_of_bands(cube.axes[0])) return std::nullopt;
     for (const size_t k : {size_t{2}, size_t{1}})
@@ -114,7 +114,7 @@ std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_
     return std::nullopt;
 }
 
-/// "[2,0,1]": the cube's axes in GDAL's order; empty if they are in this order, or if it cannot be
+/// Returns "[2,0,1]": the cube's axes in GDAL's order; empty if they are in this order, or if it cannot be
 /// determined.
 std::string turning(const Cube& cube, std::optional<size_t> bands) {
     if (bands) return *bands == 2 ? "[2,0,1]" : "[1,0,2]";
@@ -168,7 +168,7 @@ bool lists_wavelengths(const std::string& name) {
 void check_axes(GDALDataset& dataset, const std::string& name) {
     GDALDriver* const driver = dataset.GetDriver();
     const std::string kind = driver ? driver->GetDescription() : "";
-    // netCDF's older forms are a different format; its driver reads them all.
+    // netCDF's older forms are a different format, but its driver reads them all.
     if ((kind != "netCDF" && kind != "HDF5Image" && kind != "HDF5") || dataset.GetRasterCount() < 2) return;
     const GdalErrors quiet;
     const CPLStringList files(dataset.GetFileList());
@@ -184,7 +184,7 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     for (size_t k = 0; k < 3; ++k)
         shape += (k ? " x " : "") + (is_made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
                  std::to_string(cube->sizes[k]);
-    // The file itself may be a product whose axes are known.
+    // The file itself may be a product with known axes.
     const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;
     const std::string known =
         product ? "Give '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays of netCDF, HDF5 and Zarr as datasets of GDAL's, for labels, masks and lookup tables: the same facts
+// Arrays of netCDF, HDF5 and Zarr as GDAL datasets, for labels, masks and lookup tables, with the same facts
 // as for scenes.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
@@ -54,7 +54,7 @@ class ArrayBand final : public GDALRasterBand {
         if (has != nullptr) *has = number ? TRUE : FALSE;
         return number.value_or(otherwise);
     }
-    /// Puts nodata in the place of invalid samples.
+    /// Replaces invalid samples by nodata.
     void blank_samples(char* samples, size_t count) const;
 
     ArrayDataset& m_dataset;
@@ -149,7 +149,7 @@ void ArrayBand::blank_samples(char* samples, size_t count) const {
     NodataValue none;
     none.real = std::numeric_limits<double>::quiet_NaN();
     NodataMatch nodata = match_in_type(m_part.nodata.value_or(none), sample_type(eDataType));
-    if (!nodata.active) // of floats alone
+    if (!nodata.active) // only for floats
         GDALCopyWords64(&none.real, GDT_Float64, 0, nodata.bytes, eDataType, 0, 1);
     std::vector<float> marks(count, 0);
     blank_invalid(m_part.invalid, samples, static_cast<ptrdiff_t>(size), sample_type(eDataType), false,

@@ -40,19 +40,19 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
-/// Whether a number ends here, or is followed by the letters by which ncdump marks its type: "1.e+20f",
-/// "255ub".
+/// Returns whether a number ends here, or is followed by the letters with which ncdump marks its type:
+/// "1.e+20f", "255ub".
 bool ends_number(const char* rest) {
     constexpr const char* types[] = {"", "b", "ub", "s", "us", "l", "ul", "u", "ll", "ull", "f", "d"};
     return std::any_of(std::begin(types), std::end(types),
                        [&](const char* type) { return EQUAL(rest, type); });
 }
 
-/// Numbers written as texts, one or several in each, in the braces of an ENVI header or the brackets of JSON:
-/// GDAL reads some kinds of these as 0. Each may have a unit of wavelengths.
+/// Numbers that are written as texts, one or several per text, also in the braces of an ENVI header or the
+/// brackets of JSON. GDAL reads some of these forms as 0. Each number may have a unit of wavelengths.
 class WrittenNumbers {
   public:
-    /// Returns false for a text with anything else.
+    /// Returns false for a text with other content.
     bool take(const char* text) {
         const bool list = std::string(text).find(',') != std::string::npos;
         if (const auto written = list ? std::nullopt : written_wavelength(text)) {
@@ -65,8 +65,8 @@ class WrittenNumbers {
         return true;
     }
 
-    /// A unit that is written once is of all; numbers in several units become nanometres. Nothing where some
-    /// of several units are unknown.
+    /// Returns all numbers. A unit that is written once applies to all; numbers in several units are
+    /// converted to nanometres. nullopt if some of several units are unknown.
     std::optional<Numbers> all() {
         std::set<const WavelengthUnit*> units(m_units.begin(), m_units.end());
         const bool some_without = units.erase(nullptr) > 0;
@@ -120,7 +120,7 @@ Numbers numbers_of_texts(const CPLStringList& texts) {
     return none;
 }
 
-/// The texts of a list of so many.
+/// Returns the texts of a list with `count` entries.
 CPLStringList texts_of(const GDALMDArray& list, uint64_t count) {
     std::vector<char*> texts(count, nullptr);
     const std::vector<GUInt64> start(list.GetDimensionCount(), 0);
@@ -149,13 +149,13 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
     try_hdf(path);
     const GdalErrors quiet;
-    // HDF5's own reader first: it keeps no cache of 16 MB for each array.
-    // netCDF's reads a server's file by catching page faults, and waits for ever when a request fails.
+    // HDF5's own reader first, because it needs no cache of 16 MB for each array. netCDF's reader reads a
+    // server's file by catching page faults, and waits forever if a request fails.
     const bool far = !VSIIsLocal(path.c_str());
     for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
         if (far && EQUAL(driver, "netCDF")) continue;
         DatasetHandle dataset = open_arrays(path, driver);
-        // GDAL 3.6 knows netCDF's later classic form (CDF-5) by the prefix alone.
+        // GDAL 3.6 recognises netCDF's later classic form (CDF-5) only by the prefix.
         if (!dataset && EQUAL(driver, "netCDF") && beginning_of_file(path, 3) == "CDF")
             dataset = open_arrays("NETCDF:\"" + path + "\"", driver);
         if (!dataset) continue;
@@ -258,7 +258,7 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
                   const size_t (&count)[3], void* values) {
     const GDALDataType stored = part.stored == GDT_Unknown ? part.type : part.stored;
     const auto type = GDALExtendedDataType::Create(stored);
-    // With equal size the bits stay as they are.
+    // If sizes are equal, the bits are unchanged.
     if (GDALGetDataTypeSizeBytes(stored) == GDALGetDataTypeSizeBytes(part.type))
         return array.Read(start, count, nullptr, nullptr, type, values);
     if (stored == GDT_Byte) { // signed bytes
@@ -267,7 +267,7 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
         std::copy(bytes.begin(), bytes.end(), static_cast<int16_t*>(values));
         return true;
     }
-    std::vector<int16_t> wide(count[0] * count[1] * count[2]); // bytes, as GDAL reads signed ones
+    std::vector<int16_t> wide(count[0] * count[1] * count[2]); // signed bytes, as GDAL reads them
     if (!array.Read(start, count, nullptr, nullptr, type, wide.data())) return false;
     std::transform(wide.begin(), wide.end(), static_cast<uint8_t*>(values),
                    [](int16_t value) { return static_cast<uint8_t>(value); });

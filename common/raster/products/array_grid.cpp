@@ -30,20 +30,20 @@ bool evenly_spaced(const std::vector<double>& numbers) {
     if (numbers.size() < 2) return false;
     const double first = numbers.front(), count = static_cast<double>(numbers.size() - 1),
                  step = (numbers.back() - first) / count;
-    constexpr double most = 0.1; // of a pixel: coordinates in single precision are not exact
+    constexpr double most = 0.1; // fraction of a pixel: coordinates in single precision are not exact
     for (size_t k = 0; k < numbers.size(); ++k)
         if (!(std::fabs(numbers[k] - first - step * static_cast<double>(k)) <= most * std::fabs(step)))
             return false;
     return step != 0;
 }
 
-/// Centres of the pixels along an axis.
+/// The centres of the pixels along an axis.
 struct Centres {
     std::vector<double> at; ///< empty: unknown
     std::string name, unit, standard;
     bool even = false;
-    bool single = false; ///< a place of one pixel, without a step to the next one
-    bool part = false;   ///< they count pixels, but not from the first one, or not all
+    bool single = false; ///< a position of one pixel, without a step to the next one
+    bool part = false;   ///< they are pixel indices, but not from the first one, or not all
     bool rising() const { return at.size() > 1 && at.front() < at.back(); }
     double step() const { return (at.back() - at.front()) / static_cast<double>(at.size() - 1); }
 };
@@ -64,9 +64,9 @@ bool is_unit_of_counts(const std::string& unit) {
     return contains_any(unit, {"pixel", "line", "sample", "row", "col", "index", "count"});
 }
 
-/// Whether coordinates count lines or samples. A part of a scene keeps the indices that it had in the whole
-/// (10, 11 ...; 0, 2, 4 ...), and some programs count from the first pixel's centre (0.5). `on_a_map`: the
-/// array has an SRS, so that x and y are places unless they begin with the first pixel.
+/// Returns whether coordinates are indices of lines or samples. A part of a scene keeps the indices that it
+/// had in the whole (10, 11 ...; 0, 2, 4 ...), and some programs count from the first pixel's centre (0.5).
+/// `on_a_map`: the array has an SRS, so that x and y are positions unless they begin with the first pixel.
 bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, bool on_a_map) {
     if (is_unit_of_counts(centres.unit)) return true;
     const bool plain = centres.unit.empty() || centres.unit == "1",
@@ -87,7 +87,7 @@ bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, b
     return rising && numbers.back() < most_lines;
 }
 
-/// Longitudes that continue at -180 after 180.
+/// Makes longitudes that continue at -180 after 180 continuous.
 void unwrap(std::vector<double>& degrees) {
     constexpr double turn = 360, half = 180;
     for (size_t k = 1; k < degrees.size(); ++k) {
@@ -128,7 +128,7 @@ Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_
     return centres;
 }
 
-/// Parameters of PROJ for attributes of a grid mapping.
+/// PROJ's parameters for attributes of a grid mapping.
 struct Parameter {
     const char *attribute, *key;
 };
@@ -180,7 +180,8 @@ std::string setting(const char* key, double value) { return CPLSPrintf(" +%s=%.1
 
 constexpr double wgs84_axis = 6378137, wgs84_flattening = 298.257223563;
 
-/// The ellipsoid for PROJ: WGS 84's datum if the attributes have its figures, otherwise without a datum.
+/// Returns the ellipsoid for PROJ: WGS 84's datum if the attributes have its numbers, otherwise without a
+/// datum.
 std::string ellipsoid_of(const Array& mapping) {
     const auto radius = parameter(mapping, "earth_radius"), a = parameter(mapping, "semi_major_axis"),
                b = parameter(mapping, "semi_minor_axis"), rf = parameter(mapping, "inverse_flattening");
@@ -193,7 +194,7 @@ std::string ellipsoid_of(const Array& mapping) {
     return b ? setting("a", *a) + setting("b", *b) : setting("R", *a);
 }
 
-/// The code of a zone of UTM on WGS 84; empty for other transverse Mercators.
+/// Returns the code of a zone of UTM on WGS 84; empty for other transverse Mercator projections.
 std::string utm_of(const Array& mapping) {
     const auto number = [&](const char* name, double otherwise) {
         return parameter(mapping, name).value_or(otherwise);
@@ -251,7 +252,8 @@ Srs srs_by_parameters(const Array& mapping) {
     return nullptr;
 }
 
-/// The array that describes the SRS: by the attribute grid_mapping ("crs" or "crs: x y"), else by its name.
+/// Returns the array that describes the SRS: by the attribute grid_mapping ("crs" or "crs: x y"), else by its
+/// name.
 Array mapping_of(const ArrayFile& file, const Array& array) {
     std::string told = attribute_text(array, "grid_mapping");
     told.erase(std::min(told.find_first_of(": "), told.size()));
@@ -267,7 +269,7 @@ class StatedSrs {
   public:
     explicit StatedSrs(const ArrayFile& file) : m_file(file) {}
 
-    /// The first of these attributes that PROJ knows.
+    /// Returns the SRS of the first of these attributes that PROJ supports.
     template <class Holder>
     Srs by_text(const std::shared_ptr<Holder>& holder, std::initializer_list<const char*> names) {
         for (const char* name : names) {
@@ -278,7 +280,8 @@ class StatedSrs {
         return nullptr;
     }
 
-    /// By PROJ's parameters or a code of EPSG ("32632", "EPSG:32632"), as xarray, SNAP and others write them.
+    /// Returns the SRS by PROJ's parameters or an EPSG code ("32632", "EPSG:32632"), as xarray, SNAP and
+    /// others write them.
     template <class Holder>
     Srs by_code(const std::shared_ptr<Holder>& holder) {
         if (auto srs = by_text(holder, {"proj4", "proj4_params", "proj4_string", "proj4text", "proj4string"}))
@@ -295,7 +298,7 @@ class StatedSrs {
         return nullptr;
     }
 
-    /// By the parameters of a projection.
+    /// Returns the SRS by the parameters of a projection.
     Srs by_parameters(const Array& mapping) {
         const std::string name = attribute_text(mapping, "grid_mapping_name");
         auto srs = mapping ? srs_by_parameters(mapping) : nullptr;
@@ -345,7 +348,7 @@ bool are_degrees(const Centres& x, const Centres& y) {
 
 using Grid = std::array<double, 6>;
 
-/// The grid of the scene: the first line has the greatest coordinate, the first sample the least.
+/// Returns the grid of the scene: the first line has the greatest coordinate, the first sample the smallest.
 Grid grid_of(const Centres& x, const Centres& y) {
     const double dx = std::fabs(x.step()), dy = std::fabs(y.step());
     return {std::min(x.at.front(), x.at.back()) - dx / 2, dx,  0.0,
@@ -358,12 +361,12 @@ std::optional<Grid> told_grid(const std::shared_ptr<Holder>& holder) {
     if (told.size() != 6) return std::nullopt;
     Grid grid{};
     std::copy(told.values.begin(), told.values.end(), grid.begin());
-    // GDAL's for a raster without a position.
+    // GDAL's default for a raster without a position.
     if (grid == Grid{0, 1, 0, 0, 0, 1} || grid == Grid{0, 1, 0, 0, 0, -1}) return std::nullopt;
     return grid;
 }
 
-/// Whether the declared grid equals the grid of the coordinates, counted from any corner.
+/// Returns whether the declared grid equals the grid of the coordinates, counted from any corner.
 bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, int64_t lines) {
     Grid grid = told;
     const auto turn = [](double& origin, double& step, int64_t count) {
@@ -384,7 +387,7 @@ bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, in
     return true;
 }
 
-/// Coordinates of a geostationary view are angles.
+/// Converts the coordinates of a geostationary view, which are angles.
 void angles_to_metres(const Array& mapping, Centres& x, Centres& y) {
     if (!mapping || lower(attribute_text(mapping, "grid_mapping_name")) != "geostationary") return;
     const auto height = parameter(mapping, "perspective_point_height");
@@ -409,7 +412,7 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     auto told = told_grid(mapping);
     std::string teller = mapping ? mapping->GetName() : std::string();
     if (!told && (told = told_grid(array))) teller = array->GetName();
-    // A file's own grid does not apply to a swath, whose longitudes and latitudes count.
+    // A file's own grid does not apply to a swath, whose longitudes and latitudes are used.
     const bool swath = contains_any(lower(attribute_text(array, "coordinates")), {"lon"});
     if (!told && !swath && (told = told_grid(file.group("/")))) teller = "the file";
     const auto note = [&](const std::string& text) {

@@ -20,7 +20,7 @@ namespace {
 enum class Role { unknown, bands, lines, samples, time };
 
 struct AxisFacts {
-    size_t index = 0; ///< in the array
+    size_t index = 0; ///< index in the array
     Role role = Role::unknown;
     int64_t size = 0;
     std::string name;
@@ -46,7 +46,7 @@ Role role_by_attributes(const Array& coordinate) {
 Role role_of(const std::string& name, const Array& coordinate) {
     if (const Role told = coordinate ? role_by_attributes(coordinate) : Role::unknown; told != Role::unknown)
         return told;
-    // The list of an axis without a name has one.
+    // The list of an axis without a name has a name.
     switch (axis_called(is_made_up(name) && coordinate ? coordinate->GetName() : name)) {
     case Axis::bands:
         return Role::bands;
@@ -61,7 +61,8 @@ Role role_of(const std::string& name, const Array& coordinate) {
     return n == "t" || n == "date" || n.find("time") != std::string::npos ? Role::time : Role::unknown;
 }
 
-/// Two axes of one role: the longer one keeps it if the other has one element, else neither does.
+/// If two axes have the same role, the longer one keeps it if the other has one element; otherwise neither
+/// does.
 void part_roles(std::vector<AxisFacts>& axes) {
     for (const Role role : {Role::bands, Role::lines, Role::samples}) {
         std::vector<AxisFacts*> all;
@@ -75,7 +76,7 @@ void part_roles(std::vector<AxisFacts>& axes) {
     }
 }
 
-/// Leaves out axes of one element while there are more than three: those without a role first.
+/// Leaves out axes of one element while there are more than three; those without a role first.
 void leave_out_singles(std::vector<AxisFacts>& axes) {
     const auto drop = [&](bool any_role) {
         for (size_t k = 0; k < axes.size() && axes.size() > 3; ++k) {
@@ -89,7 +90,7 @@ void leave_out_singles(std::vector<AxisFacts>& axes) {
     drop(true);
 }
 
-/// "0, 1, 2 days since 2000-01-01".
+/// Returns a list such as "0, 1, 2 days since 2000-01-01".
 std::string listed_times(const ArrayFile& file, const Array& coordinate) {
     constexpr size_t most = 12;
     const Numbers times = coordinate ? unpacked_list(file, coordinate) : Numbers();
@@ -126,8 +127,8 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                     "]' '" + file.path() + "' one.nc";
 }
 
-/// The place of the bands among three axes; nothing if it is unknown. `doubtful` becomes true where
-/// another axis has as many elements, and only the order of the axes decides.
+/// Returns the index of the bands among three axes; nullopt if unknown. Sets `doubtful` if another axis has
+/// as many elements, and only the order of the axes decides.
 std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                      bool plane, bool& doubtful) {
     const auto with = [&](Role role) -> std::optional<size_t> {
@@ -157,7 +158,7 @@ std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const s
     return std::nullopt;
 }
 
-/// Lines come before samples unless roles say otherwise.
+/// Lines come before samples unless roles state otherwise.
 std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, size_t a, size_t b) {
     const bool turned = axes[a].role == Role::samples || axes[b].role == Role::lines;
     return turned ? std::pair{b, a} : std::pair{a, b};
@@ -166,10 +167,11 @@ std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, 
 constexpr size_t absent = SIZE_MAX;
 
 struct Places {
-    size_t line = absent, sample = absent, band = absent; ///< among the kept axes
+    size_t line = absent, sample = absent, band = absent; ///< among the remaining axes
 };
 
-/// By its role, or as the only one of two unknown axes that is as long as a list of wavelengths.
+/// Returns the band axis by its role, or as the only one of two unknown axes that is as long as a list of
+/// wavelengths.
 std::optional<size_t> band_axis_of_two(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                        bool plane) {
     for (size_t k = 0; k < 2; ++k)
@@ -192,7 +194,7 @@ std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::v
         std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
         return at;
     }
-    if (const auto band = band_axis_of_two(axes, lists, plane)) { // spectra side by side
+    if (const auto band = band_axis_of_two(axes, lists, plane)) { // adjacent spectra
         at.band = *band;
         at.sample = 1 - *band;
         return at;
@@ -201,7 +203,7 @@ std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::v
     return at;
 }
 
-/// The part of GDAL's view, where the array has not three axes itself.
+/// Sets the part of GDAL's view, if the array itself does not have three axes.
 void take_places(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                  const std::vector<AxisFacts>& axes, const Places& at) {
     const auto& all = array->GetDimensions();
@@ -244,7 +246,8 @@ bool is_degrees(const std::string& unit, char letter) {
 
 bool is_unit_of_wavelengths(const std::string& unit) {
     const WavelengthUnit* const found = field_unit(unit);
-    return found != nullptr && !one_of(found->symbol, {"m", "cm", "mm"}); // which are of the ground
+    return found != nullptr && !one_of(found->symbol, {"m", "cm", "mm"}); // these are units of lengths on the
+                                                                          // ground
 }
 
 std::string unit_of(const Array& array) {
@@ -265,8 +268,8 @@ Array array_near(const ArrayFile& file, const Array& array, const std::string& n
 
 namespace {
 
-/// For an axis without a name: the list next to the array with its length, if no other axis and no other list
-/// of such a name has that length.
+/// Returns, for an axis without a name, the list next to the array with its length, if no other axis and no
+/// other list with such a name has that length.
 Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
     const auto& axes = array->GetDimensions();
     const auto alike = std::count_if(axes.begin(), axes.end(),
@@ -287,7 +290,7 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     return found;
 }
 
-/// For an array with one axis: the spectrum of one pixel.
+/// Returns the layout of an array with one axis: the spectrum of one pixel.
 std::optional<ArrayLayout> layout_of_spectrum(const Array& array, const AxisFacts& axis,
                                               const std::vector<int64_t>& lists) {
     const bool listed = std::find(lists.begin(), lists.end(), axis.size) != lists.end(),

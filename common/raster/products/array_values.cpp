@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The meaning of an array's samples, and which of them are missing values: _FillValue, missing_value,
-// valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill
-// values of the formats.
+// The meaning of an array's samples, and its missing values: _FillValue, missing_value, valid_min, valid_max,
+// valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill values of the
+// formats.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -41,7 +41,7 @@ NodataValue of_number(double value) {
 
 bool is_floating(GDALDataType type) { return type == GDT_Float32 || type == GDT_Float64; }
 
-/// The least and the greatest number of an integer type.
+/// Returns the minimum and the maximum of an integer type.
 std::pair<double, double> ends_of(GDALDataType type) {
     const int bits = 8 * GDALGetDataTypeSizeBytes(type);
     if (type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32 || type == GDT_UInt64)
@@ -49,7 +49,7 @@ std::pair<double, double> ends_of(GDALDataType type) {
     return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
 }
 
-/// The unsigned type of the same size.
+/// Returns the unsigned type of the same size.
 GDALDataType as_unsigned(GDALDataType type) {
     switch (type) {
     case GDT_Int16:
@@ -71,12 +71,13 @@ bool is_unsigned(GDALDataType type) {
     return type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32 || type == GDT_UInt64;
 }
 
-/// The signed type of the same size; GDAL has Int16 for signed bytes.
+/// Returns the signed type of the same size; GDAL has Int16 for signed bytes.
 GDALDataType signed_type(GDALDataType type) {
     return type == GDT_Byte ? GDT_Int16 : type == GDT_UInt64 ? GDT_Int64 : as_signed(type);
 }
 
-/// Whether programs call a nodata value so, conventions aside: FillValue, NoDataValue, bad_value ...
+/// Returns whether programs use this name for a nodata value, outside of the conventions: FillValue,
+/// NoDataValue, bad_value ...
 bool says_nodata(const std::string& name) {
     std::string letters = lower(name);
     std::erase_if(letters, [](char c) { return c == '_' || c == ' ' || c == '-'; });
@@ -86,7 +87,7 @@ bool says_nodata(const std::string& name) {
     return std::any_of(std::begin(known), std::end(known), [&](const char* word) { return letters == word; });
 }
 
-/// Names of the attributes of an array or a group that says_nodata().
+/// Returns the names of the attributes of an array or a group for which says_nodata() is true.
 template <class Holder>
 std::vector<std::string> nodata_attributes(const Holder& holder) {
     std::vector<std::string> names;
@@ -96,14 +97,15 @@ std::vector<std::string> nodata_attributes(const Holder& holder) {
     return names;
 }
 
-/// Zarr's name of the samples' type in a dataset of version 2: "|i1". GDAL reads signed bytes as Int16.
+/// Returns whether Zarr's name of the samples' type in a dataset of version 2 is "|i1". GDAL reads signed
+/// bytes as Int16.
 bool are_bytes_in_zarr(const ArrayFile& file, const std::string& array) {
     constexpr size_t enough = 4096;
     return file.driver() == "Zarr" &&
            beginning_of_file(file.path() + array + "/.zarray", enough).find("|i1\"") != std::string::npos;
 }
 
-/// netCDF's fill values by type (netcdf.h); bytes have none, since all their values are in use.
+/// Returns netCDF's fill value of a type (netcdf.h); bytes have none, since all their values are in use.
 std::optional<NodataValue> default_fill(GDALDataType type) {
     NodataValue fill;
     switch (type) {
@@ -159,7 +161,7 @@ class Values {
         if (!m_has_fill && !m_told) take_of_groups();
         take_range();
         if (m_values.empty() && m_part.invalid.any() && !is_floating(m_part.type)) {
-            // Results need a number for pixels without a value: one that no valid pixel has.
+            // Results need a value for missing pixels, which no valid pixel has.
             const auto [least, most] = ends_of(m_part.type);
             add(of_number(m_part.invalid.least > least ? least : most));
         }
@@ -219,7 +221,7 @@ class Values {
         if (is_unsigned(m_part.type) && !m_marked) {
             const GdalErrors quiet;
             const auto type = type_in(holder->GetAttribute(name));
-            const bool same_bits = !is_floating(type) && // JSON has no types of integers
+            const bool same_bits = !is_floating(type) && // JSON has no integer types
                                    (signed_type(m_part.type) == type || m_file.driver() == "Zarr");
             for (double& value : values)
                 if (same_bits && value == -1) value = ends_of(m_part.type).second;
@@ -227,7 +229,7 @@ class Values {
         return values;
     }
 
-    /// Attributes have the type of the samples as they are stored.
+    /// Converts to the sign of the samples: attributes have the type of the samples as they are stored.
     double in_sign(double value) const {
         const GDALDataType stored = m_signed ? m_part.stored : m_part.type;
         const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(stored));
@@ -244,8 +246,8 @@ class Values {
             add_told(of_number(value), name);
     }
 
-    /// If the array has no attribute, those of its group or of the groups above are taken. Other arrays may
-    /// have types that cannot hold the value.
+    /// Takes the attributes of the group or of the groups above, if the array has none. Types of other arrays
+    /// may be unable to represent the value.
     void take_of_groups() {
         bool found = false;
         for (std::string group = m_part.array; group.size() > 1 && !found;) {
@@ -260,7 +262,7 @@ class Values {
         }
     }
 
-    /// Adds an attribute's value; for integers, programs write NaN to declare no value.
+    /// Adds an attribute's value; for integers, programs write NaN to declare that there is no value.
     void add_told(const NodataValue& value, const char* attribute) {
         m_told = true;
         if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
@@ -290,7 +292,7 @@ class Values {
         take_attribute("_FillValue");
     }
 
-    /// That of the format, where no attribute states one.
+    /// Takes the format's value if no attribute states one.
     void take_unwritten_fill() {
         if (m_file.driver() == "Zarr") return take_fill_of_zarr();
         if (m_storage.known ? m_storage.fill.has_value() : m_file.driver() != "netCDF") {
@@ -313,8 +315,8 @@ class Values {
         return value;
     }
 
-    /// The property of HDF5: 0 is its library's default, and bytes of netCDF-4 files have netCDF's default,
-    /// which is a valid value.
+    /// Takes the property of HDF5. 0 is the library's default, and bytes of netCDF-4 files have netCDF's
+    /// default, which is a valid value.
     void take_property(const NodataValue& fill) {
         constexpr size_t enough = 8192; // the attributes of the root are there
         const bool bytes = m_storage.sample_bytes == 1;
@@ -334,8 +336,8 @@ class Values {
         if (has && fill != 0) add(turned(of_number(fill)));
     }
 
-    /// Bounds are in units of the samples. Beside packed integers, bounds that are floats may be of unpacked
-    /// values (NetCDF Users Guide).
+    /// Takes bounds, which are in units of the samples. Next to packed integers, bounds that are floats may
+    /// refer to unpacked values (NetCDF Users Guide).
     void take_range() {
         double bounds[2] = {-no_end, no_end};
         std::vector<double> range = numbers("valid_range");
@@ -362,7 +364,7 @@ class Values {
         if (std::isnan(bounds[0])) bounds[0] = -no_end;
         if (std::isnan(bounds[1])) bounds[1] = no_end;
         if (floating && !is_floating(m_part.type)) to_stored_units(bounds);
-        if (m_part.type == GDT_Float32) // as GDAL compares them
+        if (m_part.type == GDT_Float32) // compared like in GDAL
             for (double& bound : bounds)
                 bound = static_cast<double>(static_cast<float>(bound));
         if (!(bounds[0] <= bounds[1]))
@@ -417,7 +419,8 @@ class Values {
     std::vector<NodataValue> m_values;
     bool m_has_fill = false;
     bool m_told = false;                     ///< an attribute of the array states a value
-    bool m_marked = false, m_signed = false; ///< signed samples mean unsigned ones; unsigned mean signed
+    bool m_marked = false, m_signed = false; ///< signed samples mean unsigned values; unsigned samples mean
+                                             ///< signed values
 };
 
 } // namespace

@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Reads numbers and bytes at places of a file; 0 and nothing after its end.
+/// Reads numbers and bytes at positions of a file; 0 or nothing after its end.
 class BinaryFile {
   public:
     BinaryFile(const std::string& path, bool big_endian)
@@ -56,7 +56,7 @@ class BinaryFile {
     bool m_big_endian;
 };
 
-/// The runs of printable characters.
+/// Adds the runs of printable characters.
 void add_texts(std::string_view bytes, std::vector<std::string>& texts) {
     const auto printable = [](char c) { return static_cast<unsigned char>(c) >= ' '; };
     for (auto at = bytes.begin(); at != bytes.end();) {
@@ -66,7 +66,7 @@ void add_texts(std::string_view bytes, std::vector<std::string>& texts) {
     }
 }
 
-/// Whether GDAL's driver looks for names of files in an IMAGINE node of this name, in any case.
+/// Returns whether GDAL's driver reads names of files in an IMAGINE node of this name (case is ignored).
 bool names_files(const std::string& node) {
     return EQUAL(node.c_str(), "ExternalRasterDMS") || EQUAL(node.c_str(), "DependentFile") ||
            EQUAL(node.c_str(), "RRDNamesList");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's version 7.3: HDF5, with the subscripts of arrays in the reverse order, and attributes that state
+// MATLAB's version 7.3: HDF5, with the subscripts of arrays in reverse order, and attributes that state
 // MATLAB's class.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
@@ -99,7 +99,7 @@ class MatlabArrays final : public MatlabFile {
         m_variables.push_back(std::move(one));
     }
 
-    /// Boxes of the array that follow one another in the order of the file.
+    /// Reads consecutive boxes of the array in the order of the file.
     void read_as(const MatlabVariable& variable, GDALDataType type, const Take& take) const {
         const auto file = open_arrays();
         const auto array = file->array(full_name(variable.name));
@@ -109,7 +109,7 @@ class MatlabArrays final : public MatlabFile {
             sizes.push_back(axis->GetSize());
         const auto width = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
         size_t cut =
-            sizes.size(); // the axis with several entries per box, and at most one of the axes before
+            sizes.size(); // the axis with several entries per box; the axes before it have at most one
         uint64_t inner = 1;
         while (cut > 0 && inner * sizes[cut - 1] * width <= box_bytes)
             inner *= sizes[--cut];

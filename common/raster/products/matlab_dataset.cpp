@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays of MATLAB's files as datasets of GDAL's.
+// Arrays of MATLAB files as GDAL datasets.
 #include "raster/products/matlab_scene.h"
 
 #include "core/error.h"
@@ -19,7 +19,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Datasets of "GTiff" and other drivers know their driver; this driver is not in GDAL's list.
+/// Returns the driver: datasets of "GTiff" and other drivers know their driver, but this driver is not in
+/// GDAL's list.
 GDALDriver* matlab_driver() {
     static const auto driver = [] {
         auto made = std::make_unique<GDALDriver>();
@@ -31,7 +32,7 @@ GDALDriver* matlab_driver() {
     return driver.get();
 }
 
-/// One turned file for all handles of a variable.
+/// Returns one transposed file for all handles of a variable.
 std::shared_ptr<TurnedFile> turned_file_of(const MatlabCube& cube) {
     static std::mutex mutex;
     static std::map<std::string, std::weak_ptr<TurnedFile>> all;

@@ -44,20 +44,20 @@ bool is_vector(const MatlabVariable& one) {
 
 bool is_image(const MatlabVariable& one) { return one.rank() == 2 && !is_vector(one); }
 
-/// "scene.nRow" -> "nrow", "num_rows" -> "numrows".
+/// Returns "nrow" for "scene.nRow", "numrows" for "num_rows".
 std::string plain_name(const MatlabVariable& one) {
     std::string name = lower(one.name.substr(one.name.rfind('.') + 1));
     std::erase(name, '_');
     return name;
 }
 
-/// The count in a number; nullopt if it is not whole, or out of range.
+/// Returns the number as an integer; nullopt if it is not whole, or out of range.
 std::optional<int64_t> whole_count(double value) {
     if (!(value >= 1 && value <= INT32_MAX) || value != std::floor(value)) return std::nullopt;
     return static_cast<int64_t>(value);
 }
 
-/// Whole numbers of these names, which may begin with "n", "num", "im" or "img".
+/// Returns whole numbers with these names, which may begin with "n", "num", "im" or "img".
 std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list<const char*> names) {
     std::vector<int64_t> found;
     for (const MatlabVariable& one : file.variables()) {
@@ -77,8 +77,8 @@ std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list
 /// Lines and samples of a scene whose pixels are in one list.
 using Size = std::pair<int64_t, int64_t>;
 
-/// The sizes in a vector of two or three counts: [lines samples], [lines samples bands] or
-/// [bands lines samples].
+/// Returns the sizes in a vector of two or three numbers: [lines samples], [lines samples bands] or [bands
+/// lines samples].
 std::vector<Size> sizes_in(const MatlabFile& file, const MatlabVariable& one) {
     if (one.type == GDT_Unknown || !is_vector(one) || one.count() < 2 || one.count() > 3) return {};
     std::vector<int64_t> counts;
@@ -91,15 +91,15 @@ std::vector<Size> sizes_in(const MatlabFile& file, const MatlabVariable& one) {
     return sizes;
 }
 
-/// Whether a vector is called as sizes are: imSize, dims, sz, cube_shape.
+/// Returns whether a vector has a name for sizes: imSize, dims, sz, cube_shape.
 bool says_size(const MatlabVariable& one) {
     const std::string name = plain_name(one);
     const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
     return name.ends_with("sz") || has("size") || has("dim") || has("shape");
 }
 
-/// The sizes in the file, as sets for unmixing have them: in numbers, in vectors, then in its arrays with
-/// three subscripts, which may be abundances.
+/// Returns the sizes in the file, as data sets for unmixing store them: in numbers, in vectors, then in
+/// arrays with three subscripts, which may be abundances.
 std::vector<Size> sizes_beside(const MatlabFile& file) {
     std::vector<Size> sizes;
     const auto take_pairs = [&](std::initializer_list<const char*> of_lines,
@@ -122,7 +122,7 @@ std::vector<Size> sizes_beside(const MatlabFile& file) {
     return sizes;
 }
 
-/// The size for which the array is a list of pixels; nullopt without one.
+/// Returns the size for which the array is a list of pixels; nullopt without one.
 std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Size>& sizes) {
     if (one.rank() != 2) return std::nullopt;
     for (const Size& size : sizes) {
@@ -132,8 +132,8 @@ std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Si
     return std::nullopt;
 }
 
-/// Numbers in the file that may be the size for which the array is a list of pixels, as a note; empty without
-/// any.
+/// Returns a note with numbers in the file that may be the size for which the array is a list of pixels;
+/// empty if there are none.
 std::string perhaps_size(const MatlabFile& file, const MatlabVariable& array) {
     const auto note = [&](const std::string& from, const Size& size) {
         return "'" + file.path() + "': " + array.text() + " is read as an image of one band; " + from +
@@ -185,7 +185,7 @@ std::string shortest_digits(double value) {
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// The digits that a number has in the file's own type.
+/// Returns the digits that a number has in the file's own type.
 std::vector<std::string> digits_of(const MatlabFile& file, const MatlabVariable& one) {
     std::vector<std::string> texts;
     for (const double v : file.numbers(one)) {
@@ -220,7 +220,7 @@ bool says_wavelengths(const MatlabVariable& one) {
                        [&](const char* known) { return name == known; });
 }
 
-/// A list of wavelengths that is as long as no subscript of a cube; null without one.
+/// Returns a list of wavelengths whose length equals no subscript of a cube; null without one.
 const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     for (const MatlabVariable& one : cube.file->variables())
         if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 && says_wavelengths(one))
@@ -228,7 +228,7 @@ const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     return nullptr;
 }
 
-/// A vector with a number for each band that rises or falls within the wavelengths of instruments, in
+/// Returns a vector with one number per band that rises or falls within the wavelengths of instruments, in
 /// micrometres or nanometres; null if there is none, or several.
 const MatlabVariable* perhaps_wavelengths(const MatlabFile& file, int64_t count) {
     constexpr double shortest_um = 0.2, longest_um = 30;
@@ -289,7 +289,7 @@ void add_chunks(const MatlabCube& cube, Product& product) {
     const auto chunks = arrays->chunks(part.array);
     if (chunks.size() != 3 || std::count(chunks.begin(), chunks.end(), 0U) > 0) return;
     part.type = cube.variable.type;
-    const BandsStand bands = cube.shape.bands_stand; // HDF5 has the subscripts the other way round
+    const BandsStand bands = cube.shape.bands_stand; // HDF5 has the subscripts in reverse order
     part.line_axis = bands == BandsStand::first ? 1 : 2;
     part.sample_axis = bands == BandsStand::last ? 1 : 0;
     part.band_axis = bands == BandsStand::first ? 2 : bands == BandsStand::second ? 1 : 0;
@@ -319,9 +319,9 @@ Variables all_of(const MatlabFile& file) {
     return all;
 }
 
-constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image
+constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image that are examined
 
-/// Whole numbers, at least two of them different from 0.
+/// Returns whether it has whole numbers, at least two different ones that are not 0.
 bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     double first = 0;
     bool several = false;
@@ -335,18 +335,18 @@ bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     return several;
 }
 
-// Which array is the scene
-// -----------------------------------------------------------------------------------------------------------------
+// --- Selection of the scene
+// ------------------------------------------------------------------------
 
 struct Candidate {
     const MatlabVariable* variable = nullptr;
     int64_t pixels = 0, bands = 0;
     bool list = false;
-    bool bands_first = false; ///< the first subscript counts bands
+    bool bands_first = false; ///< the first subscript is the bands
 };
 
-/// Arrays with at least three subscripts, and lists with as many pixels as an array of sizes in the file
-/// states.
+/// Returns arrays with at least three subscripts, and lists with as many pixels as an array of sizes in the
+/// file states.
 std::vector<Candidate> candidates_in(const MatlabFile& file) {
     std::vector<Candidate> all;
     const auto sizes = sizes_beside(file);
@@ -375,7 +375,7 @@ std::vector<Candidate> candidates_in(const MatlabFile& file) {
     return all;
 }
 
-/// The values of each pixel are from 0 to 1 and add up to 1, pixels of zeros aside.
+/// Returns whether the values of each pixel are from 0 to 1 and add up to 1, except for pixels of zeros.
 bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
     constexpr double tolerance = 1e-3;
     if (c.variable->count() > most_looked_at || c.bands < 2 || c.pixels == 0) return false;
@@ -397,8 +397,8 @@ bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
     return any;
 }
 
-/// Abundances have as many planes as there are endmembers, and the endmembers as many bands as the scene; or
-/// they add up to 1.
+/// Returns whether an array is abundances: it has as many planes as there are endmembers, and the endmembers
+/// as many bands as the scene; or its values add up to 1.
 bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<Candidate>& all) {
     bool endmembers = false, of_a_scene = false;
     for (const MatlabVariable& m : file.variables()) {
@@ -416,7 +416,7 @@ bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<
     return of_a_scene || ((endmembers || of_more_bands) && adds_up_to_one(file, c));
 }
 
-/// Endmembers of each pixel (band, endmember, pixel) of a list of pixels.
+/// Returns whether an array is the endmembers of each pixel (band, endmember, pixel) of a list of pixels.
 bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all) {
     return c.variable->rank() == 3 && std::any_of(all.begin(), all.end(), [&](const Candidate& o) {
                return o.list && o.variable->count() / c.variable->dims[2] == o.bands &&
@@ -424,8 +424,8 @@ bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all
            });
 }
 
-/// The arrays that may be the scene; empty without a cube or a list of pixels. \throws Error if there are
-/// only abundances.
+/// Returns the arrays that may be the scene; empty without a cube or a list of pixels. \throws Error if there
+/// are only abundances.
 Variables scenes_of(const MatlabFile& file) {
     auto all = candidates_in(file);
     const auto variables = [&] {
@@ -446,7 +446,7 @@ Variables scenes_of(const MatlabFile& file) {
     });
     if (all.empty() && !known.empty())
         refuse_matlab(file, "holds no array that is a scene, but what looks like abundances", known);
-    // A cube is preferred to lists of numbers of its pixels, but not to a list of more bands.
+    // A cube is preferred to lists of values of its pixels, but not to a list with more bands.
     int64_t most = 0;
     for (const Candidate& c : all)
         if (!c.list) most = std::max(most, c.bands);
@@ -553,7 +553,7 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     std::string note;
     if (const bool real = one.type == GDT_Float32 || one.type == GDT_Float64;
         !mask && real && all.size() > 1) {
-        // Doubles are MATLAB's usual class, and do not show the kind of content.
+        // Doubles are MATLAB's usual class, and do not show the type of content.
         if (one.count() > most_looked_at || !holds_classes(*file, one))
             refuse_matlab(*file, "holds several arrays that may be the labels", all);
         note = "'" + file->path() + "': labels are " + one.text() + ", and " + list_of(all, &one) +

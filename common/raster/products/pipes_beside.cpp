@@ -36,8 +36,8 @@ using Names = std::vector<std::string>;
 
 bool is_pipe(const std::string& path) { return kind_of_path(path) == PathKind::pipe; }
 
-/// system::odd_entries(), which lists a folder again only after it has changed: many scenes are in one
-/// folder.
+/// Returns system::odd_entries(), which lists a folder again only after it has changed, because many scenes
+/// are in one folder.
 std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     struct Listed {
         struct stat facts;
@@ -56,15 +56,15 @@ std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     auto names = std::make_shared<const Names>(system::odd_entries(folder));
     constexpr size_t most_folders = 1000;
     if (all.size() >= most_folders) all.clear();
-    // Times of folders are coarse: an entry may come within the tick in which the folder was listed.
+    // Times of folders are coarse: an entry may appear in the time step in which the folder was listed.
     constexpr time_t settled = 2; // seconds
     all.erase(folder);
     if (std::time(nullptr) - now.st_mtim.tv_sec >= settled) all.emplace(folder, Listed{now, names});
     return names;
 }
 
-/// Side files of names that have nothing to do with the scene's: METADATA.DIM, summary.txt, and HDR...,
-/// RPC..., DIM..., ..._MTL.txt, which have a part of its name.
+/// Returns true for side files whose names do not begin with the scene's: METADATA.DIM, summary.txt, and
+/// HDR..., RPC..., DIM..., ..._MTL.txt, which contain a part of its name.
 bool is_shared_side_file(const std::string& name) {
     const bool text = name.ends_with(".txt") || name.ends_with(".xml");
     return name == "metadata.dim" || name == "summary.txt" || name.ends_with("_mtl.txt") ||
@@ -87,7 +87,7 @@ std::string beside(const std::string& path) {
     return {};
 }
 
-/// A Zarr store: its arrays and their blocks are in folders of any depth.
+/// Returns true for a Zarr store, whose arrays and blocks are in folders of any depth.
 bool is_store(const std::string& folder) {
     const auto has = [&](const char* name) {
         return kind_of_path(join_path(folder, name)) != PathKind::nothing;
@@ -95,10 +95,11 @@ bool is_store(const std::string& folder) {
     return has(".zgroup") || has(".zarray") || has(".zmetadata") || has("zarr.json");
 }
 
-/// A pipe in a folder that is read as one scene: in this folder, those within it, and all below of a store.
+/// Returns a pipe in a folder that is read as one scene: in this folder, in its folders, and at any depth of
+/// a store.
 std::string inside(const std::string& top, int levels) {
     constexpr size_t most_folders = 10000;
-    constexpr int deepest = 64; // links may go round in a circle
+    constexpr int deepest = 64; // links may form a circle
     if (is_store(top)) levels = deepest;
     std::vector<std::pair<std::string, int>> ahead{{top, levels}};
     for (size_t k = 0; k < ahead.size(); ++k) {
@@ -117,14 +118,14 @@ std::string inside(const std::string& top, int levels) {
     return {};
 }
 
-/// Each word of a raw file's pixels would be looked for as a file.
+/// Returns whether it is a text; otherwise each word of a raw file's pixels would be searched as a file.
 bool is_text(std::string_view begin) {
     return std::all_of(begin.begin(), begin.end(), [](char c) {
         return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r') || c == '\x1a' || c == '\0';
     });
 }
 
-/// The text of a file that may name others.
+/// The text of a file that may name other files.
 struct NamingText {
     std::string text; ///< empty: the file is not a text
     bool xml = false, json = false;
@@ -139,7 +140,7 @@ NamingText naming_text(const std::string& path) {
     const size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
     if (first == std::string::npos) return {};
     const bool xml = begin[first] == '<', json = begin[first] == '{';
-    // GDAL reads JSON of these kinds as rasters; our own documents are vetted elsewhere.
+    // GDAL reads JSON of these forms as rasters; our own documents are checked elsewhere.
     if (json && !contains_any(begin, {"\"stac_", "\"refs\""})) return {};
     const bool vrt = xml && begin.find("<VRTDataset") != std::string::npos;
     const bool ers = contains_any(CPLString(begin).tolower(), {"datasetheader", "algorithm"});
@@ -158,10 +159,10 @@ NamingText naming_text(const std::string& path) {
     return out;
 }
 
-/// A walk through the texts that name each other.
+/// A walk through texts that name each other.
 class Walk {
   public:
-    std::string found; ///< empty: none so far
+    std::string found; ///< empty: none found so far
 
     void look_at_parts(const std::string& name, int depth = 0) {
         if (m_absent.contains(name)) return;
@@ -193,18 +194,20 @@ class Walk {
     }
 
   private:
-    /// One name of a file, however the way to its folder is spelled. Another link to it has other side files.
+    /// Returns one name of a file, however the path of its folder is spelled. Another link to it has other
+    /// side files.
     static std::string real_name(const std::string& path) {
         std::error_code ec;
         return join_path(std::filesystem::canonical(folder_of(path), ec).string(), name_of(path));
     }
 
-    /// The place of a text.
+    /// The position of a text.
     struct Place {
         std::string folder;
         const Names& odd; ///< entries of the folder
         int depth;
-        bool header; ///< the text names data: devices count, and files next to it, which may name others
+        bool header; ///< the text names data: devices count, and files next to it, which may name further
+                     ///< files
     };
 
     void look_into(const std::string& path, int depth) {
@@ -228,14 +231,14 @@ class Walk {
         }
     }
 
-    /// Texts of a binary file in this folder.
+    /// Examines texts of a binary file in this folder.
     void look_at_texts(const std::vector<std::string>& texts, const std::string& folder, int depth) {
         const auto odd = odd_entries(folder);
         for (const std::string& text : texts)
             look_at_names(text, {folder, *odd, depth, true});
     }
 
-    /// Whole texts alone: a history may hold "-report /dev/stderr".
+    /// Examines only whole texts, because a history may contain "-report /dev/stderr".
     void look_at_json(const Json& json, const Place& place) {
         if (json.is_string()) {
             const auto& text = json.get_ref<const std::string&>();
@@ -250,19 +253,19 @@ class Walk {
     void look_at_nodes(const CPLXMLNode* node, const Place& place, int level) {
         constexpr int deepest = 256;
         for (; node != nullptr && level < deepest && found.empty(); node = node->psNext) {
-            // A history may hold "-report /dev/stderr".
+            // A history may contain "-report /dev/stderr".
             if (EQUAL(node->pszValue, "MDI") && !names_files(CPLGetXMLValue(node, "key", ""))) continue;
             if (node->eType == CXT_Text) look_at_names(node->pszValue, place);
             look_at_nodes(node->psChild, place, level + 1);
         }
     }
 
-    /// Items of metadata by which GDAL finds files.
+    /// Returns true for items of metadata with which GDAL finds files.
     static bool names_files(const char* key) {
         return EQUAL(key, "OVERVIEW_FILE") || EQUAL(key, "X_DATASET") || EQUAL(key, "Y_DATASET");
     }
 
-    /// The names that a text may contain: all of it, the part after "=", and each word.
+    /// Examines the names that a text may contain: the whole text, the part after "=", and each word.
     void look_at_names(std::string_view text, const Place& place) {
         if (!place.header && place.odd.empty() && text.find('/') == std::string_view::npos) return;
         constexpr const char* around = " \t(),;{}&@";
@@ -282,13 +285,13 @@ class Walk {
             (!place.header && !slash && place.odd.empty()))
             return;
         const std::string name(text);
-        if (name.find_first_not_of("./") == std::string::npos) return; // "." is a word of any text
+        if (name.find_first_not_of("./") == std::string::npos) return; // "." may be a word of any text
         if (!place.header && begins_with_any(name, {"/dev/", "/proc/"})) return;
         if (name.starts_with("/vsi") || (place.header && name.find(':') != std::string::npos))
             look_at_parts(name, place.depth);
         if (!found.empty() || !is_local(name)) return;
         std::string path = name.front() == '/' ? name : join_path(place.folder, name);
-        // Drivers look for "a.img" where a label has "A.IMG".
+        // Drivers search for "a.img" if a label has "A.IMG".
         for (const std::string& entry : place.odd)
             if (!slash && equal_names(entry, name)) path = join_path(place.folder, entry);
         if (m_absent.contains(path)) return;
@@ -302,7 +305,8 @@ class Walk {
     }
 
     std::set<std::string> m_seen;
-    std::unordered_set<std::string> m_absent; ///< names of nothing: a text repeats its words for each band
+    std::unordered_set<std::string> m_absent; ///< names of missing files: a text repeats its words for each
+                                              ///< band
 };
 
 } // namespace

@@ -31,7 +31,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A row a product in arrays.
+/// One row per product in arrays.
 constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
     read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
@@ -42,7 +42,7 @@ bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
 }
 
-/// Programs may have put other bytes before it; then the name decides.
+/// Returns whether it is HDF5. If programs have put other bytes in front, the name decides.
 bool is_hdf5(const std::string& text, const std::string& path) {
     if (begins(text, "\x89HDF\r\n\x1a\n", 8)) return true;
     const std::string extension = extension_of(path);
@@ -54,8 +54,8 @@ bool is_netcdf(const std::string& text) { // of the classic kinds; netCDF-4 is H
     return begins(text, "CDF\x01", 4) || begins(text, "CDF\x02", 4) || begins(text, "CDF\x05", 4);
 }
 bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
-/// The beginning of a text in XML: a byte-order mark, a comment or an element, and no byte that texts never
-/// have. Samples may begin with any byte, also with "<".
+/// Returns whether a text begins as XML: with a byte-order mark, a comment or an element, and without bytes
+/// that texts never have. Samples may begin with any byte, also with "<".
 bool is_xml(std::string text) {
     const std::string mark = text.substr(0, 2);
     if (mark == "\xff\xfe" || mark == "\xfe\xff") text = utf8_text(std::move(text));
@@ -75,7 +75,8 @@ bool is_xml(std::string text) {
            std::strchr("> /\t\r\n", rest[end]) != nullptr;
 }
 
-/// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
+/// Returns true for a folder that is a Zarr dataset, or a text that makes one from parts of other files
+/// (Kerchunk).
 bool is_zarr(const std::string& path, const std::string& text) {
     const auto holds = [&](const char* name) { return is_there(join_path(path, name)); };
     if (text.empty())
@@ -84,7 +85,7 @@ bool is_zarr(const std::string& path, const std::string& text) {
            (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
 }
 
-/// All arrays that are read later.
+/// Returns all arrays that are read later.
 std::vector<std::string> arrays_of(const Product& product) {
     std::vector<std::string> names;
     for (const CubePart& part : product.parts)
@@ -95,7 +96,7 @@ std::vector<std::string> arrays_of(const Product& product) {
     return names;
 }
 
-/// Bands of a GeoTIFF that knows no wavelengths; 0 for others.
+/// Returns the bands of a GeoTIFF without wavelengths; 0 for other files.
 int bands_without_wavelengths(const std::string& path) {
     const GdalErrors quiet;
     const char* const drivers[] = {"GTiff", nullptr};
@@ -110,13 +111,13 @@ int bands_without_wavelengths(const std::string& path) {
                : bands;
 }
 
-/// A dataset of version 3, by the text that describes it.
+/// Returns whether it is a dataset of version 3, by the text that describes it.
 bool is_later_zarr(const std::string& path) {
     const std::string text = beginning_of_file(join_path(path, "zarr.json"), looked_at);
     return text.find("\"zarr_format\"") != std::string::npos;
 }
 
-/// The product cut to one of its arrays; nullopt if it does not have this array.
+/// Returns the product cut to one of its arrays; nullopt if it does not have this array.
 std::optional<Product> part_called(const Product& product, const std::string& name) {
     for (size_t p = 0; p < product.parts.size(); ++p) {
         if (!names_array(name, product.parts[p].array)) continue;
@@ -157,8 +158,8 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     band.fwhm_nm = nm(from.fwhm);
 }
 
-/// For gdalwarp -geoloc, which needs rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
-/// are stored.
+/// Adds the domain for gdalwarp -geoloc, which needs rasters: GDAL's drivers HDF5 and Zarr show arrays with
+/// two axes as they are stored.
 void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
@@ -185,12 +186,12 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
     CPLFree(wkt);
 }
 
-/// One product; several only for a library.
+/// Returns one product; several only for a library.
 std::vector<Product> in_arrays(const std::string& path, const WantedArray& wanted) {
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
     check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
-    const GdalErrors quiet; // netCDF's library looks for attributes at every query of an array
+    const GdalErrors quiet; // netCDF's library searches for attributes at every query of an array
     const auto group = file ? file->group("/") : nullptr;
     if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
         is_later_zarr(of_file))
@@ -333,7 +334,7 @@ void complete_scene(const Product& product, SceneMetadata& scene) {
     for (size_t b = 0; b < scene.bands.size(); ++b)
         fill_band(product, product.bands[b], largest, scene.bands[b]);
     if (product.geotransform) scene.geotransform = product.geotransform;
-    // Without a geotransform the scene is not on a grid of any SRS: only its locations are.
+    // Without a geotransform, the scene is not on a grid of any SRS; only its locations are.
     if (product.srs && product.geotransform) scene.srs = product.srs;
     if (!product.longitude.empty()) add_geolocation(product, scene);
     if (!product.attributes.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scenes and labels of no agency's: arrays of netCDF, HDF5 and Zarr as xarray, MATLAB, IDL and others write
-// them.
+// Scenes and labels without an agency: arrays of netCDF, HDF5 and Zarr as xarray, MATLAB, IDL and others
+// write them.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -43,14 +43,14 @@ bool is_list_of_good_bands(const std::string& name) {
     return name == "good_wavelengths" || name == "bbl" || name == "bad_band_list" || name == "good_bands";
 }
 
-/// The length of a list of wavelengths, as numbers or as text; 0 for other attributes.
+/// Returns the length of a list of wavelengths, as numbers or as text; 0 for other attributes.
 int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
     if (!lists_wavelengths(attribute->GetName())) return 0;
     const size_t length = numbers_in(attribute).size();
     return length > 1 ? static_cast<int64_t>(length) : 0;
 }
 
-/// "450 nm" under any name but those of widths.
+/// Returns whether it has texts such as "450 nm", under any name except those of widths.
 bool has_texts_with_units(const ArrayFile& file, const Array& array) {
     return array->GetDataType().GetClass() == GEDTC_STRING && !is_list_of_widths(lower(array->GetName())) &&
            is_unit_of_wavelengths(file.list(array->GetFullName()).unit);
@@ -94,7 +94,8 @@ struct Choice {
     ArrayLayout layout;
 };
 
-/// Longitudes, latitudes, bounds of cells and lists of facts about bands are about other arrays.
+/// Returns true for longitudes, latitudes, bounds of cells and lists of facts about bands, which describe
+/// other arrays.
 bool is_about_others(const Array& array) {
     const std::string name = lower(array->GetName());
     const auto ends = [&](const std::string& tail) {
@@ -110,7 +111,7 @@ bool is_about_others(const Array& array) {
 
 using Use = WantedArray::Use;
 
-/// Cubes have lines, samples and bands, or an axis too many; tables have spectra and bands.
+/// Cubes have lines, samples and bands, or one axis too many; tables have spectra and bands.
 struct Choices {
     std::vector<Choice> cubes, tables, planes, spectra;
 
@@ -120,7 +121,7 @@ struct Choices {
         return layout.line_axis ? cubes : layout.sample_axis ? tables : spectra;
     }
 
-    /// The first kind that is there.
+    /// Returns the first of these lists that is not empty.
     std::vector<Choice>& first_for(const WantedArray& wanted) {
         const auto fits = [&](const Choice& c) {
             return c.layout.lines == wanted.bands || c.layout.samples == wanted.bands;
@@ -150,8 +151,8 @@ Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use)
     return found;
 }
 
-/// The array of that name. Without a name, the only one of the first kind; among several, the only one in the
-/// root or the only one with a usual name for scenes and libraries.
+/// Returns the array with that name. Without a name, returns the only one of the first kind; among several,
+/// the only one in the root or the only one with a usual name for scenes and libraries.
 std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
                              const WantedArray& wanted) {
     for (const Array& array : contents.arrays)
@@ -193,18 +194,18 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     return std::move(all.front());
 }
 
-/// "band7" for "Band7", "band_07" and "B7"; other names in small letters.
+/// Returns "band7" for "Band7", "band_07" and "B7"; other names in lower case.
 std::string name_in_stack(const std::string& name) {
     const auto words = words_of(name);
-    constexpr size_t longest = 5; // of digits
+    constexpr size_t longest = 5; // number of digits
     if (words.size() != 2 || !one_of(words[0], {"band", "b"}) || words[1].size() > longest ||
         words[1].find_first_not_of("0123456789") != std::string::npos)
         return lower(name);
     return "band" + std::to_string(std::stoi(words[1]));
 }
 
-/// Planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x and
-/// glt_y where any plane is wanted. Empty when there are others of those names, or fewer than two.
+/// Returns planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x
+/// and glt_y if any plane is requested. Empty if there are others of those names, or fewer than two.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
                                  const WantedArray& wanted) {
     if (wanted.use == Use::library || wanted.lines > 0) return {};
@@ -230,8 +231,8 @@ std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& cont
     return stack;
 }
 
-/// GDAL's raster driver reads files that GDAL has written, with all metadata, and files with given open
-/// options.
+/// Returns whether GDAL's raster driver should read the file: files that GDAL has written, with all metadata,
+/// and files with given open options.
 bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Product& product) {
     const bool in_view = layout.band_axis && !layout.part.view.empty();
     if (file.driver() == "Zarr" || in_view) return false;
@@ -244,7 +245,7 @@ bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Pro
            !attribute_text(file.group("/"), "GDAL").empty();
 }
 
-/// Lists of one number a band: arrays along the axis of the bands, arrays elsewhere in the file, and
+/// Lists with one number per band: arrays along the axis of the bands, arrays elsewhere in the file, and
 /// attributes of the array or of the file.
 class BandLists {
   public:
@@ -319,7 +320,7 @@ class BandLists {
         return list;
     }
 
-    /// The unit that an attribute next to a list states.
+    /// Returns the unit that an attribute next to a list states.
     static std::string stated_beside(const std::vector<std::shared_ptr<GDALAttribute>>& attributes,
                                      const std::string& name) {
         for (const std::string& of : {name + "_units", name + "_unit", std::string("wavelength_units"),
@@ -329,7 +330,7 @@ class BandLists {
         return {};
     }
 
-    /// The group of an array, the group that holds it, and so on to the root.
+    /// Returns the group of an array, the group that contains it, and so on to the root.
     std::vector<std::shared_ptr<GDALGroup>> groups_above(const Array& array) const {
         std::vector<std::shared_ptr<GDALGroup>> groups;
         for (std::string name = array->GetFullName(); !name.empty();) {
@@ -344,8 +345,8 @@ class BandLists {
         return name.substr(0, name.rfind('/'));
     }
 
-    /// Along the same axis, next to the array, then anywhere in the file; then attributes of the array and of
-    /// the groups that hold it.
+    /// Searches along the same axis, next to the array, then anywhere in the file; then attributes of the
+    /// array and of the groups that contain it.
     template <class Name>
     List named(const Name& is_one) const {
         constexpr int along = 0, beside = 1, anywhere = 2;
@@ -370,7 +371,7 @@ class BandLists {
             if (!is_one(name)) continue;
             List list{numbers_in(attribute), {}, "the attribute " + attribute->GetName()};
             const auto bands = static_cast<size_t>(m_layout.bands);
-            if (list.numbers.size() == 1 && is_list_of_widths(name)) { // one for all bands
+            if (list.numbers.size() == 1 && is_list_of_widths(name)) { // one value for all bands
                 list.numbers.values.assign(bands, list.numbers.values.front());
                 list.numbers.texts.assign(bands, std::string(list.numbers.texts.front()));
             }
@@ -397,7 +398,7 @@ void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     }
 }
 
-/// Takes the bands of planes that are one band each, by the attributes of each plane.
+/// Takes the bands of planes with one band each, from the attributes of each plane.
 void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
     std::string unit;
     for (size_t b = 0; b < stack.size(); ++b) {
@@ -422,7 +423,7 @@ void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
     product.wavelength_units = unit;
 }
 
-/// scale_factor and add_offset may have a number for each band.
+/// Takes scale_factor and add_offset with one number per band.
 void take_scales_of_bands(Product& product, const Array& array) {
     for (const auto& [name, of_band] :
          {std::pair("scale_factor", &ProductBand::scale), {"add_offset", &ProductBand::offset}}) {
@@ -497,7 +498,7 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     }
 }
 
-/// Arrays of longitude and latitude that the attribute "coordinates" names.
+/// Takes the arrays of longitude and latitude that the attribute "coordinates" names.
 void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
     const ArrayLayout& layout = choice.layout;
     if (product.geotransform || !layout.line_axis || product.lines_rise || product.samples_fall) return;
@@ -518,8 +519,8 @@ void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
     if (!longitude.empty() && !latitude.empty()) take_locations(product, file, longitude, latitude);
 }
 
-/// Names of classes (CF conventions, "Flags"): flag_values and flag_meanings. Bit fields (flag_masks) are not
-/// classes.
+/// Takes the names of classes (CF conventions, "Flags"): flag_values and flag_meanings. Bit fields
+/// (flag_masks) are not classes.
 void take_classes(Product& product, const Array& array) {
     const std::vector<double> values = attribute_numbers(array, "flag_values").values;
     const GdalErrors quiet;
@@ -547,13 +548,14 @@ void take_classes(Product& product, const Array& array) {
 
 } // namespace
 
-/// Attributes of a netCDF file as a whole, by the names of GDAL's driver for its rasters; lists in braces.
+/// Takes attributes of a whole netCDF file, with the names of GDAL's driver for its rasters; lists are in
+/// braces.
 void take_attributes(Product& product, const ArrayFile& file) {
     if (file.driver() != "netCDF") return;
     const GdalErrors quiet;
     for (const auto& attribute : file.group("/")->GetAttributes()) {
         const std::string& name = attribute->GetName();
-        if (name.empty() || name.front() == '_') continue; // the library's own
+        if (name.empty() || name.front() == '_') continue; // internal to the library
         const CPLStringList texts(attribute->ReadAsStringArray());
         std::string all;
         for (int k = 0; k < texts.size(); ++k)
@@ -562,10 +564,10 @@ void take_attributes(Product& product, const ArrayFile& file) {
     }
 }
 
-/// Attributes that all arrays of a stack share: GDAL's Zarr driver writes a dataset's items to each of its
-/// bands.
+/// Takes attributes that all arrays of a stack share: GDAL's Zarr driver writes a dataset's items to each of
+/// its bands.
 void take_shared_attributes(Product& product, const ArrayFile& file, const std::vector<Choice>& stack) {
-    if (file.driver() == "netCDF") return; // these are the file's
+    if (file.driver() == "netCDF") return; // the file has them
     constexpr const char* known[] = {"grid_mapping",     "coordinates", "units",         "scale_factor",
                                      "add_offset",       "long_name",   "standard_name", "missing_value",
                                      "valid_min",        "valid_max",   "valid_range",   "wavelength",
@@ -590,7 +592,7 @@ void take_shared_attributes(Product& product, const ArrayFile& file, const std::
 
 namespace {
 
-/// `stack`: planes with one band each, `choice` the first of them; empty: `choice` has all bands.
+/// `stack`: planes with one band each, of which `choice` is the first; empty: `choice` has all bands.
 std::optional<Product> product_of(const ArrayFile& file, const FileContents& contents, const Choice& choice,
                                   const std::vector<Choice>& stack) {
     if (!choice.layout.refusal.empty()) throw Error(choice.layout.refusal, choice.layout.advice);

@@ -23,7 +23,8 @@ std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
     return numbers.size() == count ? numbers.texts[at] : std::string();
 }
 
-/// The product's own table for its orthorectified grid; empty if the file does not state the grid's position.
+/// Takes the product's own table for its orthorectified grid; empty if the file does not state the grid's
+/// position.
 void take_lookup(Product& product, const ArrayFile& file, const std::string& sample,
                  const std::string& line) {
     const auto x = file.array(sample), y = file.array(line);
@@ -45,7 +46,7 @@ void take_lookup(Product& product, const ArrayFile& file, const std::string& sam
     product.lookup = std::move(lookup);
 }
 
-/// "(1,2)" after `key` in an HDF-EOS structure text.
+/// Returns the pair after `key` in an HDF-EOS structure text, such as "(1,2)".
 std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
     const std::string found = std::string(key) + "=(";
     const size_t at = text.find(found);
@@ -218,7 +219,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
         if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
         if (axis_called(axes[k]->GetName()) == Axis::bands) named.push_back(static_cast<int>(k));
     }
-    // Names decide before lengths: a scene may have as many lines as bands.
+    // Names are considered before lengths, because a scene may have as many lines as bands.
     if (named.size() == 1)
         fitting.erase(std::remove_if(fitting.begin(), fitting.end(), [&](int k) { return k != named[0]; }),
                       fitting.end());
@@ -246,9 +247,9 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     product.parts.push_back(std::move(part));
 }
 
-/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands, and the
-/// copy that xarray saves, without groups. Its geotransform is for the orthorectified grid, which the cube is
-/// not on.
+/// Reads EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands,
+/// and the copy that xarray saves, without groups. Its geotransform is for the orthorectified grid, which is
+/// not the cube's.
 std::optional<Product> read_emit(const ArrayFile& file) {
     for (const auto& [name, level] : {std::pair{"reflectance", "EMIT L2A reflectance"},
                                       {"reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
@@ -260,13 +261,13 @@ std::optional<Product> read_emit(const ArrayFile& file) {
             !file.group("/sensor_band_parameters"))
             continue;
         Product product = begin_product(file, level);
-        // Tools that save a dataset again put all groups into the root.
+        // Tools that save a dataset again move all groups into the root.
         const bool grouped = file.group("/sensor_band_parameters") != nullptr;
         const std::string bands = grouped ? "/sensor_band_parameters/" : "/",
                           places = file.group("/location") ? "/location/" : "/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) {
-            if (!grouped) continue; // a part that was removed from it
+            if (!grouped) continue; // a part that was removed
             refuse_product(product, "has no " + bands + "wavelengths");
         }
         add_part(product, file, cube, wavelengths.size(), 2);
@@ -281,7 +282,8 @@ std::optional<Product> read_emit(const ArrayFile& file) {
 
 namespace {
 
-/// The pixel size of PRISMA's grids shows whether corners are those of pixels or their centres.
+/// Returns the origin: the pixel size of PRISMA's grids shows whether corners are those of pixels or their
+/// centres.
 double grid_origin(double first, double last, int64_t count, double& step) {
     const double length = last - first, metres = 30;
     const double centres = count > 1 ? length / static_cast<double>(count - 1) : length,
@@ -318,7 +320,8 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
     }
 }
 
-/// Value = number * scale + offset: levels 2 spread their range over 16 bits, level 1 divides by a factor.
+/// Returns scale and offset (value = number * scale + offset): levels 2 spread their range over 16 bits,
+/// level 1 divides by a factor.
 std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& product,
                                                                      const std::shared_ptr<GDALGroup>& root,
                                                                      const std::string& range,
@@ -336,8 +339,8 @@ std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& pr
 
 } // namespace
 
-/// PRISMA L1, L2B, L2C, L2D: HDF-EOS5 with two cubes (line, band, sample) and the facts about bands in
-/// attributes of the root (ASI, PRISMA Products Specification Document). Wavelength 0: no band is there.
+/// Reads PRISMA L1, L2B, L2C, L2D: HDF-EOS5 with two cubes (line, band, sample) and the facts about bands in
+/// attributes of the root (ASI, PRISMA Products Specification Document). Wavelength 0 means a missing band.
 std::optional<Product> read_prisma(const ArrayFile& file) {
     std::string swath, level;
     for (const std::string& name : file.group_names("/HDFEOS/SWATHS")) {
@@ -378,8 +381,8 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
     return product;
 }
 
-/// NEON AOP surface directional reflectance and radiance: SITE/Reflectance/Reflectance_Data (line, sample,
-/// band), with ENVI's map info as text.
+/// Reads NEON AOP surface directional reflectance and radiance: SITE/Reflectance/Reflectance_Data (line,
+/// sample, band), with ENVI's map info as text.
 std::optional<Product> read_neon(const ArrayFile& file) {
     for (const std::string& site : file.group_names("/"))
         for (const std::string kind : {"Reflectance", "Radiance"}) {
@@ -425,8 +428,8 @@ std::optional<Product> read_neon(const ArrayFile& file) {
     return std::nullopt;
 }
 
-/// AVIRIS-3 and AVIRIS-NG as netCDF-4: a group with the cube, wavelength and fwhm in it; easting and northing
-/// (orthorectified), or lat and lon of every pixel, in the root.
+/// Reads AVIRIS-3 and AVIRIS-NG as netCDF-4: a group with the cube, wavelength and fwhm; easting and northing
+/// (orthorectified), or lat and lon of every pixel, are in the root.
 std::optional<Product> read_aviris(const ArrayFile& file) {
     for (const std::string kind : {"reflectance", "radiance"}) {
         const std::string base = "/" + kind, cube = base + "/" + kind;
@@ -463,7 +466,7 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
     return std::nullopt;
 }
 
-/// Tanager: HDF-EOS5 with one swath (basic) or grid (ortho) HYP; the cube (band, line, sample) carries the
+/// Reads Tanager: HDF-EOS5 with one swath (basic) or grid (ortho) HYP; the cube (band, line, sample) has the
 /// facts about bands as attributes.
 std::optional<Product> read_tanager(const ArrayFile& file) {
     for (const std::string kind : {"SWATHS", "GRIDS"})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products of NASA's ocean colour group: arrays of an HDF5 or netCDF-4 file, as the sensor saw them, with a
+// Products of NASA's ocean colour group: arrays of an HDF5 or netCDF-4 file in sensor geometry, with a
 // longitude and a latitude for every pixel.
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
@@ -11,7 +11,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Value = number * scale + offset, by attributes of either spelling.
+/// Takes scale and offset (value = number * scale + offset), from attributes in either spelling.
 void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALMDArray>& array) {
     const auto number = [&](const char* name, const char* other) -> std::optional<double> {
         for (const char* each : {name, other})
@@ -27,9 +27,9 @@ void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALM
 
 } // namespace
 
-/// PACE OCI, level 1B: reflectances at the top of the atmosphere in three cubes (band, line, sample) whose
-/// ranges overlap; level 2: surface reflectance (rhos) or remote-sensing reflectance (Rrs) in a cube (line,
-/// sample, band) with the wavelengths in wavelength_3d, as l2gen writes it for other sensors, too.
+/// Reads PACE OCI. Level 1B: reflectances at the top of the atmosphere in three cubes (band, line, sample)
+/// whose ranges overlap. Level 2: surface reflectance (rhos) or remote-sensing reflectance (Rrs) in a cube
+/// (line, sample, band) with the wavelengths in wavelength_3d, as l2gen also writes it for other sensors.
 std::optional<Product> read_pace(const ArrayFile& file) {
     const auto root = file.group("/");
     const std::string platform = attribute_text(root, "platform"),
@@ -70,8 +70,8 @@ std::optional<Product> read_pace(const ArrayFile& file) {
     return product;
 }
 
-/// HICO, level 1B (Ocean Biology Processing Group): radiance (line, sample, band), the facts about bands in
-/// attributes of the cube.
+/// Reads HICO, level 1B (Ocean Biology Processing Group): radiance (line, sample, band), with the facts about
+/// bands in attributes of the cube.
 std::optional<Product> read_hico(const ArrayFile& file) {
     const std::string cube = "/products/Lt";
     const auto array = file.array(cube);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // EnMAP and DESIS: a GeoTIFF with an XML file that describes its bands (bandCharacterisation), in one scheme
-// with other names of elements. EnMAP L1B comes as two images, one per detector, with one XML file.
+// with different names of elements. EnMAP L1B has two images, one per detector, with one XML file.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -27,9 +27,9 @@
 namespace hsi::raster {
 namespace {
 
-constexpr const char* xml_suffix = "METADATA.XML"; ///< of the file's name, in any case of letters
+constexpr const char* xml_suffix = "METADATA.XML"; ///< end of the file's name; case is ignored
 
-/// Null if it is not XML. The check must not fail for other files: the file may be a raster of any size.
+/// Returns null if it is not XML. The check must accept other files, which may be rasters of any size.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
     VSIStatBufL status;
@@ -42,7 +42,7 @@ CPLXMLTreeCloser parse(const std::string& path) {
     return tree;
 }
 
-/// The first element of this name, at any depth.
+/// Returns the first element with this name, at any depth.
 CPLXMLNode* find(CPLXMLNode* node, const char* name) {
     for (; node != nullptr; node = node->psNext) {
         if (node->eType != CXT_Element) continue;
@@ -69,7 +69,7 @@ std::string stem_of(const std::string& xml) {
     return name.substr(0, name.size() - length);
 }
 
-/// The image that the file names, or the one next to it with the usual name.
+/// Returns the image that the file names, or the one next to it with the usual name.
 std::string image_of(CPLXMLNode* tree, const std::string& xml) {
     std::vector<std::string> names;
     if (CPLXMLNode* const product = find(tree, "image"))
@@ -87,8 +87,8 @@ std::string image_of(CPLXMLNode* tree, const std::string& xml) {
 
 constexpr std::array<const char*, 2> detectors = {"VNIR", "SWIR"};
 
-/// The images of the two detectors, if the file names them or if they are next to it; the first is empty if
-/// neither is so, and a missing image is empty.
+/// Returns the images of the two detectors, if the file names them or if they are next to it; otherwise the
+/// first is empty. A missing image is empty.
 std::array<std::string, 2> detector_images(CPLXMLNode* tree, const std::string& xml) {
     std::array<std::string, 2> images;
     const std::string stem = stem_of(xml);
@@ -116,7 +116,7 @@ DatasetHandle open_tiff(const std::string& path) {
     return dataset;
 }
 
-/// Which entries of bandCharacterisation (by their numbers) a detector's image has: a list of the file.
+/// Returns the entries of bandCharacterisation (by their numbers) in a detector's image: a list of the file.
 std::vector<std::string> channels_of(CPLXMLNode* tree, const char* detector) {
     CPLXMLNode* const quality = find(tree, (std::string(detector) + "ProductQuality").c_str());
     const CPLStringList list(CSLTokenizeString2(
@@ -124,7 +124,7 @@ std::vector<std::string> channels_of(CPLXMLNode* tree, const char* detector) {
     return {list.List(), list.List() + list.size()};
 }
 
-/// The bands of both images in the product's order, as a VRT: one raster to GDAL.
+/// Returns the bands of both images in the product's order, as a VRT, so that GDAL sees one raster.
 std::string stacked(const std::array<std::string, 2>& images, const std::array<DatasetHandle, 2>& datasets,
                     const std::vector<ProductBand>& order) {
     GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName("VRT");
@@ -159,7 +159,7 @@ std::string stacked(const std::array<std::string, 2>& images, const std::array<D
     return text && text[0] ? text[0] : "";
 }
 
-/// EnMAP L1B: both images as one scene, by wavelength.
+/// Makes EnMAP L1B one scene of both images, by wavelength.
 void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::string>& numbers,
                      const std::array<std::string, 2>& images) {
     const std::string advice =
@@ -259,8 +259,8 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
 
 namespace {
 
-/// Quick looks, masks and the like, which have the product's name: "ENMAP01-QL_PIXELMASK.TIF". A mask has as
-/// many bands as the scene.
+/// Returns true for quick looks, masks and the like, which have the product's name:
+/// "ENMAP01-QL_PIXELMASK.TIF". A mask has as many bands as the scene.
 bool is_quality_layer(const std::string& rest) {
     const std::string name = lower(rest);
     const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
@@ -273,8 +273,8 @@ std::optional<Product> beside(const std::string& image, int bands) {
     const CPLStringList entries(VSIReadDirEx(folder.c_str(), 10000));
     for (int i = 0; i < entries.size(); ++i) {
         const std::string stem = stem_of(entries[i]);
-        // The files of one product have the same beginning of their names, up to a sign between parts; their
-        // content shows their kind.
+        // The names of a product's files have the same beginning, up to a separator between parts; their
+        // content shows their type.
         const std::string signs = "-_. ";
         const size_t end = stem.find_last_not_of(signs);
         if (end == std::string::npos || name.compare(0, end + 1, stem, 0, end + 1) != 0 ||
@@ -290,7 +290,7 @@ std::optional<Product> beside(const std::string& image, int bands) {
 } // namespace
 
 std::optional<Product> find_metadata_xml(const std::string& image, int bands) {
-    // Archives are folders, too; remote folders are not searched.
+    // Archives are also folders; remote folders are not searched.
     const bool in_archive = image.rfind("/vsizip/", 0) == 0 || image.rfind("/vsitar/", 0) == 0;
     if (!is_local(image) && !in_archive) return std::nullopt;
     if (auto product = beside(image, bands)) return product;

@@ -23,7 +23,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A row an array of two axes that holds one flag. The first of two arrays for one name counts.
+/// One row per array with two axes that has one flag. If two arrays have the same name, the first is used.
 struct ArrayRow {
     const char* array;
     const char *name, *also;
@@ -51,11 +51,11 @@ const std::vector<double> other_codes = {10, 255};
 constexpr const char* bit_array = "/geophysical_data/l2_flags";
 constexpr std::pair<const char*, const char*> bit_names[] = {{"CLDICE", "cloud"}, {"HIGLINT", "glint"}};
 
-/// EMIT L2A masks (NASA JPL, D-107862): one band each, at positions that differ between versions.
+/// EMIT L2A masks (NASA JPL, D-107862): one band per flag, at positions that differ between versions.
 constexpr const char* band_array = "/mask";
 constexpr const char* band_labels[] = {"/sensor_band_parameters/mask_bands", "/mask_bands"};
 
-/// EnMAP (DLR, EN-PCV-ICD-2009): ..QL_QUALITY_NAME.TIF, a raster of one band each.
+/// EnMAP (DLR, EN-PCV-ICD-2009): ..QL_QUALITY_NAME.TIF, a raster with one band per flag.
 constexpr const char* enmap_part = "QL_QUALITY_";
 constexpr std::pair<const char*, const char*> enmap_also[] = {{"cloudshadow", "shadow"}};
 constexpr const char* enmap_classes = "classes";
@@ -76,7 +76,7 @@ bool has_name(const QualityLayers& found, const std::string& name) {
                        [&](const QualityLayer& layer) { return layer.name == name; });
 }
 
-/// The texts of an array of one axis; empty without such an array.
+/// Returns the texts of an array with one axis; empty without such an array.
 std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name) {
     constexpr uint64_t most = 10000;
     const auto array = file.array(name);
@@ -96,7 +96,8 @@ std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name
     return texts;
 }
 
-/// An array of two axes as a raster, with lines and samples as stored; false if the array is absent.
+/// Adds an array with two axes as a raster, with lines and samples as stored. Returns false if the array is
+/// absent.
 bool add_plane(QualityLayers& found, const ArrayFile& file, const std::string& array, bool bits = false) {
     if (!file.array(array)) return false;
     auto plane = read_array(file, array, {WantedArray::Use::plane});
@@ -171,7 +172,7 @@ void add_arrays(QualityLayers& found, const std::string& path) {
     add_array_rows(found, *file);
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 std::vector<std::string> names_in(const std::string& folder) {
     constexpr int most = 10000;
     const GdalErrors quiet;
@@ -181,7 +182,7 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
-/// The place of `part` in a file's name, ignoring case; npos if the name lacks it.
+/// Returns the position of `part` in a file's name, ignoring case; npos if the name lacks it.
 size_t place_of(const std::string& name, const char* part) { return lower(name).find(lower(part)); }
 
 bool is_tiff_name(const std::string& name) {
@@ -201,7 +202,7 @@ void add_enmap_raster(QualityLayers& found, const std::string& path, const std::
             found.layers.push_back({of, "", raster, {1}, 0, number});
 }
 
-/// EnMAP's and DESIS's rasters whose names begin with `stem`.
+/// Adds the rasters of EnMAP and DESIS whose names begin with `stem`.
 void add_quality_rasters(QualityLayers& found, const std::string& folder, const std::string& stem) {
     for (const std::string& name : names_in(folder)) {
         if (name.rfind(stem, 0) != 0 || !is_tiff_name(name)) continue;
@@ -220,7 +221,7 @@ void add_quality_rasters(QualityLayers& found, const std::string& folder, const 
     }
 }
 
-/// The mask of an EMIT scene: the same parts of the name after level, kind and version.
+/// Returns the name of the mask of an EMIT scene: the same parts of the name after level, type and version.
 std::string emit_mask_of(const std::string& scene) {
     constexpr const char* kind = "EMIT_L2A_MASK_";
     const std::string name = name_of(scene), folder = folder_of(scene);

@@ -19,7 +19,7 @@ std::string nm_text(double value) {
     return text;
 }
 
-/// The good bands with a wavelength, from the shortest to the longest.
+/// Returns the good bands with a wavelength, from the shortest to the longest.
 std::vector<BandAt> by_wavelength(const std::vector<BandAt>& bands) {
     std::vector<BandAt> known;
     std::copy_if(bands.begin(), bands.end(), std::back_inserter(known),

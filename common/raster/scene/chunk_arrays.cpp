@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Reads all of it. \return the system's error; 0: success, -1: the file ends before.
+/// Reads all bytes. \return the system's error; 0: success, -1: the file is too short.
 int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     while (bytes > 0) {
         const ssize_t n = ::pread(file, to, bytes, static_cast<off_t>(at));
@@ -30,7 +30,7 @@ int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     return 0;
 }
 
-/// No filter makes more of noise; a size that is wrong must not take memory.
+/// Returns the maximum size: no filter makes noise larger, and a wrong size must not take memory.
 uint64_t most_stored(uint64_t chunk_bytes) { return chunk_bytes + chunk_bytes / 2 + 4096; }
 
 } // namespace

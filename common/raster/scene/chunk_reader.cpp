@@ -22,7 +22,7 @@ namespace {
 struct NeededChunk {
     size_t part = 0, number = 0;
     std::array<int64_t, 3> begin{}; ///< along the array's axes
-    bool keep = false;              ///< neighbours of the tile need it, too
+    bool keep = false;              ///< neighbours of the tile also need it
 };
 
 class ChunkReader final : public stream::CubeReader {
@@ -60,7 +60,7 @@ class ChunkReader final : public stream::CubeReader {
                 m_store.forget();
                 m_store.want(blocks_of(needed));
             }
-            m_begun.reset(); // if it fails, it begins again
+            m_begun.reset(); // after a failure it begins again
             if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
         // Chunks that others are decoding come last.
@@ -91,7 +91,7 @@ class ChunkReader final : public stream::CubeReader {
     }
 
   private:
-    /// Starts fetching the chunks for the window, except for chunks that are there.
+    /// Starts fetching the chunks for the window, except those that have arrived.
     void announce(const Rect& tile, const std::vector<NeededChunk>& chunks) {
         if (m_arrays.remote()->is_announced(key_of(tile))) return;
         std::vector<BlockStore::Placed> blocks;
@@ -103,7 +103,7 @@ class ChunkReader final : public stream::CubeReader {
         m_store.await(*m_arrays.remote(), key_of(tile), blocks);
     }
 
-    /// Part by part, in the order of the array.
+    /// Returns the chunks part by part, in the order of the array.
     std::vector<NeededChunk> chunks_of(const Rect& tile) const {
         std::vector<NeededChunk> chunks;
         for (size_t p = 0; p < m_wanted.size(); ++p) {
@@ -151,7 +151,7 @@ class ChunkReader final : public stream::CubeReader {
         return m_arrays.array(chunk.part).places[chunk.number].written();
     }
 
-    /// False when another thread decodes the chunk, unless `wait`.
+    /// Returns false if another thread decodes the chunk, unless `wait`.
     bool take(const NeededChunk& chunk, bool wait, const Rect& tile, const CubeView<float>& dst) {
         if (!is_written(chunk)) {
             spread(chunk, nullptr, tile, dst);
@@ -168,7 +168,7 @@ class ChunkReader final : public stream::CubeReader {
 
     static int64_t chunk(const Hdf5Chunks& array, int axis) { return array.chunk[static_cast<size_t>(axis)]; }
 
-    /// samples: null for a chunk that holds the fill value throughout.
+    /// samples: null for a chunk that contains only the fill value.
     void spread(const NeededChunk& needed, const char* samples, const Rect& tile,
                 const CubeView<float>& dst) {
         const CubePart& part = m_source->product->parts[needed.part];
@@ -231,8 +231,8 @@ class ChunkReader final : public stream::CubeReader {
     HostBuffer<char> m_own;
     std::optional<RemoteFile::Reader> m_far; ///< of a server's file
     bool m_helped = false;                   ///< helpers decode ahead of this reader
-    std::optional<Rect> m_next, m_begun;     ///< in the file: the window that is read next, and the one that
-                                             ///< helpers have begun
+    std::optional<Rect> m_next, m_begun;     ///< in the file: the next window, and the one that helpers have
+                                             ///< begun
 };
 
 } // namespace

@@ -18,7 +18,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The documents that this thread is opening, one for the sake of the other.
+/// Returns the documents that this thread is opening, each because of the previous one.
 std::vector<std::string>& being_opened() {
     thread_local std::vector<std::string> names;
     return names;
@@ -43,7 +43,7 @@ class ChainOpening {
     ChainOpening& operator=(const ChainOpening&) = delete;
 };
 
-/// For DocumentSource::values: "224 x -9999", and so on for bands that differ.
+/// Returns the text for DocumentSource::values: "224 x -9999", and so on for bands that differ.
 std::string values_text_of(const SourceState& s) {
     std::string all;
     const auto text_of = [&](size_t k) {
@@ -102,7 +102,7 @@ class ComputedReader final : public stream::CubeReader {
         : m_source(std::move(source)), m_scene(*m_source->computed()), m_reader(m_scene.cube->open_reader()),
           m_whole(takes_all(*m_source)) {}
 
-    /// True when these are all bands, in their order.
+    /// Returns true if these are all bands, in their order.
     static bool takes_all(const SourceState& s) {
         if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed()->cube->shape().bands)
             return false;
@@ -139,7 +139,7 @@ class ComputedReader final : public stream::CubeReader {
         return {window.x + own.x, window.y + own.y, window.w, window.h};
     }
 
-    /// The values that the file's reader would return once these are stored.
+    /// Computes the values that the file's reader would return after storing these.
     void deliver(size_t k, const float* values, float* to, size_t count) {
         const StoreRule& rule = m_scene.rule;
         const NodataMatch& nodata = m_source->nodata[k];
@@ -147,7 +147,7 @@ class ComputedReader final : public stream::CubeReader {
             if (values != to) std::copy_n(values, count, to);
             return;
         }
-        m_stored.resize(count); // of 8 bytes each
+        m_stored.resize(count); // 8 bytes per value
         void* const samples = m_stored.data();
         if (rule.floats()) {
             auto* const stored = static_cast<float*>(samples);
@@ -212,7 +212,7 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
                 behind, stream::make_operation(document.link, behind->shape()), document.link.output,
                 document.store);
         }
-    } catch (const UsageError& e) { // bands and a window are not the user's here
+    } catch (const UsageError& e) { // bands and a window are not from the user here
         throw Error("'" + name + "' does not fit what it is computed from: " + e.what(), e.advice());
     } catch (const Error& e) {
         throw Error("'" + name + "': " + e.what(), e.advice());
@@ -246,7 +246,7 @@ std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const S
 
 int computed_on(const SourceState& source) {
     const auto& scene = *source.computed();
-    // Missing values are NaN already; values equal to nodata by chance are replaced there.
+    // Missing values are already NaN; values that equal nodata by chance are replaced there.
     const auto moved = scene.rule.move();
     const auto as_it_comes = [&](const NodataMatch& n) {
         return !n.active || (moved && std::memcmp(n.bytes, &moved->from, sizeof moved->from) == 0);
@@ -282,7 +282,7 @@ DocumentSource document_source(const RasterSource& like) {
                              "' is opened with a mask, which the scene does not know",
                          "Write another format, or leave out -mask-output.");
     DocumentSource source;
-    // A named header states more than the data that it leads to.
+    // A named header states more than the data that it describes.
     source.path = s.options.header.empty() ? s.options.path : s.options.header;
     source.open_options = s.options.open_options;
     source.drivers = s.options.drivers;

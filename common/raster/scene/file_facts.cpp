@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SceneFacts of an opened source.
+// The SceneFacts of an opened source.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_type.h"
@@ -45,7 +45,7 @@ class OgrReference final : public SpatialReference {
     const std::shared_ptr<const OGRSpatialReference> m;
 };
 
-/// One number a band; empty when no band has one.
+/// Returns one number per band; empty if no band has one.
 std::vector<double> numbers_of(const SourceState& s, double BandMetadata::*number) {
     std::vector<double> out;
     for (const BandMetadata& b : s.scene.bands)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes each
-// block once.
+// Reads tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes
+// each block once.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -79,8 +79,8 @@ class GdalReader final : public stream::CubeReader {
         return m_source->blocks.samples > 0 ? m_source->blocks.samples : m_dataset->GetRasterXSize();
     }
 
-    /// True when the window is made of whole blocks of the file: every one of them is needed once, and GDAL's
-    /// block cache would only copy it.
+    /// Returns true if the window consists of whole blocks of the file: each of them is needed once, and
+    /// GDAL's block cache would only copy it.
     bool covers_blocks(const Rect& r) const {
         const int64_t bx = block_samples(), by = m_source->blocks.lines;
         return r.x % bx == 0 && r.y % by == 0 &&
@@ -89,8 +89,8 @@ class GdalReader final : public stream::CubeReader {
                bx * by <= largest_block;
     }
 
-    /// The first kept band from k on, and before `end`, that is another one of the file than k: those between
-    /// are parts of the same samples.
+    /// Returns the first selected band after k, and before `end`, that is another band of the file: those
+    /// between are parts of the same samples.
     size_t behind(size_t k, size_t end) const {
         size_t next = k + 1;
         while (next < end && m_bands[next] == m_bands[k])
@@ -98,7 +98,7 @@ class GdalReader final : public stream::CubeReader {
         return next;
     }
 
-    /// A block that a tile needs, for the kept bands [first, end).
+    /// A block that a tile needs, for the selected bands [first, end).
     struct NeededBlock {
         BlockStore::Block block;
         int64_t x, y; ///< its first pixel
@@ -106,7 +106,7 @@ class GdalReader final : public stream::CubeReader {
         size_t first, end;
     };
 
-    /// Calls f(NeededBlock) for each that a window of the file needs.
+    /// Calls f(NeededBlock) for each block that a window of the file needs.
     template <class F>
     void for_blocks(const Rect& r, F&& f) const {
         const int64_t bx = m_tiff->block_samples(), by = m_tiff->block_lines();
@@ -123,7 +123,7 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Starts fetching the blocks for the window, except for blocks that are there.
+    /// Starts fetching the blocks for the window, except those that have arrived.
     void announce(const Rect& r) {
         if (m_source->server.file->is_announced(key_of(r))) return;
         std::vector<BlockStore::Placed> blocks;
@@ -134,7 +134,7 @@ class GdalReader final : public stream::CubeReader {
         m_source->tiff()->store->await(*m_source->server.file, key_of(r), blocks);
     }
 
-    /// Through the store of the source's decoded blocks.
+    /// Reads through the store of the source's decoded blocks.
     void read_decoded(const Rect& r, const CubeView<float>& dst) {
         if (m_source->server.file) announce(r);
         // Blocks that others are decoding come last.
@@ -147,7 +147,7 @@ class GdalReader final : public stream::CubeReader {
         if (m_source->server.file) m_source->server.file->done(key_of(r));
     }
 
-    /// False when another thread decodes the block, unless `wait`.
+    /// Returns false if another thread decodes the block, unless `wait`.
     bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
         m_scratch.resize(needed.block.bytes);
         if (m_source->server.file && !m_source->tiff()->store->holds(needed.block))
@@ -225,21 +225,21 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Runs of bands of one type are read in that type, a piece at a time that fits into the scratch: along
-    /// the file's blocks, or every block is decoded again and again.
+    /// Reads runs of bands of one type in that type, a piece at a time that fits into the scratch: along the
+    /// file's blocks, because otherwise every block would be decoded repeatedly.
     void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
         const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->blocks.lines, r.h);
         for (size_t a = 0; a < m_bands.size();) {
             const GDALDataType type = m_source->scene.bands[a].type;
             const int64_t size = GDALGetDataTypeSizeBytes(type);
             size_t most = m_bands.size();
-            if (m_source->blocks.bands_apart) // else a block brings all bands
+            if (m_source->blocks.bands_apart) // otherwise a block contains all bands
                 most = a + static_cast<size_t>(std::max<int64_t>(1, wide_scratch_bytes / (size * bx * by)));
             size_t b = a + 1;
             while (b < std::min(most, m_bands.size()) && m_source->scene.bands[b].type == type)
                 ++b;
             const int64_t pixel = size * static_cast<int64_t>(b - a);
-            // Whole lines where a row of blocks fits.
+            // Whole lines if a row of blocks fits.
             const bool rows = r.w * by * pixel <= wide_scratch_bytes;
             const int64_t lines =
                 rows ? std::max<int64_t>(by, wide_scratch_bytes / (r.w * pixel) / by * by) : by;
@@ -256,13 +256,14 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// From `at`, some `most` pixels or less, `left` at the most, to the end of a block.
+    /// Returns a piece from `at` on that ends at a block's end, of about `most` pixels or less, and at most
+    /// `left`.
     static int64_t piece(int64_t at, int64_t most, int64_t block, int64_t left) {
         const int64_t past = (at + most) / block * block;
         return std::min(left, past > at ? past - at : most);
     }
 
-    /// Bands [a, b) of one type to (x, y) of the tile.
+    /// Reads bands [a, b) of one type to (x, y) of the tile.
     void read_piece(const Rect& r, size_t a, size_t b, const CubeView<float>& dst, int64_t x, int64_t y,
                     const GdalErrors& errors) {
         const GDALDataType type = m_source->scene.bands[a].type;
@@ -288,7 +289,7 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Blanks bands [first, first + count) where the mask of file band `band` is 0.
+    /// Sets bands [first, first + count) to NaN where the mask of file band `band` is 0.
     void apply_mask(int band, int first, int count, const Rect& r, const CubeView<float>& dst,
                     const GdalErrors& errors) {
         m_mask.resize(static_cast<size_t>(r.w * r.h));
@@ -320,7 +321,7 @@ class GdalReader final : public stream::CubeReader {
     std::vector<uint8_t> m_mask;
 };
 
-/// Checks whether all requested bytes have come.
+/// Checks whether all requested bytes have arrived.
 class WholeReader final : public stream::CubeReader {
   public:
     WholeReader(ReaderMaker make, std::shared_ptr<const SourceState> source) : m_source(std::move(source)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angles that depend on where pixels are on the ground: rasters of another grid, slopes of a DEM, the sun.
+// Angles that depend on the positions of pixels on the ground: rasters of another grid, slopes of a DEM, the
+// sun.
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -44,7 +45,7 @@ OGRSpatialReference srs_of(const std::string& wkt) {
     return srs;
 }
 
-/// From one SRS to another; empty if they are the same, or one is unknown.
+/// Transforms from one SRS to another; empty if they are the same, or if one is unknown.
 class Reprojection {
   public:
     Reprojection(const std::string& from, const std::string& to) {
@@ -57,7 +58,7 @@ class Reprojection {
                         "Warp the file to the SRS of the scene (gdalwarp -t_srs).");
     }
     explicit operator bool() const { return m_made != nullptr; }
-    /// Points that cannot be transformed become infinite.
+    /// Transforms points; those that cannot be transformed become infinite.
     void transform(std::vector<double>& x, std::vector<double>& y) const {
         if (m_made) m_made->Transform(static_cast<int>(x.size()), x.data(), y.data());
     }
@@ -82,7 +83,7 @@ std::string geographic_wkt(const std::string& wkt) {
     return made;
 }
 
-/// Planes of the scene's size, made by a reader.
+/// Planes of the scene's size, computed by a reader.
 class Planes : public stream::CubeSource {
   public:
     Planes(const Placement& scene, int bands) : m_scene(scene) { m_scene.shape.bands = bands; }
@@ -100,14 +101,14 @@ const Affine& georeference(const std::optional<Affine>& geotransform, const std:
     return *geotransform;
 }
 
-/// Where the centre of pixel i of line y of the window is in the SRS of the scene.
+/// Returns the centre of pixel i of line y of the window in the SRS of the scene.
 std::array<double, 2> centre(const Affine& scene, const Rect& window, size_t i, int64_t y) {
     return apply(scene, static_cast<double>(window.x) + static_cast<double>(i) + 0.5,
                  static_cast<double>(window.y + y) + 0.5);
 }
 
-// Nearest pixels
-// ----------------------------------------------------------------------------------------------------------
+// --- Nearest pixels
+// --------------------------------------------------------------------------------
 
 class Nearest final : public Planes {
   public:
@@ -184,13 +185,13 @@ class Nearest final : public Planes {
     const Affine m_from, m_to;
 };
 
-// Slopes
-// ----------------------------------------------------------------------------------------------------------
+// --- Slopes
+// ----------------------------------------------------------------------------------------
 
 /// Metres per degree of longitude and of latitude on the ellipsoid of WGS 84.
 constexpr GroundScale per_degree{degree, 6378137, 0.00669437999014};
 
-/// Metres per unit of heights, by the unit's name; 1 for unknown ones.
+/// Returns the metres per unit of heights, by the unit's name; 1 for unknown units.
 double metres_per(const std::string& unit) {
     constexpr double international = 0.3048, survey = 1200.0 / 3937;
     for (const char* const name : {"us-ft", "ftUS", "us_survey_foot", "US survey foot", "US survey feet",
@@ -247,7 +248,7 @@ class Dem {
                               : metres_per(unit);
         m_path = path;
     }
-    double metres() const { return m_metres; } ///< per unit of a grid that is not geographic
+    double metres() const { return m_metres; } ///< metres per unit of a grid that is not geographic
     const Affine& geotransform() const { return m_geotransform; }
     int64_t samples() const { return m_used->GetRasterXSize(); }
     int64_t lines() const { return m_used->GetRasterYSize(); }
@@ -277,7 +278,7 @@ class Dem {
     std::string m_path;
 };
 
-/// True minus grid azimuth at the middle of the scene, degrees.
+/// Returns true north minus grid azimuth at the middle of the scene, in degrees.
 double convergence_of(const Placement& scene) {
     if (scene.srs_wkt.empty()) return 0;
     const auto srs = srs_of(scene.srs_wkt);
@@ -353,12 +354,12 @@ class Slopes final : public Planes {
                 dst.row(1, y)[i] = static_cast<float>(facing);
             }
         }
-        /// Centres of pixels of two grids that agree are whole numbers.
+        /// Rounds: centres of pixels of two grids that agree are whole numbers.
         static double snapped(double v) {
             constexpr double near = 1e-6;
             return std::fabs(v - std::round(v)) < near ? std::round(v) : v;
         }
-        /// Bilinear between the gradients at four centres.
+        /// Interpolates bilinearly between the gradients at four centres.
         Gradient gradient(double x, double y) const {
             const double c = std::floor(x), r = std::floor(y);
             Gradient all;
@@ -416,10 +417,10 @@ class Slopes final : public Planes {
     const double m_convergence;
 };
 
-// The sun
-// ----------------------------------------------------------------------------------------------------------
+// --- The sun
+// ---------------------------------------------------------------------------------------
 
-/// Longitude and latitude are transformed at nodes and linear between them.
+/// Longitude and latitude are transformed at nodes and linearly interpolated between them.
 class Sun final : public Planes {
   public:
     Sun(const std::array<double, 2>& days, const Placement& scene)
@@ -456,7 +457,7 @@ class Sun final : public Planes {
         }
 
       private:
-        /// Longitudes and latitudes of the nodes of a line.
+        /// Returns longitudes and latitudes of the nodes of a line.
         std::array<std::vector<double>, 2> nodes(int64_t line, const Rect& window) const {
             std::array<std::vector<double>, 2> made;
             const int64_t first = window.x / spacing, last = (window.x + window.w - 1) / spacing + 1;

@@ -23,18 +23,18 @@
 namespace hsi::raster {
 namespace {
 
-/// The interval between looks at the file: a line is seen at most this time after it has come.
+/// The interval between checks of the file: a line is detected at most this time after it has arrived.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
-/// A header must have been unchanged for this time before it is read again: it may be incomplete before.
+/// A header must be unchanged for this time before it is read again, because it may be incomplete.
 constexpr auto settling = std::chrono::milliseconds(100);
 
-/// Fields that determine the place of a line, with their defaults.
+/// Fields that determine the position of a line, with their defaults.
 constexpr std::pair<const char*, const char*> layout_keys[] = {
     {"samples", ""},        {"bands", ""},       {"data type", ""},        {"interleave", "bsq"},
     {"header offset", "0"}, {"byte order", "0"}, {"file compression", "0"}};
 
-/// Fields that describe the scene. Results have headers with them from the first line on.
+/// Fields that describe the scene. Headers of results contain them from the first line on.
 constexpr const char* scene_keys[] = {"wavelength",
                                       "wavelength units",
                                       "fwhm",
@@ -74,7 +74,7 @@ bool same_element(const std::string& a, const std::string& b) {
     return x && y ? *x == *y : equal_names(a, b);
 }
 
-/// The change of a header's field, in words; empty if it is the same in any spelling.
+/// Returns the change of a header's field, in words; empty if it is the same in another spelling.
 std::string change(const std::string& was, const std::string& is) {
     const auto before = elements(was), now = elements(is);
     if (was.empty() || is.empty())
@@ -88,7 +88,7 @@ std::string change(const std::string& was, const std::string& is) {
     return {};
 }
 
-/// A FIFO or a device has no size for counting lines.
+/// Refuses a FIFO or a device, which have no size for counting lines.
 void check_regular(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -176,7 +176,7 @@ GrowingFile::HeaderState GrowingFile::header_state() const {
     return {info.st_ino, info.st_size, time_of(info)};
 }
 
-/// \return false while the header, which may be incomplete, has not been read.
+/// \return false if the header was not read, because it may be incomplete.
 bool GrowingFile::look_at_header() {
     const HeaderState state = header_state();
     const auto now = std::chrono::steady_clock::now();
@@ -254,7 +254,7 @@ std::string GrowingFile::bytes_at(int64_t begin) const {
     return bytes;
 }
 
-/// Marks a few hundred lines of a scene of any length, spread over all lines that have come.
+/// Marks a few hundred lines of a scene of any length, spread over all lines so far.
 void GrowingFile::mark(int64_t line) {
     constexpr size_t most = 512;
     if (m_comings++ % m_marked_each != 0) return;
@@ -313,7 +313,7 @@ std::string GrowingFile::rest() const {
     const int64_t whole = data / m_line_bytes, part = data % m_line_bytes;
     if (m_promised && whole >= *m_promised) {
         const int64_t beyond = data - *m_promised * m_line_bytes;
-        if (beyond < m_row_bytes) return {}; // as with a file that is complete
+        if (beyond < m_row_bytes) return {}; // as for a complete file
         return "'" + m_file.data + "' goes on for " + counted(beyond, "byte") + " behind the " +
                counted(*m_promised, "line") + " that its header states";
     }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* domain_name = "GEOLOCATION";
 
-/// HDF5:"path"://array or ZARR:"path":/array, as add_geolocation() (product.cpp) writes it; both empty for
-/// any other name.
+/// Splits HDF5:"path"://array or ZARR:"path":/array, as add_geolocation() (product.cpp) writes it; both are
+/// empty for other names.
 std::pair<std::string, std::string> parts_of(const std::string& subdataset) {
     const std::string begin = "HDF5:\"", middle = "\":/";
     const size_t end = subdataset.rfind(middle);
@@ -49,7 +49,7 @@ std::optional<Locations> locations_behind(const SourceState& state) {
             sample + state.file.samples > product->samples || line + state.file.lines > product->lines)
             return std::nullopt;
         return Locations{product, line, sample};
-    } catch (const Error&) { // it is another file by now, or gone
+    } catch (const Error&) { // it is another file by now, or was removed
         return std::nullopt;
     }
 }

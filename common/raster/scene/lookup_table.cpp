@@ -26,7 +26,7 @@ struct LookupTable::Impl {
 
     std::string name() const { return "the lookup table of '" + path + "'"; }
 
-    /// Converts indices from 1 (below 0 where a pixel fills a gap, 0 for none) to indices from 0.
+    /// Converts indices from 1 (negative where a pixel fills a gap, 0 for none) to indices from 0.
     void convert(const std::array<std::vector<int32_t>, 2>& numbers, std::vector<SwathPixel>& out) const {
         out.resize(numbers[0].size());
         for (size_t i = 0; i < out.size(); ++i) {
@@ -45,7 +45,7 @@ namespace {
 
 using Table = LookupTable::Impl;
 
-/// The value of pixels without a number; 0 always counts.
+/// Removes the value of pixels without an index; 0 always counts as such.
 void drop_fill(std::vector<int32_t>& numbers, std::optional<double> fill) {
     if (!fill) return;
     std::replace_if(
@@ -122,7 +122,7 @@ class RasterLookup final : public LookupReader {
     std::array<std::vector<int32_t>, 2> m_numbers;
 };
 
-/// A raster of two bands of integers with a geotransform.
+/// Takes a raster with two bands of integers and a geotransform.
 void take_raster(Table& table) {
     const DatasetHandle dataset = open_raster(table.path);
     const auto refuse = [&](const std::string& what) {
@@ -136,7 +136,7 @@ void take_raster(Table& table) {
         if (!GDALDataTypeIsInteger(type) || GDALDataTypeIsComplex(type))
             refuse("its bands are " + std::string(GDALGetDataTypeName(type)));
     }
-    read_esri_header(*dataset); // which refuses headers that GDAL reads in another way
+    read_esri_header(*dataset); // it refuses headers that GDAL reads in another way
     if (dataset->GetGeoTransform(table.geotransform.data()) != CE_None) refuse("it has no geotransform");
     table.samples = dataset->GetRasterXSize();
     table.lines = dataset->GetRasterYSize();
@@ -162,7 +162,7 @@ void take_product(Table& table, const Product& product) {
     table.srs = product.lookup->srs;
 }
 
-constexpr int64_t piece_side = 256;                          ///< of the grid, looked up at once
+constexpr int64_t piece_side = 256;                          ///< of the grid, read at once
 constexpr uint64_t swath_scratch_bytes = uint64_t{32} << 20; ///< of the swath, read at once
 constexpr uint64_t table_piece_bytes = piece_side * piece_side * (sizeof(SwathPixel) + 2 * sizeof(int32_t));
 
@@ -186,7 +186,7 @@ class GridReader final : public stream::CubeReader {
     }
 
   private:
-    /// From the table's scene to the part of it that is read.
+    /// Converts from the table's scene to the part of it that is read.
     void move(SwathPixel& p) const {
         p.sample -= m_x;
         p.line -= m_y;
@@ -197,7 +197,7 @@ class GridReader final : public stream::CubeReader {
         return m_pixels[static_cast<size_t>(y * m_width + x)];
     }
 
-    /// The least window of the swath that holds the pixels of a part of the piece.
+    /// Returns the smallest window of the swath that contains the pixels of a part of the piece.
     Rect span(const Rect& part) const {
         int64_t left = m_shape.samples, right = 0, top = m_shape.lines, bottom = 0;
         for (int64_t y = part.y; y < part.bottom(); ++y)
@@ -212,7 +212,7 @@ class GridReader final : public stream::CubeReader {
         return {left, top, right - left, bottom - top};
     }
 
-    /// A part of the piece: halves of it where the swath's window does not fit the scratch.
+    /// Reads a part of the piece, or its halves if the swath's window does not fit in the scratch.
     void gather(const Rect& part, const Rect& piece, const CubeView<float>& dst) {
         const Rect from = span(part);
         const auto pixel = static_cast<uint64_t>(m_shape.bands) * sizeof(float);
@@ -277,7 +277,7 @@ class GridSource final : public stream::CubeSource {
         return std::make_unique<GridReader>(m_table->open_reader(), *m_swath, m_x, m_y);
     }
     uint64_t reader_bytes() const override {
-        // One pixel of the swath may be more than the scratch.
+        // One pixel of the swath may exceed the scratch.
         const auto pixel = static_cast<uint64_t>(m_swath->shape().bands) * sizeof(float);
         const int64_t most = static_cast<int64_t>(std::max<uint64_t>(1, swath_scratch_bytes / pixel)),
                       across = std::min(most, m_swath->shape().samples);

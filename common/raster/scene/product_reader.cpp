@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads tiles from the arrays of a product: in pieces along the chunks of the file, for any order of its
-// axes, so that each chunk is decoded once if the tile holds it.
+// Reads tiles from the arrays of a product, in pieces along the chunks of the file, for any order of its
+// axes, so that each chunk is decoded once if the tile contains it.
 #include "core/error.h"
 #include "parallel/work_ahead.h"
 #include "raster/gdal_errors.h"
@@ -23,27 +23,28 @@
 namespace hsi::raster {
 namespace {
 
-/// Bytes of a piece, if a chunk is not larger: its values in the file's own type, and the memory of HDF5 for
-/// each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
+/// The bytes of a piece, if a chunk is not larger: its values in the file's own type, and the memory of HDF5
+/// for each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
 constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
 
-/// Bytes of values that a piece of this part may have.
+/// Returns the maximum bytes of values in a piece of this part.
 uint64_t values_in_piece(const CubePart& part) {
     const uint64_t chunk = part.chunk_bytes();
     if (chunk == 0) return array_piece_bytes; // stored in one piece
     return std::max(chunk, array_piece_bytes / (chunk + bytes_beside_chunk) * chunk);
 }
 
-/// Decoded pieces in advance: each is memory to clear once, and may have left the caches when it is taken.
+/// The number of pieces decoded in advance: each needs memory that must be cleared, and may have left the
+/// caches when it is taken.
 constexpr uint64_t most_ahead = 8;
 
-/// A band of a part that goes to a band of the tile.
+/// A band of a part and its band in the tile.
 struct Wanted {
     int64_t index = 0;
     int target = 0;
 };
 
-/// The unit of decoding: a box of a part, with the bands [first, last) among its wanted ones.
+/// The unit of decoding: a box of a part, with the bands [first, last) among its wanted bands.
 struct Piece {
     size_t part;
     Rect place; ///< in the file
@@ -58,7 +59,8 @@ uint64_t largest_chunk(const Product& product) {
     return chunk;
 }
 
-/// The most bytes of a piece: the aim of cut_run(), or a chunk, or a line of an array in one piece.
+/// Returns the maximum bytes of a piece: the aim of cut_run(), or a chunk, or a line of an array in one
+/// piece.
 uint64_t piece_bytes(const Product& product) {
     uint64_t bytes = std::max(array_piece_bytes, largest_chunk(product));
     for (const CubePart& part : product.parts)
@@ -67,9 +69,9 @@ uint64_t piece_bytes(const Product& product) {
     return bytes;
 }
 
-/// A product's arrays in one handle for all readers of an HDF5 file: its library decodes on one thread at a
+/// A product's arrays in one handle for all readers of an HDF5 file. The library decodes on one thread at a
 /// time with any handle, and each handle would keep an index of the chunks, which takes tens of megabytes if
-/// chunks are small. Zarr is decoded by several threads at once, with one handle each.
+/// chunks are small. Several threads decode Zarr at once, with one handle per thread.
 struct OpenArrays {
     explicit OpenArrays(const Product& product) : file(ArrayFile::open(product.path)) {
         if (!file) throw Error("cannot open '" + product.path + "'");
@@ -80,7 +82,7 @@ struct OpenArrays {
     }
     std::shared_ptr<ArrayFile> file;
     std::vector<std::shared_ptr<GDALMDArray>> parts; ///< of Product::parts
-    std::mutex mutex;                                ///< held while values are read
+    std::mutex mutex;                                ///< locked while values are read
 };
 
 std::shared_ptr<OpenArrays> arrays_of(const Product& product) {
@@ -128,7 +130,7 @@ class ProductReader final : public stream::CubeReader {
             m_ahead->clear();
             m_ahead->add(pieces);
         }
-        m_begun.reset(); // if it fails, it begins again
+        m_begun.reset(); // after a failure it begins again
         if (m_next) m_ahead->add(pieces_of(*m_next));
         for (const Piece& piece : pieces)
             spread(piece, m_ahead->take(), tile, dst);
@@ -138,13 +140,13 @@ class ProductReader final : public stream::CubeReader {
     void prefetch(const Rect& window) override { m_next = m_source->in_file(window); }
 
     uint64_t look_ahead(uint64_t bytes, int /*threads: the library works on one*/) override {
-        // At least two, for the reader to alternate between: the first is counted in any case.
+        // At least two, so that the reader can alternate; the first is always counted.
         const uint64_t piece = piece_bytes(*m_source->product), more = std::min(bytes / piece, most_ahead);
         if (more == 0) return 0;
         try {
             m_ahead = std::make_unique<parallel::WorkAhead<Piece>>(
                 more + 1, piece, [this](const Piece& one, char* values) { decode(one, values); });
-        } catch (const std::system_error&) { // no more threads: as without it
+        } catch (const std::system_error&) { // no more threads: continue without one
             return 0;
         }
         return more * piece;
@@ -158,7 +160,7 @@ class ProductReader final : public stream::CubeReader {
         return pieces;
     }
 
-    /// Runs of wanted bands: bands between them are read, too, if leaving them out saves nothing.
+    /// Makes runs of wanted bands: bands between them are also read, if leaving them out saves nothing.
     void cut_part(size_t p, const Rect& r, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
         const int64_t along_bands = part.chunk[static_cast<size_t>(part.band_axis)];
@@ -173,12 +175,12 @@ class ProductReader final : public stream::CubeReader {
         }
     }
 
-    /// Where a piece that begins `at` ends: whole chunks, `count` of them, and not past `end`.
+    /// Returns the end of a piece that begins `at`: `count` whole chunks, not beyond `end`.
     static int64_t piece_end(int64_t at, int64_t chunk, int64_t count, int64_t end) {
         return std::min(end, (at / chunk + count) * chunk);
     }
 
-    /// Bands wanted[a, b), a piece of the scratch's size at a time: as many bands as fit, then samples, then
+    /// Cuts bands wanted[a, b) into pieces of the scratch's size: as many bands as fit, then samples, then
     /// lines.
     void cut_run(size_t p, const Rect& r, size_t a, size_t b, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
@@ -219,7 +221,7 @@ class ProductReader final : public stream::CubeReader {
         return static_cast<size_t>(piece.place.area() * (piece.band_end - piece.band));
     }
 
-    /// Values of a piece along the array's axes, in its type.
+    /// Reads the values of a piece along the array's axes, in its type.
     void decode(const Piece& piece, char* values) {
         const CubePart& part = part_of(piece);
         GUInt64 start[3];
@@ -249,7 +251,7 @@ class ProductReader final : public stream::CubeReader {
         step[1] = count[2] * step[2];
         step[0] = count[1] * step[1];
         const size_t line = step[part.line_axis], pixel = step[part.sample_axis], band = step[part.band_axis];
-        constexpr int64_t block = 128; // pixels: of all bands they stay in the cache
+        constexpr int64_t block = 128; // pixels: all their bands stay in the cache
         for (int64_t y = 0; y < place.h; ++y)
             for (int64_t x = 0; x < place.w; x += block)
                 for (size_t k = piece.first; k < piece.last; ++k) {
@@ -269,8 +271,8 @@ class ProductReader final : public stream::CubeReader {
     const std::shared_ptr<OpenArrays> m_arrays;
     std::vector<std::vector<Wanted>> m_wanted; ///< likewise, by index
     std::vector<char> m_scratch;
-    std::optional<Rect> m_next, m_begun; ///< in the file: the window that is read next, and the one that is
-                                         ///< decoded already
+    std::optional<Rect> m_next, m_begun; ///< in the file: the next window, and the one that is already
+                                         ///< decoded
     std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead; ///< with its thread, which uses the members above
 };
 

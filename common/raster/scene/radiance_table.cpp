@@ -34,10 +34,10 @@ std::string short_text(double v) {
     return text;
 }
 
-/// Where a value is on an axis.
+/// The position of a value on an axis.
 struct Place {
     size_t first = 0;
-    double part = 0; ///< of the way to the next node
+    double part = 0; ///< fraction of the way to the next node
 };
 
 Place place_on(const std::vector<double>& axis, double value, const std::string& what,
@@ -51,7 +51,7 @@ Place place_on(const std::vector<double>& axis, double value, const std::string&
     return {i, (value - axis[i]) / (axis[i + 1] - axis[i])};
 }
 
-/// The axes of the tables that mag1c and emit-ghg read, which do not state them.
+/// Reads tables with the axes that mag1c and emit-ghg expect, which the tables do not state.
 SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDALMDArray& array,
                                   const TableConditions& c) {
     const std::vector<double> heights{1, 2, 4, 10, 20, 120}, elevations{0, 0.5, 1, 2, 3},
@@ -103,7 +103,7 @@ SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDAL
     return table;
 }
 
-/// The cells of a line, between commas, semicolons or tabs.
+/// Returns the cells of a text line, between commas, semicolons or tabs.
 std::vector<double> cells_of(std::string line) {
     for (char& c : line)
         if (c == ';' || c == '\t') c = ',';
@@ -115,7 +115,7 @@ std::vector<double> cells_of(std::string line) {
     return cells;
 }
 
-/// Nothing for a file that is not such a text.
+/// Returns nullopt for a file that is not such a text.
 std::optional<SimulatedRadiances> read_columns(const std::string& path) {
     if (!is_regular_file(path)) return {};
     std::string begin = beginning_of_file(path, 16);
@@ -164,7 +164,7 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
         throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, and " +
                         std::to_string(table.concentrations.size()) + " concentrations are known",
                     "Give the concentration of each sample with -concentrations.");
-    // In double precision, which a reader of scenes does not have: k is a small difference of radiances.
+    // In double precision, which readers of scenes do not offer: k is a small difference of radiances.
     const GdalErrors errors;
     const DatasetHandle dataset(GDALDataset::Open(path.c_str(), GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR));
     const auto& stored = source->facts().bands.values;

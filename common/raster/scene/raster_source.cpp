@@ -55,7 +55,7 @@
 namespace hsi::raster {
 namespace {
 
-/// "'a.nc' has no raster bands", with the subdatasets that are possible.
+/// Refuses a file: "'a.nc' has no raster bands", with the possible subdatasets.
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;
     const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
@@ -70,7 +70,7 @@ namespace {
     throw Error(name + " has no raster bands", advice);
 }
 
-/// -bbl FILE.csv in place of the file's list; bands that are not in the table keep the file's.
+/// Takes -bbl FILE.csv instead of the file's list; bands that are not in the table keep the file's mark.
 void take_bad_bands(SourceState& s) {
     const std::string& path = s.options.bad_bands;
     if (path.empty()) return;
@@ -115,7 +115,7 @@ void choose_bands(SourceState& s) {
         return;
     }
     for (const BandMetadata& b : s.scene.bands) {
-        // An alpha band marks where the others are valid; it is not part of the spectrum.
+        // An alpha band marks where the others are valid; it does not belong to the spectrum.
         if (count > 1 && b.interpretation == GCI_AlphaBand) {
             // GDAL gives any four bands of bytes these meanings by default.
             if (count == 4)
@@ -137,7 +137,7 @@ void choose_bands(SourceState& s) {
                     "Use -bbl ignore, or -b.");
 }
 
-/// Leaves out the bands of -exclude-range; bands without a wavelength stay.
+/// Leaves out the bands of -exclude-range; bands without a wavelength are kept.
 void exclude_bands(SourceState& s) {
     if (s.options.excluded.empty()) return;
     const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
@@ -181,13 +181,13 @@ void choose_window(SourceState& s) {
 void find_mask(SourceState& s, GDALDataset& dataset) {
     bool same = true;
     int first = 0;
-    // Named with -b, it is a band like any other and no mask.
+    // If it is named with -b, it is an ordinary band and not a mask.
     const bool alpha_is_a_band =
         std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
                     [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
     for (size_t k = 0; k < s.bands.size(); ++k) {
         const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
-        // Nodata values of single bands are compared by the readers; a tuple of them for all bands is a mask.
+        // Readers compare nodata values of single bands; a tuple of them for all bands is a mask.
         int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
         if ((kind & GMF_ALPHA) && alpha_is_a_band) kind = GMF_ALL_VALID;
         const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
@@ -200,7 +200,7 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
         if (kind != 0) s.masking.kind = MaskKind::band;
     }
     if (s.masking.kind == MaskKind::band && same && first == 2) s.masking.kind = MaskKind::dataset;
-    // GDAL takes an alpha band for a mask in files of two or four bands alone.
+    // GDAL uses an alpha band as a mask only in files with two or four bands.
     if (s.masking.kind == MaskKind::none && s.masking.alpha > 0)
         s.masking.kind = MaskKind::dataset;
     else
@@ -208,8 +208,8 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
     s.scene.masked = s.masking.kind != MaskKind::none;
 }
 
-/// Float32 files are often converted to Float64 with a nodata value of six digits, which to GDAL equals none
-/// of their values.
+/// Adds a note: Float32 files are often converted to Float64 with a nodata value of six digits, which for
+/// GDAL equals none of their values.
 void note_short_nodata(SourceState& s) {
     for (const BandMetadata& b : s.scene.bands) {
         if (b.type != GDT_Float64 || !b.nodata) continue;
@@ -240,7 +240,7 @@ void match_nodata(SourceState& s) {
     note_short_nodata(s);
     for (size_t k = 0; k < s.nodata.size(); ++k) {
         const BandMetadata& b = s.scene.bands[k];
-        // Readers look for NaN in any case.
+        // Readers always check for NaN.
         if (!b.nodata || s.nodata[k].active || std::isnan(b.nodata->as_double())) continue;
         s.notes.push_back((s.options.nodata ? "-srcnodata " : "the nodata value ") +
                           number_text(b.nodata->as_double()) +
@@ -250,7 +250,7 @@ void match_nodata(SourceState& s) {
     }
 }
 
-/// Scene, window, bands and types; everything else depends on how pixels are read.
+/// Selects scene, window, bands and types; all other settings depend on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
     for (const std::string& note : s.scene.notes)
@@ -273,7 +273,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     match_nodata(s);
 }
 
-/// A scene that computes.
+/// Prepares a virtual scene that computes.
 void choose_computed(SourceState& s) {
     const SceneDocument document =
         s.options.document ? *s.options.document : read_scene_document(s.options.path);
@@ -293,7 +293,7 @@ void choose_computed(SourceState& s) {
     s.blocks.lines = layout.block_lines;
 }
 
-/// Signed samples may mean unsigned ones (_Unsigned).
+/// Returns the type: signed samples may mean unsigned values (_Unsigned).
 GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     const bool turned =
         (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
@@ -301,7 +301,8 @@ GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
 }
 
-/// The places of the arrays of an HDF5 file, if they are decoded here; null: by the library.
+/// Returns the positions of the arrays of an HDF5 file, if they are decoded here; null: the library decodes
+/// them.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
@@ -316,7 +317,7 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
     for (size_t p = 0; p < arrays.size(); ++p) {
         const CubePart& part = s.product->parts[p];
         const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
-        // GDAL and the bytes of the file must agree on the array; GDAL may state no chunks.
+        // GDAL and the bytes of the file must agree on the array; GDAL may not state the chunks.
         if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
             size(part.sample_axis) != s.product->samples ||
             (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
@@ -330,7 +331,7 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
                                          std::move(remote));
 }
 
-/// A row of the chunks that hold the kept bands, over all samples of the window.
+/// Returns a row of the chunks with the selected bands, over all samples of the window.
 BlockRow chunk_row(const SourceState& s) {
     BlockRow row;
     for (size_t p = 0; p < s.chunks()->size(); ++p) {
@@ -354,7 +355,7 @@ BlockRow chunk_row(const SourceState& s) {
     return row;
 }
 
-/// The same of a GeoTIFF's blocks.
+/// Returns a row of a GeoTIFF's blocks likewise.
 BlockRow block_row(const SourceState& s) {
     const Rect w = s.window();
     const int64_t across = (w.right() - 1) / s.blocks.samples - w.x / s.blocks.samples + 1;
@@ -363,7 +364,7 @@ BlockRow block_row(const SourceState& s) {
     return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.blocks.lines};
 }
 
-/// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
+/// Prepares a product whose cube is read along its chunks, without GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
     s.blocks.samples = part.chunk_samples(s.file.samples);
@@ -397,9 +398,9 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     s.blocks.bands_apart = interleave == nullptr || !EQUAL(interleave, "PIXEL");
     if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE"))
         s.blocks.codec = codec;
-    // Only of a GTiff is it known that blocks which are not compressed are read in place.
+    // Only for a GTiff is it certain that uncompressed blocks are read directly.
     s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
-    // An alpha band is in the blocks that it masks: GDAL decodes them for it in any case.
+    // An alpha band is in the blocks that it masks, so GDAL must decode them anyway.
     const bool masks_itself = s.masking.kind != MaskKind::none && !s.blocks.bands_apart;
     if (s.scene.driver == "GTiff" && !s.blocks.half && !masks_itself &&
         (!s.blocks.bands_apart || s.blocks.samples * s.blocks.lines <= largest_block))
@@ -432,7 +433,7 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
 }
 
-/// The kind of a path that is not a raster, and advice; empty: unknown.
+/// Returns the type of a path that is not a raster, and advice; empty: unknown.
 std::pair<std::string, std::string> other_kind(const std::string& path) {
     VSIStatBufL info{};
     if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
@@ -455,7 +456,7 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
             "src is a raster; labels, points and masks may be vector files."};
 }
 
-/// \throws Error for a FITS file whose image has one axis, or more than GDAL's driver takes.
+/// \throws Error for a FITS file whose image has one axis, or more axes than GDAL's driver supports.
 void check_fits_axes(const std::string& path) {
     constexpr size_t header = 2880, card = 80, key = 10;
     const std::string text = beginning_of_file(path, header);
@@ -468,7 +469,7 @@ void check_fits_axes(const std::string& path) {
         return 0;
     };
     const int axes = number("NAXIS");
-    constexpr int most_axes = 999; // of the standard
+    constexpr int most_axes = 999; // limit of the standard
     if (axes < 1 || axes == 2 || axes == 3 || axes > most_axes) return;
     std::string shape, first;
     for (int k = 1; k <= axes; ++k)
@@ -483,7 +484,7 @@ void check_fits_axes(const std::string& path) {
                                 path + "')[" + first + "], fits.getheader('" + path + "'))");
 }
 
-/// A file that is still being written, once its first line is there.
+/// Opens a file that is still being written, once its first line exists.
 std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
     auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
     if (file->wait(0) == 0) {
@@ -517,14 +518,14 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                              options.drivers, options.open_options});
     };
     DatasetHandle dataset = open();
-    // If a directory cannot be read, drivers skip it with a warning, or give up.
+    // If a directory cannot be read, drivers skip it with a warning, or stop.
     const auto lacks_bytes = [&] {
         const std::string failures = errors.text(std::string());
         return errors.warnings().find("IO error") != std::string::npos ||
                failures.find("read ") != std::string::npos || failures.find("Read ") != std::string::npos;
     };
     const std::string file = file_of_subdataset(options.path);
-    constexpr int most_tries = 4; // a file may be cut, too
+    constexpr int most_tries = 4; // a file may also be truncated
     Tries tries(file, most_tries);
     while (lacks_bytes() && forget_cached(file) && tries.again()) {
         errors.clear();
@@ -572,7 +573,7 @@ void DatasetPool::give(DatasetHandle dataset) {
 
 uint64_t SourceState::block_bytes() const {
     const auto block = static_cast<uint64_t>(blocks.samples * blocks.lines);
-    int largest = 0; // of one sample; of all bands of the file where they share blocks
+    int largest = 0; // of one sample; or of all bands of the file if they share blocks
     for (const BandMetadata& b : scene.bands)
         largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
     return block * static_cast<uint64_t>(blocks.bands_apart ? largest : largest * scene.file_bands);
@@ -689,7 +690,8 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         throw Error("-follow: " + s->name() + " is not read as a raw file",
                     "Leave -follow out when it is complete.");
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
-    // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
+    // A raw file is read without GDAL, but without_bands() may still need a handle; opening again is then
+    // cheap.
     if (!s->raw()) s->pool->give(std::move(dataset));
     return state;
 }
@@ -714,7 +716,7 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
     } catch (const Error& error) {
         const bool blamed = std::string(error.what()).find(server_is_to_blame) != std::string::npos;
         if (blamed || VSIIsLocal(file.c_str())) throw;
-        // A file that a server does not deliver looks damaged, or empty, or of another kind.
+        // A file that a server does not deliver looks damaged, empty or of another type.
         const std::string trouble = trouble_with(file);
         if (trouble.empty()) return open_once();
         throw Error("cannot open '" + options.path + "': " + trouble + " (" + error.what() + ")",
@@ -765,7 +767,7 @@ std::shared_ptr<RasterSource> FileSource::grown_to(int64_t lines) const {
     SourceState s = *m;
     s.scene.window.h = s.file.lines = lines;
     s.growing->show(lines);
-    s.pool = std::make_shared<DatasetPool>(s.options); // its handles know of one line
+    s.pool = std::make_shared<DatasetPool>(s.options); // its handles know only one line
     return SourceAccess::make(std::move(s));
 }
 
@@ -857,7 +859,7 @@ void FileSource::check_unchanged() const {
     m->server.asked.check_unchanged(nullptr);
 }
 bool FileSource::held_by_system() const {
-    constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
+    constexpr size_t probes = 4096; // checking every page of 10 GB takes a tenth of a second
     return m->raw() && !m->server.file && m->raw()->file->held_by_system(probes);
 }
 
@@ -870,8 +872,8 @@ uint64_t FileSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
     if (m->computed()) return m->computed()->behind->cache_bytes();
     if (m->raw() || m->in_arrays() || m->grid || m->tiff()) return least;
-    // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
-    // file.
+    // Two rows of blocks, because lanes work in neighbouring rows. A pixel-interleaved block contains all
+    // bands of the file.
     const Rect w = m->scene.window;
     const auto blocks_across =
         static_cast<uint64_t>((w.right() - 1) / m->blocks.samples - w.x / m->blocks.samples + 1);
@@ -897,7 +899,7 @@ uint64_t FileSource::take_memory(uint64_t most, int lanes) const {
     RemoteFile* const remote = m->server_file();
     const auto samples = static_cast<uint64_t>(m->scene.window.area()) * stored_bytes_per_pixel();
     uint64_t fetched = 0;
-    if (remote != nullptr) { // the stored bytes are at most the samples, as a rule
+    if (remote != nullptr) { // the stored bytes normally do not exceed the samples
         fetched = remote->share_memory(most / (store != nullptr ? 2 : 1), samples);
         most -= std::min(fetched, most);
     }

@@ -13,7 +13,8 @@
 namespace hsi::raster {
 namespace {
 
-/// number * scale + offset of a reader's numbers. A pixel whose numbers are all 0 is invalid and becomes NaN.
+/// Returns number * scale + offset of a reader's numbers. A pixel whose numbers are all 0 is invalid and
+/// becomes NaN.
 class ScaledReader final : public stream::CubeReader {
   public:
     ScaledReader(std::unique_ptr<stream::CubeReader> reader, BandValues values)
@@ -48,7 +49,7 @@ class ScaledReader final : public stream::CubeReader {
     std::vector<char> m_some; ///< pixels of a line with a number that is not 0
 };
 
-/// It only detects: the value may be an infinity of the file, too.
+/// Only detects infinite values, which may also be infinities of the file.
 class WatchedReader final : public stream::CubeReader {
   public:
     WatchedReader(std::unique_ptr<stream::CubeReader> reader, std::vector<bool> doubles,
@@ -77,12 +78,12 @@ class WatchedReader final : public stream::CubeReader {
     const std::shared_ptr<std::atomic<bool>> m_infinity;
 };
 
-/// The examined part of a scene: pieces of it, fewer if these have enough values.
+/// The examined parts of a scene, fewer if these have enough values.
 constexpr int64_t piece_samples = 64, piece_lines = 16;
 constexpr int least_pieces = 4, most_pieces = 64;
 constexpr size_t enough_values = 512, most_values = 4096;
 
-/// The n-th piece, all of them spread over the scene (M. Roberts, "The unreasonable effectiveness of
+/// Returns the n-th part; the parts are spread over the scene (M. Roberts, "The unreasonable effectiveness of
 /// quasirandom sequences", 2018).
 Rect piece_of(const stream::CubeShape& shape, int n) {
     const auto at = [n](double step, int64_t room) {
@@ -93,7 +94,7 @@ Rect piece_of(const stream::CubeShape& shape, int n) {
     return {at(0.7548776662466927, shape.samples - w), at(0.5698402909980532, shape.lines - h), w, h};
 }
 
-/// Some values of a source of doubles' bits, by band: non-zero ones within the range of floats.
+/// Returns some values of a source of doubles' bits, by band: non-zero values within the range of floats.
 std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     const auto shape = bits.shape();
     const auto reader = bits.open_reader();
@@ -117,12 +118,12 @@ std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
                     if (v != 0 && std::fabs(v) <= static_cast<double>(std::numeric_limits<float>::max()))
                         values[b].push_back(v);
                 }
-        if (r.w == shape.samples && r.h == shape.lines) break; // that was all
+        if (r.w == shape.samples && r.h == shape.lines) break; // the whole scene was read
     }
     return values;
 }
 
-/// The value that the given share of all values are below.
+/// Returns the value below which the given fraction of all values are.
 double quantile(std::vector<double>& values, double share) {
     const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), values.begin() + at, values.end());
@@ -136,10 +137,10 @@ double deviation_from(const std::vector<double>& values, double level) {
     return std::sqrt(sum);
 }
 
-/// Level, spread and step of a band whose values single precision does not distinguish well enough. A few
-/// outliers do not decide.
+/// Returns level, spread and step of a band whose values single precision does not distinguish well enough. A
+/// few outliers do not decide.
 std::optional<CoarseBand> judge(std::vector<double> values) {
-    constexpr double share = 1.0 / 256; // of the spread, that rounding may be
+    constexpr double share = 1.0 / 256; // maximum of rounding, as a fraction of the spread
     constexpr double quartile = 0.6745; // of a normal distribution, in standard deviations
     if (values.size() < 2) return std::nullopt;
     CoarseBand band;

@@ -56,7 +56,8 @@ std::vector<CoarseBand> FileSource::coarse_bands() const {
 
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source) {
-    if (!source->parts.empty() && source->parts[0] >= SamplePart::low_bits) return reader; // bits have no end
+    if (!source->parts.empty() && source->parts[0] >= SamplePart::low_bits)
+        return reader; // bits are always finite
     std::vector<bool> doubles;
     for (const BandMetadata& b : source->scene.bands)
         doubles.push_back(b.type == GDT_Float64);

@@ -35,30 +35,30 @@ namespace hsi::raster {
 
 namespace {
 
-/// "data ignore value = none": GDAL reads it as 0, and pixels that are 0 would vanish.
+/// Leaves out "data ignore value = none": GDAL reads it as 0, so pixels that are 0 would be missing.
 void leave_out_word_for_nodata(SourceState& s) {
     const std::string* const text = s.scene.envi.find("data ignore value");
     if (text == nullptr) return;
     char* end = nullptr;
-    CPLStrtod(text->c_str(), &end); // NaN is one, too
+    CPLStrtod(text->c_str(), &end); // NaN is also a number here
     if (end != text->c_str() && *end == '\0') return;
     for (BandMetadata& b : s.scene.bands)
         b.nodata.reset();
     s.notes.push_back(s.name() + ": data ignore value = " + *text + " is not a number, and is ignored");
 }
 
-/// GDAL reads as much as it can from the beginning of a text, and counts in 32 bits.
+/// Checks the whole number: GDAL reads as much as possible from the beginning of a text, and uses 32 bits.
 void check_whole_number(const std::string& text, const std::string& what) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits) throw Error(what + ", which is not a whole number", "Write digits alone.");
-    constexpr size_t longest = 10; // of digits
+    constexpr size_t longest = 10; // number of digits
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (text.size() > longest || std::stoll(text) > most)
         throw Error(what + ", and GDAL reads numbers up to " + std::to_string(most) + " there",
                     "Cut the file into pieces that have less.");
 }
 
-/// Drivers that hand over a file's samples in the file's order.
+/// Returns true for drivers that return a file's samples in the file's order.
 bool keeps_order(const std::string& driver) {
     static const std::set<std::string> names = {"EHdr",  "ENVI",    "GTiff",   "GenBin", "ISCE",
                                                 "ISIS2", "ISIS3",   "MFF",     "PAux",   "PDS",
@@ -68,12 +68,13 @@ bool keeps_order(const std::string& driver) {
 
 using Sample = std::array<char, 8>; ///< of any type, the rest 0
 
-/// Compares single samples, by a layout and by RasterIO.
+/// Compares single samples as read by a layout and by RasterIO.
 class LayoutTrial {
   public:
     LayoutTrial(const SourceState& s, GDALDataset& dataset) : m_s(s), m_dataset(dataset) {}
 
-    /// Band from 1, the rest from 0; false where the two differ, or one cannot be read.
+    /// Compares a sample; band from 1, the others from 0. Returns false if the two differ, or if one cannot
+    /// be read.
     bool agrees(int band, int64_t line, int64_t sample) const {
         Sample told{}, read{};
         if (!raw(band, line, sample, told)) return false;
@@ -83,7 +84,7 @@ class LayoutTrial {
         return result == CE_None && told == read;
     }
 
-    /// True if the samples at the two places differ, as the layout finds them.
+    /// Returns true if the samples at the two positions differ, as the layout reads them.
     bool differ(int band, int64_t line, int64_t sample, int other_band, int64_t other_line,
                 int64_t other_sample) const {
         Sample a{}, b{};
@@ -111,7 +112,8 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
            dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
 }
 
-/// If a file has gains of the bands and a factor or other gains for all, only the bands' own count.
+/// Adds a note if a file has gains of the bands and also a factor or other gains for all bands: only the
+/// bands' own gains are used.
 void note_two_scales(SourceState& s) {
     const std::string* const factor = s.scene.envi.find("reflectance scale factor");
     const double divisor = factor ? envi_number(*factor).value_or(0) : 0;
@@ -172,8 +174,8 @@ void check_envi_header(SourceState& s) {
 
 namespace {
 
-/// Notes widths that a format keeps elsewhere than in a list of a header, and in any format wavelengths and
-/// widths with an unlikely magnitude.
+/// Adds notes about widths that a format stores elsewhere than in a list of a header, and in any format about
+/// wavelengths and widths with an unlikely magnitude.
 void note_widths(SourceState& s) {
     std::vector<double> nm, widths;
     std::vector<int> numbers;
@@ -187,7 +189,7 @@ void note_widths(SourceState& s) {
                 first = b.file_band;
                 below = b.fwhm;
             }
-            b.fwhm.clear(); // in outputs, too
+            b.fwhm.clear(); // also in outputs
         }
         nm.push_back(b.wavelength_nm);
         widths.push_back(b.fwhm_nm);
@@ -204,7 +206,7 @@ void check_band_lists(SourceState& s) {
     for (const std::string& note : unit_notes(s.scene))
         s.notes.push_back(s.name() + ": " + note);
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
-        // Wavelengths and widths may have their unit with them.
+        // Wavelengths and widths may include their unit.
         if (key == "wavelength") return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;
         const auto number = envi_number(entry);
         if (key == "fwhm") return (number ? *number : envi_number(band.fwhm).value_or(-1)) >= 0;
@@ -213,7 +215,7 @@ void check_band_lists(SourceState& s) {
                    EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
         return number && (*number != 0 || key.find("gain") == std::string::npos);
     };
-    // The first impossible entry of a kept band, and the count of such entries.
+    // Finds the first impossible entry of a selected band, and the number of such entries.
     const auto unknown = [&](const char* key) {
         std::pair<std::string, size_t> found;
         const std::string* const text = s.scene.envi.find(key);
@@ -293,12 +295,12 @@ void check_types(SourceState& s, GDALDataset* dataset) {
 bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
     constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
     const bool known = keeps_order(s.scene.driver);
-    if (known) check_raw_span(s);    // GDAL reads 0 past the end
-    if (s.server.file) return known; // each look would be a request
+    if (known) check_raw_span(s);    // GDAL reads 0 beyond the end
+    if (s.server.file) return known; // each check would be a request
     const int64_t block =
         std::max<int64_t>(s.blocks.samples, 1) * s.blocks.lines * s.raw()->layout.sample_bytes;
     if ((s.blocks.bands_apart ? block : block * s.scene.file_bands) > most) return known;
-    // An order is proved by samples that differ from those in their mirror images: samples of the whole file
+    // The order is proved by samples that differ from those in mirrored positions. Samples of the whole file
     // are compared, since much of it may be empty.
     const Rect area = known ? s.window() : Rect{0, 0, s.file.samples, s.file.lines};
     const int last_band = s.scene.file_bands;

@@ -32,9 +32,9 @@ namespace hsi::raster {
 namespace {
 
 using namespace tiff;
-constexpr uint64_t together = 1; ///< of planar_configuration: all bands of a pixel
+constexpr uint64_t together = 1; ///< value of planar_configuration: interleaved bands
 
-/// Bytes of a value of each type of TIFF (revision 6.0, section 2, and BigTIFF); 0: not known.
+/// Returns the bytes of a value of each type of TIFF (revision 6.0, section 2, and BigTIFF); 0: unknown.
 size_t value_bytes(uint16_t type) {
     constexpr size_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
     return type < std::size(bytes) ? bytes[type] : 0;
@@ -51,7 +51,7 @@ struct Entry {
         std::memcpy(&number, value.data(), sizeof number);
         return number;
     }
-    /// The first of whole numbers; 0 of others.
+    /// Returns the first of whole numbers; 0 for other types.
     uint64_t first() const {
         switch (value.empty() ? 0 : type) {
         case type_short:
@@ -101,7 +101,7 @@ class Directories {
     }
     uint64_t place(uint64_t at) const { return m_big ? number<uint64_t>(at) : number<uint32_t>(at); }
 
-    /// \return the place of the pointer to the next one.
+    /// \return the position of the pointer to the next directory.
     uint64_t read(uint64_t at) {
         const uint64_t entries = m_big ? number<uint64_t>(at) : number<uint16_t>(at);
         if (entries > 4096 || m_all.size() > 64) throw unknown();
@@ -127,7 +127,7 @@ class Directories {
     std::vector<Directory> m_all;
 };
 
-/// One of the resolutions of the COG.
+/// A resolution of the COG.
 struct Level {
     int overview = 0; ///< of the stage; 0: the image itself
     int64_t samples = 0, lines = 0, across = 0, blocks = 0;
@@ -153,7 +153,7 @@ void replace(Directory& directory, Tag tag, uint16_t type, uint64_t count, std::
         if (entry.tag == tag) entry = {tag, type, count, std::move(value)};
 }
 
-/// Reads the coding in a directory; false if only GDAL knows it.
+/// Reads the coding in a directory. Returns false if only GDAL supports it.
 bool read_coding(Level& level, int wanted_level) {
     level.compressed = true;
     level.coding.by_default = wanted_level == 0;
@@ -251,7 +251,7 @@ class CogWriter {
         return stage;
     }
 
-    /// All bytes before the first block. Its length does not depend on offsets and counts.
+    /// Returns all bytes before the first block. Their length does not depend on offsets and counts.
     std::string directories() const {
         std::string bytes = m_model.head();
         struct Later {
@@ -300,7 +300,7 @@ class CogWriter {
         return bytes;
     }
 
-    /// A level's directory with its own size and places.
+    /// Returns a level's directory with its own size and positions.
     Directory complete(const Level& level) const {
         Directory directory = level.directory;
         const auto set = [&](Tag tag, int64_t value) {
@@ -313,7 +313,7 @@ class CogWriter {
         std::string offsets, counts;
         for (int64_t block = level.first; block < level.first + level.blocks; ++block) {
             const auto number = static_cast<size_t>(block);
-            const uint64_t place = m_file ? m_file->offsets()[number] : 0; // not known yet
+            const uint64_t place = m_file ? m_file->offsets()[number] : 0; // unknown yet
             offsets += m_model.big() ? bytes_of(place) : bytes_of(static_cast<uint32_t>(place));
             counts += bytes_of(static_cast<uint32_t>(m_file ? m_file->sizes()[number] : 0));
         }
@@ -323,7 +323,8 @@ class CogWriter {
         return directory;
     }
 
-    /// Block `number` of all, counted in the order of the file: its level and its index there.
+    /// Returns the level and the index there of block `number` of all blocks, counted in the order of the
+    /// file.
     std::pair<const Level*, int64_t> find_block(int64_t number) const {
         const auto level =
             std::find_if(m_levels.begin(), m_levels.end(), [&](const Level& l) { return l.first <= number; });
@@ -332,7 +333,7 @@ class CogWriter {
 
     void work() {
         const DatasetHandle stage = open_stage();
-        std::optional<BlockCoder> coder; // of the level that had the last block
+        std::optional<BlockCoder> coder; // for the level of the last block
         const Level* coder_of = nullptr;
         std::unique_lock lock(m_mutex);
         while (true) {
@@ -358,7 +359,7 @@ class CogWriter {
         return static_cast<uint64_t>(m_cog.threads) * static_cast<uint64_t>(m_form.bytes());
     }
 
-    /// A block's samples, all bands of a pixel together; 0 beyond the scene.
+    /// Reads a block's samples with interleaved bands; 0 beyond the scene.
     void read(GDALDataset& stage, const Level& level, int64_t block, char* to) const {
         const int64_t side = m_cog.block_side, x = block % level.across * side,
                       y = block / level.across * side;

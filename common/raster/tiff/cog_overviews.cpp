@@ -25,15 +25,15 @@ int CPL_STDCALL go_on(double, const char*, void* cancel) {
     return flag != nullptr && flag->requested() ? 0 : 1;
 }
 
-/// Bytes that GDAL needs to make the overviews of a band: lines that the smallest one's kernel reaches, with
-/// a mask, and the lines that come of them.
+/// Returns the bytes that GDAL needs to make the overviews of a band: lines that the smallest overview's
+/// kernel reaches, with a mask, and the resulting lines.
 uint64_t bytes_of_band(int samples, int largest_factor) {
     constexpr uint64_t value_and_mask = 9, block_lines = 256, kernel = 8;
     return static_cast<uint64_t>(samples) * value_and_mask *
            (block_lines + kernel * static_cast<uint64_t>(largest_factor));
 }
 
-/// The facts that GDAL asks a band for when it makes an overview of it.
+/// Copies the facts that GDAL reads from a band when it makes an overview of it.
 void describe_like(GDALRasterBand& from, GDALRasterBand& to) {
     int known = 0;
     if (from.GetRasterDataType() == GDT_Int64) {
@@ -57,7 +57,7 @@ CogOverviews::CogOverviews(const OverviewTask& task) {
     if (!raster) throw Error(errors.text());
     const int bands = raster->GetRasterCount();
     const uint64_t fitting = task.memory / bytes_of_band(raster->GetRasterXSize(), task.factors.back());
-    // A mask that bands share goes with them.
+    // A mask that bands share is copied with them.
     const bool shared = (raster->GetRasterBand(1)->GetMaskFlags() & (GMF_PER_DATASET | GMF_ALPHA)) != 0;
     const int parts = static_cast<int>(
         std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(shared ? 1 : std::min(task.threads, bands))));
@@ -95,7 +95,7 @@ void CogOverviews::remove() noexcept {
     m_parts.clear();
 }
 
-/// A file with empty overviews of an image that has no blocks.
+/// Creates a file with empty overviews of an image that has no blocks.
 void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
     const GdalErrors errors;
     const DatasetHandle raster = open(task.raster, GDAL_OF_READONLY);
@@ -108,7 +108,7 @@ void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
                                      bands, raster->GetRasterBand(1)->GetRasterDataType(), options.List()));
     if (!part.file || errors.any()) throw Error(errors.text());
     for (int b = 1; b <= bands;
-         ++b) // GDAL makes one overview from another, by this description of the values
+         ++b) // GDAL makes one overview from another, according to this description of the values
         describe_like(*raster->GetRasterBand(part.first_band + b), *part.file->GetRasterBand(b));
     if (errors.any()) throw Error(errors.text());
     part.file.reset();

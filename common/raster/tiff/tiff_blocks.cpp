@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-// The structure of a TIFF: TIFF revision 6.0 (Adobe, 1992), section 2; of a BigTIFF: the same with 64-bit
-// places, as libtiff documents it.
+// The structure of a TIFF: TIFF revision 6.0 (Adobe, 1992), section 2; for a BigTIFF the same with 64-bit
+// positions, as libtiff documents it.
 namespace hsi::raster {
 namespace {
 
@@ -51,7 +51,7 @@ class TiffFile {
         return at;
     }
 
-    /// Replaces the values of a directory's entry, which has as many and is wide enough.
+    /// Replaces the values of a directory's entry, which has the same number of values and is wide enough.
     void replace(int tag, const std::vector<uint64_t>& values) {
         for (uint64_t k = 0; k < m_entries; ++k) {
             const uint64_t at = m_directory + (m_big ? 8 : 2) + k * entry_bytes();
@@ -142,7 +142,7 @@ void enter_tiff_blocks(const std::string& path, const TiffShape& shape, const st
 }
 
 WriteLayout place_tiff_blocks(WriteLayout layout, const TiffShape& shape) {
-    constexpr int64_t page = 4096; // writers of neighbouring blocks do not meet in one
+    constexpr int64_t page = 4096; // writers of neighbouring blocks do not use the same page
     TiffFile file(layout.path);
     layout.swapped = file.swapped() && layout.sample_bytes > 1;
     const int64_t planes = shape.planes(), in_pixel = shape.apart ? 1 : shape.bands;

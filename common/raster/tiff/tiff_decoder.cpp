@@ -24,7 +24,8 @@
 namespace hsi::raster {
 namespace {
 
-/// "II": the least significant byte comes first; "MM": the most significant.
+/// Returns whether bytes must be swapped. "II": the least significant byte is first; "MM": the most
+/// significant.
 bool is_swapped(const std::string& path) {
     return beginning_of_file(path, 2) != (std::endian::native == std::endian::little ? "II" : "MM");
 }
@@ -45,7 +46,7 @@ bool is_tiled(GDALDataset& dataset) {
     return across != dataset.GetRasterXSize();
 }
 
-/// The bits of a byte the other way round.
+/// Returns the bits of a byte in reverse order.
 char turned(char byte) {
     auto v = static_cast<uint8_t>(byte);
     v = static_cast<uint8_t>((v & 0x0f) << 4 | v >> 4);
@@ -69,14 +70,14 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
     else if (codec == "LZW")
         coding.codec = BlockCoding::Codec::lzw;
     else if (codec.empty() && !is_local(path) && is_tiled(dataset))
-        coding.codec = BlockCoding::Codec::none; // else GDAL would fetch it, on one thread
+        coding.codec = BlockCoding::Codec::none; // otherwise GDAL would fetch it, on one thread
     else if (codec.starts_with("LERC")) {
-        // An alpha band of bytes is LERC's mask, and no band of the block.
+        // An alpha band of bytes is LERC's mask, not a band of the block.
         for (int b = 1; b <= dataset.GetRasterCount(); ++b)
             if (dataset.GetRasterBand(b)->GetColorInterpretation() == GCI_AlphaBand) return std::nullopt;
         coding.lerc = lerc_of(dataset.GetRasterBand(1)->GetRasterDataType());
         if (!coding.lerc) return std::nullopt;
-        if (is_swapped(path)) return std::nullopt; // libtiff swaps the bytes before LERC sees the values
+        if (is_swapped(path)) return std::nullopt; // libtiff swaps the bytes before LERC gets the values
         if (codec == "LERC")
             coding.codec = BlockCoding::Codec::none;
         else if (codec == "LERC_ZSTD")
@@ -124,14 +125,15 @@ RemoteFile::Extent TiffDecoder::place(uint64_t block) const {
                row = static_cast<int>(number / m_across % m_down),
                band = static_cast<int>(number / m_across / m_down);
     GDALRasterBand& of = *m_dataset.GetRasterBand(band + 1);
-    // No CPLSPrintf(): GDAL writes over its texts when the first question leads it to look for other files.
+    // Does not use CPLSPrintf(): GDAL overwrites its texts if the first query makes it search for other
+    // files.
     const std::string where = "_" + std::to_string(column) + "_" + std::to_string(row);
     const auto fact = [&](const char* name) -> int64_t {
         const char* const text = of.GetMetadataItem((name + where).c_str(), "TIFF");
         return text != nullptr ? std::atoll(text) : 0;
     };
     const int64_t at = fact("BLOCK_OFFSET"), size = fact("BLOCK_SIZE");
-    // No codec makes more of noise; a size that is wrong must not take memory.
+    // No codec makes noise larger, and a wrong size must not take memory.
     if (at <= 0 || size <= 0 || size > m_form.bytes() + m_form.bytes() / 2 + 4096) return {};
     return {static_cast<uint64_t>(at), static_cast<uint64_t>(at + size)};
 }
@@ -161,7 +163,7 @@ bool TiffDecoder::decode_here(uint64_t block, int band, int64_t column, int64_t 
     // The tag FillOrder may state that the bits of each byte are in reverse order.
     std::transform(stored.begin(), stored.end(), stored.begin(), turned);
     if (m_decoder.decode(stored, lines, samples)) return true;
-    // LZW as it was before 1990 begins otherwise.
+    // LZW before 1990 begins differently.
     if (m_lzw && size > 1 && stored[0] == 0 && (turned(stored[1]) & 1) != 0) return false;
     // GDAL would return the output of a damaged block until its samples are complete, and does not check the
     // checksum.
