@@ -44,10 +44,9 @@ struct Layout {
     int64_t region_pixels = smallest_region;
     size_t region_cap = 0;             ///< pixels of a region that may join the pool
     std::vector<int64_t> first_region; ///< per tile, and in total
-    std::vector<int64_t>
-        /// Index of the first pixel of each of this rank's tiles in its kept part (tiles are padded to whole
-        /// groups), and in total
-        first_pixel;
+    /// Index, in the part that this rank keeps, of the first pixel of each of its tiles; then the number of
+    /// all pixels of that part. Tiles are padded to whole groups.
+    std::vector<int64_t> first_pixel;
     int64_t most_kept = 0; ///< largest number of pixels on any rank
 
     void set_plan(const TilePlan& p) {
