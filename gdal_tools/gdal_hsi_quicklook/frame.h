@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parts around a picture in a report: a title, coordinates, a scale bar, a north arrow and a colour bar.
+// The parts around a picture in a report: title, coordinates, scale bar, north arrow and colour bar.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -25,13 +25,13 @@ struct FramedPanel {
     int64_t samples, lines; ///< pixels of the picture
 };
 
-/// The picture with a title above it (if it is not empty) and, with `frame`, coordinates, scale bar and north
-/// arrow of the panel if the scene is georeferenced. Coordinates are in the scene's SRS, at round numbers; a
-/// rotated scene has none. `bar` may be null.
+/// Returns the picture with a title above it (if it is not empty) and, with `frame`, coordinates, scale bar
+/// and north arrow of the panel if the scene is georeferenced. Coordinates are round numbers in the scene's
+/// SRS; a rotated scene has none. `bar` may be null.
 tools::Canvas framed(const tools::Canvas& picture, const std::string& title, bool frame,
                      const FramedPanel& panel, const ColourBar* bar);
 
-/// The text on white, at the upper left corner of a panel.
+/// Draws the text on white, at the upper left corner of a panel.
 void draw_name(tools::Canvas& canvas, int64_t x0, int64_t y0, int64_t width, const std::string& name);
 
 } // namespace hsi::quicklook_tool

@@ -15,21 +15,21 @@ constexpr int64_t legend_line = 20; ///< pixels
 using tools::Canvas;
 using tools::Rgb;
 
-/// A class of the legend in its colour.
+/// A class of the legend with its colour.
 struct Entry {
-    std::string name; ///< empty: without a name
+    std::string name; ///< empty: no name
     Rgb colour{};
     int value = 0;
     bool seen = false;
 };
 
-/// Width of the legend with these names; 0 without any.
+/// Returns the width of the legend with these names; 0 without names.
 int64_t legend_width(const std::vector<Entry>& entries);
 
-/// The classes below one another, from the top of column x0 on.
+/// Draws the classes below each other, from the top of column x0 on.
 void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries);
 
-/// No more classes than the panels are high, and 64 in any case: a picture is for people.
+/// Limits the legend to the height of the panels, and to 64 classes, so that it is readable.
 void shorten_legend(tool::Run& run, std::vector<Entry>& legend, int64_t high);
 
 } // namespace hsi::quicklook_tool
