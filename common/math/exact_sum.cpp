@@ -19,33 +19,34 @@ using exact::Term;
 
 constexpr int64_t radix = int64_t{1} << 32;
 
-/// Room for carries above the highest digit.
+/// Digits for carries above the highest digit.
 constexpr size_t room = 2;
 
-/// A digit times 2^exponent.
+/// Returns a digit times 2^exponent.
 double scaled(int64_t digit, int exponent) {
     const auto value = static_cast<double>(digit);
     if (exponent < -1022 || exponent > 1023 - 32) return std::ldexp(value, exponent);
-    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // nothing is rounded
+    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // this is exact
     double power = 0;
     std::memcpy(&power, &bits, sizeof power);
     return value * power;
 }
 
-/// The value of `count` digits from number `lowest` upwards, with room above them, rounded.
+/// Returns the rounded value of `count` digits from digit `lowest` on. The array has room for carries above
+/// them.
 double round(int64_t* digit, size_t count, size_t lowest) {
-    size_t top = 0; // one beyond the highest digit that is not zero
+    size_t top = 0; // one more than the highest digit that is not zero
     int64_t carry = 0;
     for (size_t i = 0; i < count + room; ++i) {
         const int64_t v = digit[i] + carry;
-        carry = v / radix; // towards zero
+        carry = v / radix; // rounds towards zero
         digit[i] = v - carry * radix;
         if (digit[i] != 0) top = i + 1;
     }
     if (top == 0) return 0.0;
-    // Every digit is less than the unit of the next one, so the highest has the sign of the whole. Borrowing
-    // from above leaves digits of one sign, which are unique for a sum: the next steps depend on the exact
-    // sum alone.
+    // Every digit is less than the unit of the next digit, so the highest digit has the sign of the sum.
+    // Borrowing from higher digits makes all signs equal. The digits are then unique for a sum, so all
+    // further steps depend only on the exact sum.
     const int64_t sign = digit[top - 1] < 0 ? -1 : 1;
     int64_t borrow = 0;
     for (size_t i = 0; i < top; ++i) {
@@ -89,7 +90,8 @@ void ExactSum::normalise() {
     int64_t carry = 0;
     for (size_t i = 0; i + 1 < m_digit.size(); ++i) {
         const int64_t v = m_digit[i] + carry;
-        carry = v / radix; // towards zero: a digit keeps the sign of its terms, and nothing runs to the top
+        carry = v / radix; // rounds towards zero: a digit keeps the sign of its terms, and no carry reaches
+                           // the top
         m_digit[i] = v - carry * radix;
     }
     m_digit.back() += carry;
@@ -173,7 +175,7 @@ void ExactSums::normalise() {
         if (!m_digit[d]) continue;
         int64_t* const digit = m_digit[d].get();
         for (size_t i = 0; i < m_count; ++i) {
-            const int64_t carry = digit[i] / radix; // towards zero
+            const int64_t carry = digit[i] / radix; // rounds towards zero
             if (carry == 0) continue;
             digit[i] -= carry * radix;
             row(d + 1)[i] += carry;
@@ -183,8 +185,8 @@ void ExactSums::normalise() {
 }
 
 uint64_t ExactSums::most_bytes(size_t count, int lowest, int highest) {
-    // From the digit of the last of a term's 53 bits to the digit of the highest, and one for carrying;
-    // non-finite terms are separate.
+    // Number of digits from that of the last of a term's 53 bits to that of the highest one, plus one for
+    // carries. Terms that are not finite are separate.
     const int digits = (highest - exact::base_exponent) / 32 - (lowest - 52 - exact::base_exponent) / 32 + 2;
     return count * static_cast<uint64_t>(digits + 1) * sizeof(int64_t);
 }
@@ -206,7 +208,7 @@ std::string ExactSums::packed() const {
     return out.take();
 }
 
-/// Adds straight from the message: unpacking into other sums would allocate as much memory again each time.
+/// Adds directly from the message, because unpacking would allocate as much memory again each time.
 void ExactSums::add_packed(std::string_view packed) {
     ByteUnpacker in(packed);
     if (in.one<size_t>() != m_count) throw Error("internal: exact sums of another number");
@@ -247,7 +249,7 @@ double ExactSums::value(size_t i) const { return value_with(i, {}); }
 double ExactSums::value_with(size_t i, std::initializer_list<double> terms) const {
     double special = m_special.empty() ? 0 : m_special[i];
     if (special != 0 || std::isnan(special)) return special;
-    // Only the digits that any term reaches.
+    // Adds only the digits that some term reaches.
     size_t first = m_first, end = m_end;
     for (const double x : terms) {
         if (!std::isfinite(x)) {
@@ -260,7 +262,7 @@ double ExactSums::value_with(size_t i, std::initializer_list<double> terms) cons
     }
     if (special != 0 || std::isnan(special)) return special;
     if (first >= end) return 0.0;
-    std::array<int64_t, exact::digits + room> digit; // as far as it is used
+    std::array<int64_t, exact::digits + room> digit; // only as many as are used
     std::fill_n(digit.begin(), end - first + room, int64_t{0});
     for (size_t d = m_first; d < m_end; ++d)
         if (m_digit[d]) digit[d - first] = m_digit[d][i];

@@ -48,14 +48,14 @@ void add_shifted(const double* x, int bands, int rows, int64_t count, const Shif
     HWY_DYNAMIC_DISPATCH(add_shifted_double)(x, bands, rows, count, shift, scatter);
 }
 
-/// Rows of products in whole panels; those that are not used are zero.
+/// Returns the rows of products, rounded up to whole panels. Additional rows are zero.
 int padded(int rows) { return (rows + panel_columns - 1) / panel_columns * panel_columns; }
 
-/// The common part of all workers on the CPU: they take tiles block by block, and find the valid pixels of a
+/// Is the base of all workers on the CPU. They process tiles block by block, and find the valid pixels of a
 /// run.
 class BlockWorker : public StatisticsWorker {
   public:
-    /// most: of the pixels of a run.
+    /// most: largest number of pixels of a run.
     BlockWorker(int bands, Statistics what, size_t most)
         : StatisticsWorker(bands, what), m_magnitude(most), m_valid(most) {}
 
@@ -68,17 +68,17 @@ class BlockWorker : public StatisticsWorker {
   protected:
     virtual void add_block(const CubeView<float>& block, int64_t x, int64_t y) = 0;
 
-    /// Where the magnitudes of a run's pixels are added up, for judge().
+    /// Returns the array to which the magnitudes of the pixels of a run are added, for judge().
     float* start(const PixelRun& run) {
         std::fill_n(m_magnitude.begin(), run.count, 0.0f);
         return m_magnitude.data();
     }
-    /// The stride from a band to the next; 0 after the last.
+    /// Returns the stride from one band to the next, or 0 after the last band.
     static ptrdiff_t next_of(const CubeView<float>& block, int band) {
         return band + 1 < block.bands ? block.band_stride : 0;
     }
-    /// Once all magnitudes are there: counts valid pixels and finite values, and returns how many pixels of
-    /// the run are valid.
+    /// Counts valid pixels and finite values when all magnitudes have been added, and returns how many pixels
+    /// of the run are valid.
     int64_t judge(const CubeView<float>& block, const PixelRun& run) {
         m_whole = std::all_of(m_magnitude.begin(), m_magnitude.begin() + run.count,
                               [](float m) { return is_valid_sum(m); });
@@ -108,7 +108,7 @@ class BlockWorker : public StatisticsWorker {
         });
         return finite;
     }
-    /// The sum of a band over the valid pixels of a run that is not whole.
+    /// Returns the sum of a band over the valid pixels of a run that is not whole.
     double sum_valid(const float* band, const PixelRun& run) const {
         double sum = 0;
         run.for_stretches(band, [&](const float* x, int64_t n, int64_t at) {
@@ -118,9 +118,9 @@ class BlockWorker : public StatisticsWorker {
         return sum;
     }
 
-    std::vector<float> m_magnitude; ///< of the run's pixels
-    std::vector<char> m_valid;      ///< which of them are valid
-    bool m_whole = false;           ///< the magnitudes alone show that all of them are valid
+    std::vector<float> m_magnitude; ///< of the pixels of the run
+    std::vector<char> m_valid;      ///< 1 for valid pixels
+    bool m_whole = false;           ///< true if the magnitudes alone show that all pixels are valid
 };
 
 // Means
@@ -147,13 +147,13 @@ class MeanWorker final : public BlockWorker {
         sums.add_sums(m_sum.data());
     }
 
-    std::vector<double> m_sum; ///< of the block, by band
+    std::vector<double> m_sum; ///< of the block, one for each band
 };
 
 // Covariance: chunks of pixels, centred on their own means
 // ----------------------------------------------------------------------------------------------------------
 
-/// T: the type of products.
+/// T is the type of products.
 template <class T>
 class CovarianceWorker final : public BlockWorker {
   public:
@@ -166,7 +166,7 @@ class CovarianceWorker final : public BlockWorker {
           m_keep(static_cast<size_t>(chunk_pixels)) {
         std::fill_n(m_chunk.data(), m_chunk.size(), T{0});
     }
-    /// Beside the sums.
+    /// Returns the memory besides that of the sums.
     static uint64_t bytes(int bands) {
         const auto rows = static_cast<uint64_t>(padded(bands));
         return rows * rows * 8 + rows * (chunk_of<float> * 4 + 56) +
@@ -201,8 +201,8 @@ class CovarianceWorker final : public BlockWorker {
         if (valid > 0) sums.add_block(valid, m_centre.data(), m_sum.data(), {m_scatter.data(), m_rows});
     }
 
-    /// Takes a run's valid pixels: their sums, centres near their means, and the differences from these.
-    /// Returns their count.
+    /// Adds the valid pixels of a run: their sums, centres near their means, and differences from these.
+    /// Returns the number of valid pixels.
     int64_t take_chunk(const CubeView<float>& block, const PixelRun& run) {
         float* const magnitude = start(run);
         for (int b = 0; b < block.bands; ++b)
@@ -215,7 +215,7 @@ class CovarianceWorker final : public BlockWorker {
             take_band(block.row(b, 0), b, run, count, m_keep.data(), sum_valid(block.row(b, 0), run));
         return count;
     }
-    /// `count`: pixels with keep[i] > 0, whose values add up to `sum`.
+    /// Adds one band. `count` is the number of pixels with keep[i] > 0, and `sum` the sum of their values.
     void take_band(const float* band, int b, const PixelRun& run, int64_t count, const T* keep, double sum) {
         const auto centre = count > 0 ? static_cast<float>(sum / static_cast<double>(count)) : 0.0f;
         T* const row = m_chunk.data() + b * chunk_pixels;
@@ -226,13 +226,13 @@ class CovarianceWorker final : public BlockWorker {
     }
 
     const int m_rows;
-    // A band each: of the block, and of its chunk.
+    // Sums of the block and of its chunk, one for each band.
     std::vector<double> m_sum, m_chunk_sum;
     std::vector<float> m_centre, m_chunk_centre;
-    std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, see Shift; m_rows each
+    std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, as Shift describes; m_rows of each
     HostBuffer<T> m_chunk;                         ///< m_rows x chunk_pixels
     std::vector<double> m_scatter;                 ///< of the block, m_rows x m_rows
-    std::vector<T> m_keep;                         ///< of the chunk's pixels: 1 or 0
+    std::vector<T> m_keep;                         ///< of the pixels of the chunk: 1 or 0
 };
 
 // Moments, and those of differences: runs of pixels, less the first valid one of their block
@@ -240,7 +240,8 @@ class CovarianceWorker final : public BlockWorker {
 
 constexpr BlockShape product_block = block_shape(Statistics::moments);
 
-/// Puts zeros after a run that does not fill the last register; returns the count of pixels to be added then.
+/// Writes zeros after a run that does not fill the last register. Returns the number of pixels that must be
+/// added.
 int64_t end_rows(double* run, int bands, int64_t count) {
     const int64_t whole = (count + scatter_sums<double> - 1) / scatter_sums<double> * scatter_sums<double>;
     for (int b = 0; b <= bands; ++b)
@@ -259,7 +260,7 @@ class MomentWorker final : public BlockWorker {
           m_keep(static_cast<size_t>(run_pixels)), m_centre(static_cast<size_t>(bands)) {
         std::fill_n(m_run.data(), m_run.size(), 0.0);
     }
-    /// Beside the sums.
+    /// Returns the memory besides that of the sums.
     static uint64_t bytes(int bands, bool differences) {
         const auto rows = static_cast<uint64_t>(padded(bands + 1));
         return (differences ? 2 : 1) * rows * rows * 8 + rows * run_pixels * 8 +
@@ -291,7 +292,7 @@ class MomentWorker final : public BlockWorker {
         if (m_with_differences) m_borders.add(block, x, y, sums);
     }
 
-    /// Finds the valid pixels of the block; returns their count.
+    /// Finds the valid pixels of the block and returns their number.
     int64_t find_valid(const CubeView<float>& block) {
         const PixelRun run{block.line_stride, block.samples, 0, block.lines * block.samples};
         float* const magnitude = start(run);
@@ -317,9 +318,9 @@ class MomentWorker final : public BlockWorker {
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
     }
 
-    /// Adds pixels and pairs of a block; returns the count of pairs. Lines are cut into octets from the
-    /// block's left; pixels of octets that are not entirely valid, and the rest of the line, are added one by
-    /// one.
+    /// Adds the pixels and pairs of a block, and returns the number of pairs. Lines are divided into octets
+    /// from the left side of the block. Pixels of octets with invalid pixels, and those after the last octet
+    /// of a line, are added one by one.
     int64_t add_octets(const CubeView<float>& block) {
         m_single.clear();
         m_pair.clear();
@@ -328,7 +329,7 @@ class MomentWorker final : public BlockWorker {
             for (int64_t sample = 0; sample < block.samples; sample += octet) {
                 const int64_t first = line * block.samples + sample,
                               end = first + std::min(octet, block.samples - sample);
-                if (sample + octet < block.samples) pairs += is_pair(end - 1); // with the next
+                if (sample + octet < block.samples) pairs += is_pair(end - 1); // the pair with the next pixel
                 if (is_octet(block, first)) {
                     pairs += octet - 1;
                     continue;
@@ -343,7 +344,7 @@ class MomentWorker final : public BlockWorker {
         for (int64_t from = 0; from < octets; from += run_octets)
             add_octet_run(block,
                           {block.line_stride, per_line, from, std::min(run_octets, octets - from), octet});
-        // From the last pixel of an octet to the first of the next, or of the rest of the line.
+        // Pairs of the last pixel of an octet and the first pixel after it.
         const int64_t between = (block.samples - 1) / octet, gaps = block.lines * between;
         for (int64_t from = 0; from < gaps; from += run_pixels)
             add_gap_run(block, {block.line_stride, between, from, std::min(run_pixels, gaps - from), octet});
@@ -352,7 +353,7 @@ class MomentWorker final : public BlockWorker {
         return pairs;
     }
 
-    /// Pixel `at` and the seven after it: in its line, and valid.
+    /// Is true if pixel `at` and the seven pixels after it are valid and in one line.
     bool is_octet(const CubeView<float>& block, int64_t at) const {
         const auto v = m_valid.begin() + at;
         return at % block.samples + octet <= block.samples &&
@@ -375,7 +376,7 @@ class MomentWorker final : public BlockWorker {
         int64_t whole = 0;
         for (int64_t k = 0; k < kinds; ++k)
             whole = end_rows(m_run.data() + k * run_octets, m_bands, run.count);
-        // An octet's sum is four times its scaled X_0, whose products count twice.
+        // The sum of an octet is four times its scaled X_0, whose products count twice.
         double* const ones = m_run.data() + m_bands * run_pixels;
         std::fill_n(ones, run_pixels, 0.0);
         for (int64_t i = 0; i < run.count; ++i)
@@ -413,7 +414,7 @@ class MomentWorker final : public BlockWorker {
         (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
     }
 
-    /// Pixels of a block, or pairs with the pixel to the right of each.
+    /// Adds listed pixels of a block, or listed pairs, each of a pixel and the one to its right.
     void add_list(const CubeView<float>& block, const std::vector<int64_t>& list, bool pairs) {
         const auto size = static_cast<int64_t>(list.size());
         for (int64_t from = 0; from < size; from += run_pixels) {
@@ -440,15 +441,15 @@ class MomentWorker final : public BlockWorker {
     BorderPairs& m_borders;
     HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
     std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
-    std::vector<double> m_keep;                          ///< of a run's pixels: 1 or 0
-    std::vector<int64_t> m_single, m_pair;               ///< of the block: pixels and pairs outside of octets
+    std::vector<double> m_keep;                          ///< of the pixels of a run: 1 or 0
+    std::vector<int64_t> m_single, m_pair;               ///< pixels and pairs of the block outside of octets
     std::vector<float> m_centre;
 };
 
 // The scan
 // ----------------------------------------------------------------------------------------------------------
 
-/// The memory of a worker on the CPU; next to nothing for means.
+/// Returns the memory of a worker on the CPU, which is very small for means.
 uint64_t worker_bytes(int bands, Statistics what) {
     switch (what) {
     case Statistics::means:
@@ -485,7 +486,8 @@ uint64_t StatisticsScan::scratch_bytes(const TileLimits& limits) const {
 
 uint64_t StatisticsScan::preferred_bytes() const {
     if (m_what == Statistics::means) return uint64_t{16} << 20;
-    // Tiles that both lanes of a small machine keep in its last-level cache between reading and adding up.
+    // The last 8 MB are for tiles that both lanes of a small machine keep in its last-level cache between
+    // reading and adding.
     return StatisticsSums::bytes(bands(), m_what) + worker_bytes(bands(), m_what) + (uint64_t{8} << 20);
 }
 
