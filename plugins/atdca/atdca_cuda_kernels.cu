@@ -13,28 +13,29 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int threads = 512, warps = threads / 32; ///< a block takes a multiprocessor for itself
-/// A warp looks at eight pixels, four lanes each: the shape of the tensor cores' product of 8 x 4 and 4 x 8
-/// doubles, which here are the bands of eight pixels and of eight targets.
+constexpr int threads = 512, warps = threads / 32; ///< one block per multiprocessor
+/// A warp processes eight pixels with four lanes per pixel. This is the shape of the tensor cores' product of
+/// 8 x 4 and 4 x 8 doubles: the bands of eight pixels times the bands of eight targets.
 constexpr int lanes_each = 4, pixels_at_once = 32 / lanes_each, targets_at_once = 8;
-constexpr int piece = 4 * lanes_each; ///< bands that the lanes of a pixel load together, sixteen bytes each
+/// Bands that the lanes of a pixel load together, sixteen bytes per lane
+constexpr int piece = 4 * lanes_each;
 constexpr int most_pieces =
-    16; ///< that are under way at a time: with 256 bands or fewer a visit waits for memory once
-constexpr int top_warps = 8;        ///< of a block, look for a lower bound of the next score
+    16; ///< pieces that are loaded at a time: with at most 256 bands, a visit waits for memory once
+constexpr int top_warps = 8;        ///< warps per block that compute a lower bound of the next score
 constexpr int batch_groups = 64;    ///< groups of a block whose pixels are listed at a time
-constexpr int most_blocks = 2048;   ///< of a launch
-constexpr int most_resident = 2048; ///< groups of a block whose bounds are in shared memory
+constexpr int most_blocks = 2048;   ///< per launch
+constexpr int most_resident = 2048; ///< groups per block whose bounds are in shared memory
 constexpr unsigned all = 0xffffffffu;
 constexpr double rank_limit = 1e-6, unit_roundoff = 1.1102230246251565e-16;
 
-/// The best of some pixels, and the score of the second best of them.
+/// The best pixel of a set, and the score of the second best pixel.
 struct Best {
     double score;
-    long long pixel; ///< -1: none
+    long long pixel; ///< -1 if the set is empty
     double second;
 };
 
-/// Doubles in the order of unsigned integers; 0 is below all of them.
+/// Returns an unsigned integer that sorts like the double; 0 is below all results.
 __device__ unsigned long long ordered(double d) {
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(d));
     return bits >> 63 ? ~bits : bits | (1ull << 63);
@@ -53,7 +54,7 @@ __device__ bool before(double a, long long pa, double b, long long pb) {
     return a != b ? a > b : pa < pb;
 }
 
-/// Takes in another set of pixels, which shares none with the first.
+/// Adds the best pixels of a disjoint set to `a`.
 __device__ void merge(Best& a, const Best& b) {
     if (before(b.score, b.pixel, a.score, a.pixel))
         a = {b.score, b.pixel, fmax(a.score, b.second)};
@@ -77,11 +78,11 @@ __device__ double warp_max(double v) {
 
 extern __shared__ __align__(16) unsigned char memory[];
 
-/// What is in shared memory is called by its place there, in doubles: code that is called must not take it
-/// for any memory.
+/// Returns the address of a position in shared memory, in doubles. Functions receive positions instead of
+/// pointers, so that the compiler does not use generic addresses.
 __device__ double* shared_at(int place) { return reinterpret_cast<double*>(memory) + place; }
 
-/// basis.h's dot product; all lanes get it. b: in shared memory.
+/// Returns basis.h's dot product in all lanes. `b` is in shared memory.
 template <class A>
 __device__ double strand_dot(A a, const double* b, int n) {
     constexpr int unroll = 8;
@@ -109,28 +110,28 @@ __device__ __noinline__ double dot_of(int a, int b, int n) {
     return strand_dot([&](int i) { return at[i]; }, shared_at(b), n);
 }
 __device__ __noinline__ double dot_with_global(const double* a, int b, int n) {
-    // __ldcg: another block has written it.
+    // __ldcg reads past the first-level cache, since another block has written the vector.
     return strand_dot([&](int i) { return __ldcg(a + i); }, shared_at(b), n);
 }
 __device__ __noinline__ double dot_with_pixel(const float* a, int b, int n) {
     return strand_dot([&](int i) { return static_cast<double>(a[i]); }, shared_at(b), n);
 }
 
-/// The targets' q_k: the latest at the beginning of shared memory, all in global memory.
+/// The q_k of the targets: shared memory begins with the latest ones, global memory has all of them.
 struct Basis {
     const double* global;
-    int bands, pitch, base; ///< q_{base}, q_{base+1} ... are in shared memory, `pitch` apart
+    int bands, pitch, base; ///< q_{base}, q_{base+1} ... are in shared memory, `pitch` doubles apart
 };
 
-/// Doubles from a q_k in shared memory to the next: two rows together fill all banks when eight lanes read of
-/// them.
+/// Returns the distance between two q_k in shared memory, in doubles: when eight lanes read from two rows,
+/// the rows together use all banks.
 __host__ __device__ inline int pitch_of(const SearchShape& s) { return s.row() + 2; }
-/// How a launch is cut and where things lie in a block's shared memory, in bytes.
+/// The division of a launch into blocks, and the positions in a block's shared memory, in bytes.
 struct Layout {
-    int window = 1;   ///< q_k in shared memory at a time
-    int pieces = 1;   ///< of a spectrum in a warp's buffer at a time
-    int stride = 0;   ///< floats from a pixel's part of that buffer to the next
-    int resident = 0; ///< groups whose bounds are in shared memory: all of the block's, or none
+    int window = 1;   ///< number of q_k in shared memory at a time
+    int pieces = 1;   ///< pieces of a spectrum in a warp's buffer at a time
+    int stride = 0;   ///< floats between the parts of two pixels in a warp's buffer
+    int resident = 0; ///< groups whose bounds are in shared memory: all groups of the block, or 0
     size_t vector, p, coefficients, buffer, greatest, found, list, pixels, bytes;
 };
 
@@ -139,7 +140,7 @@ Layout layout_of(const SearchShape& s, int64_t groups_each, size_t limit) {
     Layout l;
     l.resident = groups_each <= most_resident ? static_cast<int>(groups_each) : 0;
     for (l.pieces = std::min(most_pieces, s.row() / piece);; l.pieces = (l.pieces + 1) / 2) {
-        // An odd multiple of 64 bytes: two pixels together fill all banks.
+        // The stride is an odd multiple of 64 bytes, so two pixels together use all banks.
         l.stride = l.pieces % 2 ? l.pieces * piece : (l.pieces + 1) * piece;
         for (l.window = s.targets; l.window > 0; l.window /= 2) {
             size_t at = row * static_cast<size_t>(l.window);
@@ -158,20 +159,21 @@ Layout layout_of(const SearchShape& s, int64_t groups_each, size_t limit) {
             l.pixels = take(sizeof(int) * batch_groups * group);
             l.bytes = at;
             if (l.bytes <= limit) return l;
-            if (l.window <= targets_at_once && l.pieces > 1) break; // rather less of the spectra at a time
+            // Fewer pieces at a time are better than a smaller window
+            if (l.window <= targets_at_once && l.pieces > 1) break;
         }
         if (l.pieces == 1) return l;
     }
 }
 
-/// q_k.v, v in shared memory; all lanes get it.
+/// Returns q_k.v in all lanes. `v` is in shared memory.
 __device__ double dot_with(const Basis& basis, int k, int v) {
     return k >= basis.base
                ? dot_of((k - basis.base) * basis.pitch, v, basis.bands)
                : dot_with_global(basis.global + static_cast<size_t>(k) * basis.bands, v, basis.bands);
 }
 
-/// c[k] = q_k.v for all k < count, by the whole block.
+/// Sets c[k] = q_k.v for all k < count. The whole block calls this function.
 __device__ void coefficients_of(const Basis& basis, int count, int v, double* c) {
 #pragma unroll 1
     for (int k = static_cast<int>(threadIdx.x) / 32; k < count; k += warps) {
@@ -180,7 +182,7 @@ __device__ void coefficients_of(const Basis& basis, int count, int v, double* c)
     }
 }
 
-/// squared - sum_k c[k]^2, in order.
+/// Returns squared - sum_k c[k]^2, subtracted in order of k.
 __device__ double less_squares(double squared, const double* c, int count) {
 #pragma unroll 4
     for (int k = 0; k < count; ++k)
@@ -188,8 +190,9 @@ __device__ double less_squares(double squared, const double* c, int count) {
     return squared;
 }
 
-/// v -= sum_k (q_k.v) q_k, twice, by the whole block, as basis.h has it; v and c in shared memory. `residual`
-/// gets squared - sum_k (q_k.v)^2 of the v that came in, as basis.h has it, once the block has met.
+/// Subtracts sum_k (q_k.v) q_k from v, twice, as basis.h does. The whole block calls this function; v and c
+/// are in shared memory. Sets `residual` to squared - sum_k (q_k.v)^2 of the original v; it is valid after
+/// the block's next barrier.
 __device__ __noinline__ void orthogonalise(Basis basis, int count, int v_at, int c_at, double squared,
                                            double* residual) {
     double *const v = shared_at(v_at), *const c = shared_at(c_at);
@@ -217,7 +220,7 @@ __device__ __noinline__ void orthogonalise(Basis basis, int count, int v_at, int
     __syncthreads();
 }
 
-/// ||x||^2 - sum_k (q_k.x)^2 of a pixel, decisive; by the whole block.
+/// Returns the decisive ||x||^2 - sum_k (q_k.x)^2 of a pixel. The whole block calls this function.
 __device__ __noinline__ double squared_residual(const float* pixel, double norm, Basis basis, int count,
                                                 int x_at, int c_at) {
     double *const x = shared_at(x_at), *const c = shared_at(c_at);
@@ -231,7 +234,7 @@ __device__ __noinline__ double squared_residual(const float* pixel, double norm,
     return less_squares(norm, c, count);
 }
 
-/// Brings this lane's part of a spectrum, `count` pieces from `x` on, into its warp's buffer.
+/// Copies this lane's part of a spectrum, `count` pieces from `x` on, to its warp's buffer.
 __device__ void bring(const float* x, int count, float* buffer) {
 #if __CUDA_ARCH__ >= 800
     const auto to = static_cast<unsigned>(__cvta_generic_to_shared(buffer));
@@ -245,11 +248,12 @@ __device__ void bring(const float* x, int count, float* buffer) {
     for (int i = 0; i < count; ++i)
         *reinterpret_cast<float4*>(buffer + i * piece) = *reinterpret_cast<const float4*>(x + i * piece);
 #endif
-    __syncwarp(); // products are the whole warp's
+    __syncwarp(); // the whole warp computes products
 }
 
-/// d += a b: eight pixels' bands (this lane: one band of the pixel lane / 4) by eight targets' (one band of
-/// the target lane / 4); d: of the pixel lane / 4 with the targets lane % 4 * 2 and the next.
+/// Computes d += a b for the bands of eight pixels and of eight targets. This lane passes one band of pixel
+/// lane / 4 and one band of target lane / 4. It receives the products of pixel lane / 4 with the targets lane
+/// % 4 * 2 and lane % 4 * 2 + 1.
 __device__ void multiply(double (&d)[2], double a, double b) {
 #if __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -265,8 +269,8 @@ __device__ void multiply(double (&d)[2], double a, double b) {
 #endif
 }
 
-/// sum += products of the eight pixels in the warp's buffer with eight vectors; q: this lane's part of its
-/// vector.
+/// Adds the products of the eight pixels in the warp's buffer with eight vectors to `sum`. q: this lane's
+/// part of its vector.
 __device__ void accumulate(const float* buffer, const double* q, int count, double (&sum)[2][2]) {
 #pragma unroll 4
     for (int i = 0; i < count; ++i) {
@@ -280,17 +284,19 @@ __device__ void accumulate(const float* buffer, const double* q, int count, doub
     }
 }
 
-/// Where a warp keeps its eight pixels' bands: this lane's part, and how many pieces of a spectrum go there.
+/// This lane's part of the warp's buffer for the bands of eight pixels, and the number of pieces per spectrum
+/// that fit into the buffer.
 struct Buffer {
     float* at;
     int pieces;
 };
 
-/// A warp's dot products of its eight pixels with eight vectors in shared memory; d: see multiply(). x: this
-/// lane's part of its pixel's spectrum; q: where its vector begins. fresh: the pixels are not in the buffer
-/// yet.
+/// Computes a warp's dot products of its eight pixels with eight vectors in shared memory; see multiply() for
+/// d. x: this lane's part of its pixel's spectrum. q: position of its vector. fresh: the pixels are not in
+/// the buffer yet.
 __device__ void dots(const float* x, int count, Buffer buffer, int q, bool fresh, double (&d)[2]) {
-    double sum[2][2] = {}; // one would wait for each product
+    // Two sums, since with a single sum each product would wait for the product before it
+    double sum[2][2] = {};
     const double* const mine = shared_at(q) + threadIdx.x % lanes_each * 4;
     if (count <= buffer.pieces) {
         if (fresh) bring(x, count, buffer.at);
@@ -307,8 +313,9 @@ __device__ void dots(const float* x, int count, Buffer buffer, int q, bool fresh
     d[1] = sum[0][1] + sum[1][1];
 }
 
-/// The sum of (q_k.x)^2 over `missed` targets from the k-th of those in shared memory on, the first `skip` of
-/// which do not count (pixels of a warp may have missed more or fewer); to all lanes of the pixel.
+/// Returns the sum of (q_k.x)^2 over `missed` targets, from the k-th target in shared memory on, to all lanes
+/// of the pixel. The first `skip` targets do not count, since the pixels of a warp may have missed different
+/// numbers of targets.
 __device__ __noinline__ double missed_squares(const float* x, int count, Buffer buffer, int q_pitch, int k,
                                               int skip, int missed) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -326,7 +333,7 @@ __device__ __noinline__ double missed_squares(const float* x, int count, Buffer 
     return less;
 }
 
-/// p.x, p in shared memory; to all lanes of the pixel.
+/// Returns p.x to all lanes of the pixel. `p` is in shared memory.
 __device__ __noinline__ double projection(const float* x, int count, Buffer buffer, int p) {
     double d[2];
     dots(x, count, buffer, p, true, d);
@@ -339,44 +346,46 @@ __device__ bool among(long long pixel, const long long* found, int count) {
     return false;
 }
 
-/// What a block's threads share besides `memory`.
+/// The data that a block's threads share, apart from `memory`.
 struct Shared {
     Best warp_best[most_blocks / 32];
     double residual, decisive_projection;
-    unsigned long long known_floor; ///< the block's lower bound of the next score, ordered()
+    unsigned long long known_floor; ///< the block's lower bound of the next score, as ordered() encodes it
     int listed, taken, waiting;
 };
 
 __device__ Best none() { return {minus_infinity(), -1, minus_infinity()}; }
 
-/// The search as a thread sees it. The phases below take it by reference and are inlined, so that what they
-/// use of it stays in registers.
+/// The state of the search in a thread. The functions below take it by reference and are inlined, so that the
+/// members they use stay in registers.
 struct Search {
     const SearchWork& w;
     const SearchShape shape;
     Shared& shared;
-    Best* const blocks; ///< 3 x most_blocks, two rounds of bests and one of ties
+    /// 3 x most_blocks: the best pixels of two rounds, then the best of pixels with nearly equal scores
+    Best* const blocks;
     unsigned long long* const floors;
     const int lane, warp;
     const int row, row_pieces;
-    const int window;                           ///< q_k in shared memory at a time
-    const int vector_at, p_at, coefficients_at; ///< places in shared memory
+    const int window;                           ///< number of q_k in shared memory at a time
+    const int vector_at, p_at, coefficients_at; ///< positions in shared memory
     const Buffer buffer;
-    long long* const found; ///< the targets' pixels
-    int* const list;        ///< groups that may have the next target
-    int* const pixel_list;  ///< pixels of a batch of them that may be it
-    const int64_t step;     ///< from a group of the block to the next
+    long long* const found; ///< pixels of the targets
+    int* const list;        ///< groups that may contain the next target
+    int* const pixel_list;  ///< pixels of a batch of listed groups that may be the next target
+    const int64_t step;     ///< distance between two groups of the block
     const int64_t mine;     ///< groups of the block
-    double* const greatest; ///< bounds of the block's groups: in shared memory, or where SearchWork has them
+    double* const greatest; ///< bounds of the block's groups, in shared memory or in SearchWork::greatest
     const int64_t greatest_step;
 
     Basis basis;
-    int count = 0;                 ///< targets found
-    bool exact = true;             ///< the scores decide, as norms do
-    double error = 0;              ///< of a screened score
-    double first_norm = 0;         ///< of the first target
-    Best of_lane = none();         ///< for the next target, of what this lane has seen
-    unsigned long long visits = 0; ///< pixels that this warp has looked at
+    int count = 0;         ///< targets found
+    bool exact = true;     ///< true while the scores are exact norms
+    double error = 0;      ///< bound of the error of a screened score
+    double first_norm = 0; ///< norm of the first target
+    /// The candidates for the next target among the pixels that this lane has examined
+    Best of_lane = none();
+    unsigned long long visits = 0; ///< pixels that this warp has examined
     End end = End::complete;
 
     __device__ __forceinline__ Search(const SearchWork& work, const Layout& layout, Shared& of_block,
@@ -397,14 +406,15 @@ struct Search {
                                        : work.greatest + blockIdx.x),
           greatest_step(layout.resident > 0 ? 1 : step), basis{work.basis, shape.bands, pitch_of(shape), 0} {}
 
-    /// A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
+    /// Returns the first pixel of the block's i-th group. The groups are blockIdx.x, blockIdx.x + gridDim.x
+    /// ..., so bright areas are spread over all blocks.
     __device__ int64_t first_of(int64_t i) const { return (blockIdx.x + i * step) * group; }
     __device__ double& greatest_of(int64_t i) const { return greatest[i * greatest_step]; }
 };
 
-/// The norms are the first scores.
+/// Starts the search: the norms are the first scores.
 __device__ __forceinline__ void start_from_norms(Search& s) {
-    // What stands after a vector's last band must be finite.
+    // The values after a vector's last band must be finite.
 #pragma unroll 1
     for (double* at = shared_at(threadIdx.x); at < shared_at(s.coefficients_at); at += threads)
         *at = 0;
@@ -418,7 +428,7 @@ __device__ __forceinline__ void start_from_norms(Search& s) {
         const double most = warp_max(n);
         if (s.lane == 0) s.greatest_of(i) = most;
         valid_here += n != minus_infinity();
-        // These norms decide: nothing is near enough to be looked at again.
+        // Norms are exact, so no second best pixel needs a new look.
         if (n != minus_infinity() && before(n, pixel, s.of_lane.score, s.of_lane.pixel))
             s.of_lane = {n, pixel, minus_infinity()};
     }
@@ -427,13 +437,13 @@ __device__ __forceinline__ void start_from_norms(Search& s) {
     if (s.lane == 0 && valid_here) atomicAdd(&s.w.result->valid, valid_here);
 }
 
-/// A warp applies all missed targets to eight pixels, one for each set of lanes (-1: none), and raises the
+/// Applies all missed targets to eight pixels, one pixel per set of lanes (-1 for no pixel), and raises the
 /// lower bound of the next score.
 __device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding) {
     double score = pixel >= 0 ? s.w.score[pixel] : minus_infinity();
     if (score == minus_infinity()) pixel = -1;
     int first = pixel >= 0 ? s.w.applied[pixel] : s.count;
-    // One lane reads it for all: it may rise meanwhile.
+    // One lane reads the bound for all lanes, since it may rise meanwhile.
     const unsigned long long known =
         __shfl_sync(all, *const_cast<volatile unsigned long long*>(&s.shared.known_floor), 0);
     if (bounding && score + s.error < from_ordered(known)) pixel = -1;
@@ -442,7 +452,7 @@ __device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding)
     for (int o = lanes_each; o < 32; o *= 2)
         first = min(first, __shfl_xor_sync(all, first, o));
     if (first == s.count) return;
-    // Sets without a pixel look at another's.
+    // Sets without a pixel use the pixel of another set.
     const int somebody = __ffs(static_cast<int>(__ballot_sync(all, pixel >= 0))) - 1;
     const int64_t other = __shfl_sync(all, pixel, somebody);
     const float* const x = s.w.cube + (pixel >= 0 ? pixel : other) * s.row + s.lane % lanes_each * 4;
@@ -465,7 +475,7 @@ __device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding)
     }
 }
 
-/// The block's best, for the others to see behind the grid's barrier.
+/// Writes the block's best pixels. Other blocks may read them after the grid's barrier.
 __device__ __forceinline__ void publish_best(Search& s, Best* of_block) {
     merge_lanes(s.of_lane);
     if (s.lane == 0) s.shared.warp_best[s.warp] = s.of_lane;
@@ -478,7 +488,7 @@ __device__ __forceinline__ void publish_best(Search& s, Best* of_block) {
     }
 }
 
-/// The best of what all blocks have published; the same in every block.
+/// Returns the best of the pixels that all blocks have published; the result is equal in every block.
 __device__ __forceinline__ Best best_of_all(Search& s, const Best* of_blocks) {
     const int parts = (static_cast<int>(gridDim.x) + 31) / 32;
     for (int k = s.warp; k < parts; k += warps) {
@@ -499,8 +509,8 @@ __device__ __forceinline__ Best best_of_all(Search& s, const Best* of_blocks) {
     return top;
 }
 
-/// The block's best by decisive scores of all pixels whose screened score may be `least` or more. Every warp
-/// goes through the same pixels.
+/// Returns the block's best pixel by decisive scores, among all pixels whose screened score may be `least` or
+/// more. Every warp computes the same pixels.
 __device__ __forceinline__ Best decide(Search& s, double least) {
     Best decided = none();
 #pragma unroll 1
@@ -529,14 +539,14 @@ __device__ __forceinline__ Best decide(Search& s, double least) {
     return decided;
 }
 
-/// The next target, by the whole grid; none when no pixel is left. `round` alternates between 0 and 1: a
-/// block may still read the last round's bests.
+/// Returns the next target; Best::pixel is -1 if no pixel is left. The whole grid calls this function.
+/// `round` alternates between 0 and 1, since a block may still read the best pixels of the last round.
 __device__ __forceinline__ Best choose(Search& s, const cg::grid_group& grid, int round) {
     publish_best(s, s.blocks + round * most_blocks + blockIdx.x);
     grid.sync();
     Best chosen = best_of_all(s, s.blocks + round * most_blocks);
     if (!s.exact && chosen.pixel >= 0 && chosen.second + s.error >= chosen.score - s.error) {
-        // Others may be the best: all that may are decided anew.
+        // Other pixels may be better, so decisive scores are computed for all candidates.
         const Best decided = decide(s, chosen.score - s.error);
         if (threadIdx.x == 0) s.blocks[2 * most_blocks + blockIdx.x] = decided;
         grid.sync();
@@ -545,7 +555,7 @@ __device__ __forceinline__ Best choose(Search& s, const cg::grid_group& grid, in
     return chosen;
 }
 
-/// The window of recent targets is full: applies them everywhere, and starts anew.
+/// Empties a full window of recent targets, after it has applied them to all pixels.
 __device__ __forceinline__ void empty_window(Search& s) {
     if (!s.shape.gs)
         for (int64_t i = s.warp; i < s.mine; i += warps)
@@ -556,7 +566,8 @@ __device__ __forceinline__ void empty_window(Search& s) {
     s.basis.base = s.count;
 }
 
-/// The chosen pixel becomes a target: its q, and its decisive scores on the way. False: the search has ended.
+/// Makes the chosen pixel a target: computes its q and its decisive score. Returns false if the search has
+/// ended.
 __device__ __forceinline__ bool take_target(Search& s, int64_t pixel) {
     double* const vector = shared_at(s.vector_at);
 #pragma unroll 1
@@ -609,7 +620,8 @@ __device__ __forceinline__ bool take_target(Search& s, int64_t pixel) {
     return true;
 }
 
-/// GS: all pixels' scores along what the targets leave of the vector of ones. False: they leave nothing.
+/// GS: computes the scores of all pixels along the part of the vector of ones that is orthogonal to the
+/// targets. Returns false if this part vanishes.
 __device__ __forceinline__ bool project_all(Search& s) {
     double* const p = shared_at(s.p_at);
 #pragma unroll 1
@@ -649,7 +661,7 @@ __device__ __forceinline__ bool project_all(Search& s) {
     return true;
 }
 
-/// OSP: a lower bound of the next score, from each warp's most promising pixels.
+/// OSP: computes a lower bound of the next score from the most promising pixels of each warp.
 __device__ __forceinline__ void raise_floor(Search& s) {
     double top = minus_infinity();
     int64_t top_at = 0;
@@ -678,7 +690,7 @@ __device__ __forceinline__ void raise_floor(Search& s) {
         const double other = __shfl_sync(all, score, k);
         rank += other > score || (other == score && k < s.lane);
     }
-    // The pixel of rank r goes to the r-th of the lanes' sets.
+    // The r-th set of lanes takes the pixel of rank r.
     int who = -1;
 #pragma unroll 1
     for (int r = 0; r < pixels_at_once; ++r) {
@@ -691,8 +703,8 @@ __device__ __forceinline__ void raise_floor(Search& s) {
     if (s.lane == 0) s.greatest_of(top_at) = most;
 }
 
-/// OSP: looks at the listed groups' pixels that may be the next target, a batch of groups at a time: lists
-/// the pixels, hands them out to the warps, and bounds the groups anew.
+/// OSP: examines the pixels of the listed groups that may be the next target. For each batch of groups, it
+/// lists the pixels, distributes them to the warps, and computes the bounds of the groups again.
 __device__ __forceinline__ void look_at_listed(Search& s, int groups_here) {
     for (int batch = 0; batch < groups_here; batch += batch_groups) {
         const int end_of_batch = min(batch + batch_groups, groups_here);
@@ -727,7 +739,7 @@ __device__ __forceinline__ void look_at_listed(Search& s, int groups_here) {
     }
 }
 
-/// OSP: brings all pixels up to date that may be the next target.
+/// OSP: updates the scores of all pixels that may be the next target.
 __device__ __forceinline__ void screen(Search& s) {
     for (int64_t from = 0; from < s.mine; from += threads) {
         if (threadIdx.x == 0) s.shared.listed = 0;
@@ -751,7 +763,7 @@ __global__ void __launch_bounds__(threads, 1)
     for (int round = 0;; round ^= 1) {
         const Best chosen = choose(s, grid, round);
         if (s.count == 0) {
-            if (chosen.pixel < 0) break; // no valid pixel
+            if (chosen.pixel < 0) break; // no pixel is valid
             s.first_norm = chosen.score;
         } else if (chosen.pixel < 0) {
             s.end = s.shape.gs && s.shape.sign ? End::nothing_positive : End::rank;
@@ -764,8 +776,8 @@ __global__ void __launch_bounds__(threads, 1)
             continue;
         }
         if (s.warp < top_warps) raise_floor(s);
-        // With a bound that not all blocks have raised yet, more pixels would be looked at than this meeting
-        // costs.
+        // This barrier costs less than the pixels that would be examined with a bound that some blocks have
+        // not raised yet.
         grid.sync();
         if (threadIdx.x == 0) shared.known_floor = __ldcg(floors + s.count);
         __syncthreads();
@@ -780,14 +792,13 @@ __global__ void __launch_bounds__(threads, 1)
 
 constexpr int prepare_threads = 256, prepare_pixels = 64, prepare_bands = 32;
 #if __CUDA_ARCH__ >= 800
-constexpr int prepare_blocks = 5; ///< at least, of a multiprocessor
+constexpr int prepare_blocks = 5; ///< minimum per multiprocessor
 #else
 constexpr int prepare_blocks = 4;
 #endif
 
-/// A tile's bands to pixels: prepare_pixels of them a block, prepare_bands at a time by way of shared memory.
-/// On the way
-/// ||x||^2, summed band by band (a square is exact).
+/// Transposes a tile from bands to pixels. A block handles prepare_pixels pixels, prepare_bands bands at a
+/// time, in shared memory. It also sums ||x||^2 band by band (a square is exact).
 __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
     prepare(PrepareTile tile, int bands, int row, float* __restrict__ cube, double* __restrict__ norm) {
     __shared__ float part[2][prepare_bands][prepare_pixels + 1];
@@ -809,7 +820,7 @@ __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
             next[k] = present && b < bands ? __ldcs(tile.data + from + b * tile.band_stride) : 0.0f;
         }
     };
-    // The pixels that this thread writes, and which sixteen bytes of their part.
+    // The pixels that this thread writes, and its sixteen bytes in each of them.
     constexpr int writers = prepare_bands / 4, at_a_time = prepare_threads / writers;
     int64_t to[prepare_pixels / at_a_time];
 #pragma unroll
@@ -836,7 +847,7 @@ __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
         }
         if (t < prepare_pixels)
 #pragma unroll 8
-            for (int b = 0; b < prepare_bands; ++b) { // a sum with a zero is exact
+            for (int b = 0; b < prepare_bands; ++b) { // adding zero is exact
                 const double v = static_cast<double>(part[flip][b][t]);
                 n = fma(v, v, n);
             }
@@ -874,7 +885,7 @@ void launch_search(const SearchWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (!cooperative) throw Error("this GPU cannot run cooperative kernels", "Use -device cpu.");
     const int64_t grid = std::min<int64_t>({int64_t{processors}, s.groups(), most_blocks});
-    // What the block declares besides is under two kilobytes.
+    // The block's other shared variables have less than two kilobytes.
     Layout layout = layout_of(s, (s.groups() + grid - 1) / grid, static_cast<size_t>(limit) - 2048);
     if (layout.bytes > static_cast<size_t>(limit) - 2048)
         throw Error("the search for " + std::to_string(s.targets) + " targets in " + std::to_string(s.bands) +

@@ -24,7 +24,7 @@
 
 namespace hsi::atdca::gpu {
 
-/// The number of pixels whose greatest score is stored, equal to the lanes of a warp.
+/// The number of pixels that share one stored greatest score; equals the lanes of a warp.
 constexpr int group = 32;
 
 struct SearchShape {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Classification on GPUs: a thread a pixel, the targets a chunk at a time. Products are fused and run over
-// the bands in the processor's order, so maps and abundances are the processor's; angles may differ by the
-// last digit of acos.
+// Classification on GPUs, one thread per pixel, some targets at a time. Products are fused and added over the
+// bands in the CPU's order, so maps and abundances equal the CPU's; angles may differ in the last digit of
+// acos.
 #include "atdca/classify_cuda.h"
 
 #include "core/error.h"
@@ -37,8 +37,8 @@ struct ClassifyWork {
     const double *units = nullptr,
                  *weights = nullptr; ///< cuda::chunked_rows(); weights: null without abundances
     double max_angle = 180;
-    float* map = nullptr;    ///< null: not wanted
-    float* scores = nullptr; ///< [target][pixel]; null: not wanted
+    float* map = nullptr;    ///< null if not requested
+    float* scores = nullptr; ///< [target][pixel]; null if not requested
 };
 
 __device__ double degrees(double cosine) { return acos(fmin(fmax(cosine, -1.0), 1.0)) * degrees_per_radian; }
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(threads) classify(const ClassifyWork w) {
     }
 }
 
-/// The targets on one device; lanes share them.
+/// The targets on one device, shared by all lanes.
 struct DeviceTargets {
     DeviceBuffer<double> units, weights;
     explicit DeviceTargets(const Classifier& c) {
@@ -98,7 +98,7 @@ struct DeviceTargets {
 
 class ClassifyLane final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     ClassifyLane(int ordinal, const Classifier& classifier, std::shared_ptr<const DeviceTargets> targets,
                  const TileLimits& limits)
         : m_ordinal(ordinal), m_classifier(classifier), m_targets(std::move(targets)),
@@ -112,7 +112,7 @@ class ClassifyLane final : public stream::Worker {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         ClassifyWork w;
-        w.pixels = in.lines * in.samples; // the window is the core
+        w.pixels = in.lines * in.samples; // the window equals the core
         w.bands = m_classifier.bands;
         w.targets = m_classifier.targets;
         w.units = m_targets->units.data();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_cluster.so: k-means with the scene on a device, where it is copied tile by tile as it is read. An
-// assignment is a kernel that finds every pixel's nearest centre, with the operations of the processor's
-// kernels in their order (fused where those are; compiled with -fmad=false for the rest), and lists the
-// pixels that move; and one that adds these to their clusters and takes them from the old ones. Sums are
-// exact: whole numbers, of floats by digits of 16 bits, so atomic additions in any order give the processor's
-// sums to the last bit.
+// hsi_cuda_cluster.so: k-means with the scene on a device. The scene is copied tile by tile while it is read.
+// An assignment has two kernels. The first finds every pixel's nearest centre with the operations of the
+// CPU's kernels, in their order, and lists the pixels that move; operations are fused only where the CPU's
+// are (the file is compiled with -fmad=false). The second adds the moved pixels to their new clusters and
+// subtracts them from the old ones. Sums are exact: floats are added as integers in digits of 16 bits, so
+// atomic additions in any order give the CPU's sums bit by bit.
 #include "cluster/device_scene.h"
 #include "core/error.h"
 #include "cuda/copy.h"
@@ -28,19 +28,20 @@ using cuda::DeviceBuffer;
 using cuda::DeviceGuard;
 
 constexpr int threads = 128;
-constexpr int at_once = 8; ///< centres whose distances are found together
-/// Pixels of a step: a digit of a sum, below 2^40 in magnitude of one pixel, does not overflow.
+constexpr int at_once = 8; ///< centres whose distances are computed together
+/// Pixels per step: with less than 2^40 per pixel in magnitude, a digit of a sum does not overflow.
 constexpr int64_t step_pixels = int64_t{1} << 22;
 constexpr int digit_bits = 16;
-constexpr int float_digits = 16;                              ///< from 2^-149 on: the last one reaches 2^131
-constexpr double angle_unit = 0x1p40, angle_whole = 0x1.8p52; ///< Look::take()
+/// From 2^-149 on; the last digit reaches 2^131
+constexpr int float_digits = 16;
+constexpr double angle_unit = 0x1p40, angle_whole = 0x1.8p52; ///< used in Look::take()
 
-/// What kernels see of the scene.
+/// The data of the scene that kernels read.
 struct DevicePixels {
     const float* x = nullptr; ///< [band][pixel]
     int64_t count = 0;
     int bands = 0;
-    const double* length = nullptr; ///< |x| of pixels; null: euclidean
+    const double* length = nullptr; ///< |x| per pixel; null for euclidean
     uint16_t* label = nullptr;
     double* best = nullptr;
 };
@@ -63,8 +64,9 @@ __global__ void __launch_bounds__(threads)
     length[i] = sqrt(sum);
 }
 
-/// The nearest centre of pixels first to end; centres: [chunk][band][at_once]. Those whose label changes, or
-/// all that are valid where all are new, go into `moved`, in no order, with the label that they had.
+/// Finds the nearest centre of the pixels first to end; centres: [chunk][band][at_once]. Adds pixels whose
+/// label changes to `moved`, with their old label and in no order; if all labels are new, adds all valid
+/// pixels.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
     assign_pixels(const DevicePixels s, int64_t first, int64_t end, const double* __restrict__ centres,
@@ -118,8 +120,9 @@ __device__ void add_whole(int64_t* to, int64_t v) {
     atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(v));
 }
 
-/// What moved comes to its new cluster, and goes from the old one unless all are new. sums: copies of
-/// [cluster][band][digit]; blocks take turns on the copies.
+/// Adds the moved pixels to the sums of their new clusters, and subtracts them from the sums of the old
+/// clusters unless all labels are new. sums: copies of [cluster][band][digit]; blocks take turns on the
+/// copies.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
     add_moves(const DevicePixels s, int64_t first, const uint32_t* moved, const uint16_t* old,
@@ -156,8 +159,8 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/// The copies together, into two whole numbers each: v = upper 2^32 + lower. Clears the copies. The moves are
-/// added to `moved`.
+/// Adds up the copies into two integers per value: v = upper 2^32 + lower. Clears the copies, and adds the
+/// number of moves to `moved`.
 __global__ void __launch_bounds__(threads)
     gather_sums(int64_t* sums, int64_t entries, int copies, int64_t* upper, int64_t* lower,
                 const unsigned* moves, int64_t* moved) {
@@ -183,7 +186,7 @@ __global__ void __launch_bounds__(threads) gather_spectra(const float* x, int64_
 
 unsigned blocks_of(int64_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-/// What a scene and its clustering take.
+/// The sizes of buffers for a scene and its clustering.
 struct Sizes {
     Sizes(const stream::CubeShape& scene, Distance distance, int clusters)
         : pixels(scene.pixels()), bands(scene.bands), digits(distance == Distance::angle ? 1 : float_digits),
@@ -298,7 +301,7 @@ class CudaScene final : public DeviceScene {
     }
 
   private:
-    /// [chunk][band][at_once]; where the last chunk has no more centres, zeros.
+    /// Returns the centres as [chunk][band][at_once]; missing centres of the last chunk are zeros.
     std::vector<double> by_chunk(const Centres& centres) const {
         const auto bands = static_cast<size_t>(m_size.bands);
         constexpr auto width = static_cast<size_t>(at_once);
@@ -333,7 +336,7 @@ class CudaScene final : public DeviceScene {
         HSI_CUDA_LAUNCHED("gather_sums");
     }
 
-    /// What the steps have gathered, as sums of doubles, of which each is exact.
+    /// Converts the sums of the steps into sums of doubles; each double is exact.
     void take_sums(size_t clusters, Moves& moves, cudaStream_t stream) {
         const auto bands = static_cast<size_t>(m_size.bands), digits = static_cast<size_t>(m_size.digits);
         const size_t stride = stride_of(m_size.bands, m_size.angle ? Distance::angle : Distance::euclidean);

@@ -10,7 +10,7 @@ constexpr int threads = 128;
 
 __device__ int thread_pixel() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
-/// A plane of scores in y. Better scores have greater numbers.
+/// Finds the best score of each plane (blockIdx.y). Better scores have greater integers.
 __global__ void best_kernel(const float* __restrict__ scores, int pixels, Tally tally) {
     unsigned best = 0;
     for (int p = thread_pixel(); p < pixels; p += static_cast<int>(gridDim.x * blockDim.x)) {
@@ -55,7 +55,7 @@ __global__ void map_kernel(const float* __restrict__ map, int targets, int pixel
 void launch_tally(const float* scores, const float* map, int targets, int pixels, const Tally& tally,
                   cudaStream_t stream) {
     const unsigned all = (static_cast<unsigned>(pixels) + threads - 1) / threads, blocks = min(all, 256u);
-    constexpr int most = 65535; // of a grid in y
+    constexpr int most = 65535; // maximum of a grid in y
     for (int k = 0; k < targets; k += most) {
         Tally part = tally;
         part.best += k;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of all rooms have in common: where scores go, and what those of a tile come to. All
-// kernels compute in double precision; a result depends on its pixel's values (local RX: on those of its run
-// and around; groups: on its group's), never on the launch.
+// The output and the tally of the kernels of all detection methods. All kernels compute in double precision.
+// A result depends only on its pixel's values (local RX: on its run and the surrounding pixels; groups: on
+// its group), never on the launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,25 +10,25 @@
 
 namespace hsi::detect::gpu {
 
-/// Where the scores of a pass go.
+/// The buffers of a pass's scores.
 struct Output {
-    float* scores = nullptr; ///< a band a score, packed; NaN where there is none
-    float* map = nullptr;    ///< null: not wanted
-    float* depths = nullptr; ///< of features, likewise
+    float* scores = nullptr; ///< one band per score, packed; NaN without a score
+    float* map = nullptr;    ///< null if not requested
+    float* depths = nullptr; ///< depths of features; null if not requested
     bool has_threshold = false, small_is_best = false;
     double threshold = 0;
-    /// Added to: pixels that are valid, invalid, without background (features: without a continuum), without
-    /// variance.
+    /// Incremented: pixels that are valid, invalid, without background (features: without a continuum),
+    /// without variance.
     unsigned long long* counts = nullptr;
 };
 
-/// What scores and map of a tile come to. best: a target each, in the order of numbers (see score_of()).
+/// A summary of the scores and the map of a tile. best: one integer per target, see score_of().
 struct Tally {
-    unsigned* best = nullptr;             ///< 0 before there is one
-    unsigned long long* mapped = nullptr; ///< a target each, then all pixels of the map; null without a map
+    unsigned* best = nullptr;             ///< 0 before the first score
+    unsigned long long* mapped = nullptr; ///< one per target, then all pixels of the map; null without a map
     bool small_is_best = false;
 };
-/// The score behind Tally::best.
+/// Returns the score that Tally::best encodes.
 __host__ __device__ inline float score_of(unsigned best, bool small_is_best) {
     const unsigned rising = small_is_best ? ~best : best;
     const unsigned bits = rising & 0x80000000u ? rising ^ 0x80000000u : ~rising;
@@ -36,7 +36,8 @@ __host__ __device__ inline float score_of(unsigned best, bool small_is_best) {
     memcpy(&score, &bits, sizeof score);
     return score;
 }
-/// scores: `targets` planes of so many pixels; map: null where there is none.
+/// Adds the scores and the map to the tally. scores: `targets` planes with `pixels` scores per plane. map:
+/// null without a map.
 void launch_tally(const float* scores, const float* map, int targets, int pixels, const Tally& tally,
                   cudaStream_t stream);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the operations of the CUDA modules of all rooms have in common. A lane is a stream with its own
-// buffers, made once; lanes take turns on the devices.
+// Common parts of the CUDA modules of all detection methods. A lane is a stream with its own buffers, which
+// are allocated once; lanes are distributed over the devices.
 #pragma once
 
 #include "cuda/copy.h"
@@ -27,7 +27,7 @@ using stream::TileLimits;
 
 inline constexpr size_t count_kinds = 4;
 
-/// Bands of the outputs of so many scores.
+/// Returns the bands of the outputs of a detection with `scores` scores.
 inline std::vector<int> output_list(int scores, const Decision& decision) {
     return decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
 }
@@ -37,7 +37,7 @@ inline size_t window_pixels(const TileLimits& l) {
 }
 inline size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
 
-/// A lane: its stream, its tile, its outputs and what it has counted.
+/// A lane with its stream, tile, outputs and counts.
 class CudaWorker : public stream::Worker {
   public:
     void process(const Tile& tile, const CubeView<float>& in,
@@ -74,7 +74,7 @@ class CudaWorker : public stream::Worker {
         kernel_seconds += m_clock.seconds();
     }
 
-    /// After the last tile, of a lane that tallies: adds what it has seen.
+    /// Adds this lane's scores and map counts, after the last tile. Call it only if the lane tallies.
     void add_to(ScoreCounts& all) {
         const cuda::DeviceGuard guard(m_ordinal);
         std::vector<unsigned> best(m_best.size());
@@ -94,12 +94,12 @@ class CudaWorker : public stream::Worker {
         if (!mapped.empty()) all.pixels += static_cast<int64_t>(mapped.back());
     }
 
-    std::array<int64_t, count_kinds> counts{}; ///< as gpu::Output has them
+    std::array<int64_t, count_kinds> counts{}; ///< in the order of gpu::Output::counts
     double kernel_seconds = 0;
 
   protected:
-    /// outputs: the bands of each. tallies: the first of them are scores, a band each, which are counted for
-    /// add_to(). Made while `ordinal` is the current device.
+    /// outputs: the number of bands per output. tallies: the first output has one score per band; its scores
+    /// are counted for add_to(). Precondition: `ordinal` is the current device.
     CudaWorker(int ordinal, int bands, const std::vector<int>& outputs, const Decision& decision,
                const TileLimits& l, bool tallies = false)
         : m_ordinal(ordinal), m_decision(decision), m_tallies(tallies),
@@ -119,7 +119,7 @@ class CudaWorker : public stream::Worker {
         return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) + all * core_pixels(l)) +
                8 * count_kinds + 12 * static_cast<uint64_t>(outputs.front()) + 8;
     }
-    /// The kernels of a tile that is in m_raw.
+    /// Launches the kernels for the tile in m_raw.
     virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
                         cudaStream_t stream) = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From gradients to histograms, and from the contrasts that these give to the weights of the recurrence.
+// Computes histograms of gradients, and the recurrence's weights from the contrasts that the histograms give.
 // Compiled with -fmad=false: operations are fused only where the source says fma.
 #include "eadp/launch.cuh"
 
@@ -12,7 +12,7 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
                                  const double* __restrict__ squared, Core core,
                                  const double* __restrict__ steepest, unsigned long long* counts) {
     constexpr int copies =
-        threads / 32; // most gradients are small: warps must not wait for one another's bins
+        threads / 32; // most gradients are small, so warps must not wait for each other at the same bins
     __shared__ unsigned local[copies * histogram_bins];
     const int t = static_cast<int>(threadIdx.x);
     for (int i = t; i < copies * histogram_bins; i += threads)
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(threads)
     const int x0 = static_cast<int>(blockIdx.x) * weights_w, y0 = static_cast<int>(blockIdx.y) * weights_h;
     const size_t plane = static_cast<size_t>(c) * planes.pixels();
     const double k = contrast[c];
-    double s[rounds]; // all loads before the first division
+    double s[rounds]; // loads all values before the first division
 #pragma unroll
     for (int round = 0; round < rounds; ++round) {
         const int at = round * threads + t, x = x0 + at % wide, y = y0 + at / wide;
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(threads)
         const double* const at = g + (j + r) * wide + i;
         const double below = at[wide];
         const size_t p = (static_cast<size_t>(c) * planes.lines + y) * pitch + x;
-        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0); // zeros behind the last sample
+        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0); // zeros after the last sample
         east[p] = static_cast<T>(tau_max * fmax(0.0, own + at[1]));
         south[p] = static_cast<T>(tau_max * fmax(0.0, own + below));
         own = below;

@@ -43,7 +43,7 @@ void copy_out(const CubeView<float>& out, float* from, cudaStream_t stream) {
     cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples), stream);
 }
 
-/// Planes, mask and gradients of one window.
+/// The planes, mask and gradients of one window.
 struct Gradients {
     DeviceBuffer<float> x;
     DeviceBuffer<uint8_t> valid;
@@ -58,7 +58,7 @@ struct Gradients {
     }
 };
 
-/// Makes Gradients, with scratch of its own.
+/// Computes Gradients with its own scratch.
 class GradientMaker {
   public:
     GradientMaker(const Options& options, int components, size_t pixels, cudaStream_t stream)
@@ -69,7 +69,7 @@ class GradientMaker {
           m_column_weight(planes_needed(m_radius) * pixels) {
         const auto weights = gaussian_weights(options.sigma);
         m_weights.upload(weights.data(), weights.size(), stream);
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream)); // `weights` goes
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream)); // `weights` ends here
     }
     static uint64_t bytes(const Options& options, int components, size_t pixels) {
         return planes_needed(gaussian_radius(options.sigma)) * pixels *
@@ -93,24 +93,24 @@ class GradientMaker {
     DeviceBuffer<double> m_weights, m_row_sums, m_smooth, m_column_weight;
 };
 
-/// All copies of a scene on the device, component after component.
+/// All copies of a scene on the device, component by component.
 struct KeptCopies {
     DeviceBuffer<float> values;
-    int components = 0, copies = 0; ///< copies of one component
+    int components = 0, copies = 0; ///< copies: number per component
     int64_t samples = 0, lines = 0;
 };
 
-/// What stays on the device between the passes over a whole scene.
+/// The data that stays on the device between the passes over a whole scene.
 struct Session {
     bool whole_scene = false;
     std::unique_ptr<Gradients> kept;
-    std::shared_ptr<KeptCopies> copies; ///< of the last diffusion that kept them
+    std::shared_ptr<KeptCopies> copies; ///< copies of the last diffusion that kept them
 };
 
-/// The part that all three passes share: a lane's stream and its gradients, made anew or kept.
+/// The common part of all three passes: a lane's stream, and gradients that are computed or kept.
 class GradientWorker : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     GradientWorker(int ordinal, const Options& options, int components, const TileLimits& limits,
                    Session& session)
         : m_ordinal(ordinal), m_options(options), m_components(components), m_pixels(window_pixels(limits)),
@@ -124,18 +124,18 @@ class GradientWorker : public stream::Worker {
   protected:
     const Gradients& gradients(const CubeView<float>& in) {
         if (m_session.kept) {
-            // Kept gradients are the whole scene's: a tile of it has its own window coordinates.
+            // Kept gradients cover the whole scene, but a tile has its own window coordinates.
             if (in.samples != m_session.kept->planes.samples || in.lines != m_session.kept->planes.lines)
                 throw Error("internal: a tile where the whole scene stays on the device");
             return *m_session.kept;
         }
         if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
         if (m_session.whole_scene &&
-            !cuda::on_device(in)) // it may lie in ordinary memory, where the components were put together
+            !cuda::on_device(in)) // components may have been gathered in memory that is not pinned
             m_pinned.emplace(in.data, sizeof(float) * static_cast<size_t>(in.bands * in.band_stride));
         m_maker.front().make(in, *m_own, m_stream.get());
         if (!m_session.whole_scene) return *m_own;
-        m_session.kept = std::move(m_own); // one tile, one lane: nobody else looks
+        m_session.kept = std::move(m_own); // safe, since one lane handles the only tile
         return *m_session.kept;
     }
     void finish() {
@@ -155,7 +155,7 @@ class GradientWorker : public stream::Worker {
     cuda::Event m_done;
     std::vector<GradientMaker> m_maker;
     std::unique_ptr<Gradients> m_own;
-    std::optional<cuda::PinnedRange> m_pinned; ///< a tile while it is copied
+    std::optional<cuda::PinnedRange> m_pinned; ///< pins a tile while it is copied
 };
 
 class RangeWorker final : public GradientWorker {
@@ -198,7 +198,7 @@ class HistogramWorker final : public GradientWorker {
         for (const auto& r : ranges)
             steepest.push_back(r.steepest);
         m_steepest.upload(steepest.data(), steepest.size(), stream());
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `steepest` goes
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `steepest` ends here
         m_counts.clear(stream());
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -243,7 +243,7 @@ class DiffusionWorker final : public GradientWorker {
             k.push_back(c.k), level.push_back(c.level);
         m_k.upload(k.data(), k.size(), stream());
         m_level.upload(level.data(), level.size(), stream());
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `k` and `level` go
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `k` and `level` end here
     }
     static int bands(const std::vector<Stage>& stages, bool with_component) {
         size_t n = with_component ? 1 : 0;
@@ -331,7 +331,7 @@ class DiffusionWorker final : public GradientWorker {
     }
 
   private:
-    /// Of planes with padded lines.
+    /// Returns the number of values in planes with padded lines.
     static size_t count(size_t components, const TileLimits& l) {
         return components * static_cast<size_t>(gpu::padded(static_cast<int>(l.window_samples))) *
                static_cast<size_t>(l.window_lines);
@@ -339,7 +339,7 @@ class DiffusionWorker final : public GradientWorker {
 
     const std::vector<Stage>& m_stages;
     const bool m_with_component;
-    Session* const m_keep; ///< where the copies go; null: to the host
+    Session* const m_keep; ///< receives the copies; null if they go to the host
     const int m_components;
     DeviceBuffer<double> m_k;
     DeviceBuffer<float> m_level;
@@ -349,9 +349,9 @@ class DiffusionWorker final : public GradientWorker {
     std::vector<uint8_t> m_host_valid;
 };
 
-/// Window indices are 32 bit on the device.
+/// Throws if a window has more pixels than 32-bit indices on the device allow.
 void check_pixels(const TileLimits& l) {
-    // Lines are rows of a grid, of which there are so many.
+    // Lines are rows of a grid, and a grid has at most 65535 rows.
     cuda::check_pixels(l, l.window_lines > 65535 ? 0 : std::numeric_limits<int>::max());
 }
 
@@ -431,7 +431,7 @@ class CudaHistogramScan final : public HistogramScan {
 
 class CudaDiffusion final : public stream::Operation {
   public:
-    /// keep: the copies stay on the device, in the session.
+    /// keep: the copies stay in the session, on the device.
     CudaDiffusion(int ordinal, Diffusion diffusion, Session& session, bool keep)
         : m_ordinal(ordinal), m_d(std::move(diffusion)), m_session(session), m_keep(keep) {}
     int64_t halo() const override { return halo_of(m_d.options, m_d.stages); }
@@ -441,7 +441,8 @@ class CudaDiffusion final : public stream::Operation {
         if (m_keep) return {};
         return {DiffusionWorker<float>::bands(m_d.stages, m_d.with_component) * components()};
     }
-    uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
+    // The halo is expensive, so tiles are as large as memory allows
+    uint64_t preferred_bytes() const override { return 0; }
     uint64_t scratch_bytes(const TileLimits& l) const override { return window_pixels(l); }
     uint64_t device_bytes(const TileLimits& l) const override {
         return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_d.options, m_d.stages, components(), l)
@@ -469,7 +470,8 @@ class CudaDiffusion final : public stream::Operation {
     const bool m_keep;
 };
 
-/// out[c][p] = x[c][p] where the pixel is valid, else NaN: a thread a pixel, a component in y.
+/// Sets out[c][p] = x[c][p] where the pixel is valid, otherwise NaN. One thread per pixel, one component per
+/// blockIdx.y.
 __global__ void masked_kernel(gpu::Planes planes, const uint8_t* __restrict__ valid,
                               float* __restrict__ out) {
     const size_t p = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x, pixels = planes.pixels();
@@ -478,7 +480,7 @@ __global__ void masked_kernel(gpu::Planes planes, const uint8_t* __restrict__ va
     out[at] = valid[p] != 0 ? planes.x[at] : nanf("");
 }
 
-/// Tiles of the profile from the copies on the device.
+/// Writes tiles of the profile from the copies on the device.
 class CudaKeptOutput final : public stream::Operation {
   public:
     CudaKeptOutput(int ordinal, bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
@@ -488,7 +490,7 @@ class CudaKeptOutput final : public stream::Operation {
     int takes_from() const override { return m_ordinal; }
     int puts_on() const override { return m_ordinal; }
     uint64_t scratch_bytes(const TileLimits& l) const override { return KeptOutputWorker::bytes(l); }
-    /// Of components or results on the device.
+    /// Returns the bytes of components or results on the device.
     uint64_t device_bytes(const TileLimits& l) const override {
         return process_is_ours() ? 0 : core_pixels(l) * (8 * static_cast<uint64_t>(m_kept->components) + 1);
     }
@@ -502,7 +504,7 @@ class CudaKeptOutput final : public stream::Operation {
 
   private:
     struct Lane final : KeptOutputWorker {
-        /// Made while `device` is the current one.
+        /// Precondition: `device` is the current device.
         Lane(int device, bool zeros_are_invalid, const KeptCopies& k, const TileLimits& l)
             : KeptOutputWorker(zeros_are_invalid, k.copies, l), ordinal(device),
               zero_is_invalid(zeros_are_invalid), kept(k) {}
@@ -514,7 +516,7 @@ class CudaKeptOutput final : public stream::Operation {
             else
                 KeptOutputWorker::process(tile, in, out);
         }
-        /// Components, or the profile, lie on the device.
+        /// Writes components or the profile to device memory.
         void put(const Tile& tile, const CubeView<float>& in, const CubeView<float>& out) {
             const size_t pixels = static_cast<size_t>(in.lines * in.samples),
                          values = static_cast<size_t>(in.bands) * pixels;

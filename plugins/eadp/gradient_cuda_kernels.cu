@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The mask, the squared gradient and the ranges of a scan.
-// Compiled with -fmad=false: operations are fused only where the source says fma.
+// Computes the mask, the squared gradient and the ranges of a scan. Compiled with -fmad=false: operations are
+// fused only where the source says fma.
 #include "core/valid_pixel.h"
 #include "eadp/launch.cuh"
 
@@ -11,7 +11,7 @@
 namespace hsi::eadp::gpu {
 namespace {
 
-/// Half-sample symmetric.
+/// Returns the index after half-sample symmetric reflection.
 __device__ int mirrored(int i, int n) {
     while (i < 0 || i >= n)
         i = i < 0 ? -1 - i : 2 * n - 1 - i;
@@ -25,7 +25,7 @@ __global__ void mask_kernel(const float* x, int components, size_t pixels, bool 
     valid[p] = is_valid_pixel(x + p, components, static_cast<ptrdiff_t>(pixels), zero_is_invalid);
 }
 
-// gridDim.z = components + 1; the last one filters the mask.
+// gridDim.z = components + 1; the last plane filters the mask.
 __global__ void gaussian_rows(Planes planes, const uint8_t* __restrict__ valid, GradientWork work) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     const int c = static_cast<int>(blockIdx.z);
@@ -81,7 +81,7 @@ __global__ void scharr_kernel(Planes planes, const uint8_t* __restrict__ valid,
     squared[plane + mid + x] = gx * gx + gy * gy;
 }
 
-/// Floats as unsigned numbers of the same order.
+/// Returns an unsigned integer that sorts like the float.
 __device__ unsigned encode_ordered(float v) {
     const unsigned bits = __float_as_uint(v);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -95,7 +95,8 @@ struct RangePart {
         low = min(low, v);
         high = max(high, v);
         const auto s =
-            static_cast<unsigned long long>(__double_as_longlong(squared)); // >= 0: bits are ordered
+            // Not negative, so its bits sort like the number
+            static_cast<unsigned long long>(__double_as_longlong(squared));
         steepest = s > steepest ? s : steepest;
         ++count;
     }
@@ -107,7 +108,7 @@ struct RangePart {
     }
 };
 
-/// Adds what the threads of a block have; `parts` is shared memory, one a warp.
+/// Adds the values of a block's threads to `r`. `parts` is shared memory with one element per warp.
 __device__ void add_range(RangePart own, RangePart* parts, int thread, int count, RangeSums& r) {
     for (int o = 16; o > 0; o /= 2) {
         RangePart other;
@@ -142,9 +143,9 @@ __global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
     add_range(own, parts, static_cast<int>(threadIdx.x), threads, sums[blockIdx.y]);
 }
 
-// Gaussian, Scharr and range at once for small radii: a block walks down a strip of 126 samples, a line a
-// step. Every thread keeps the filtered lines of its column, and three smooth lines of its neighbours, in
-// registers.
+// For small radii, one kernel computes Gaussian, Scharr and range: a block walks down a strip of 126 samples,
+// one line per step. Every thread keeps in registers the filtered lines of its column, and three smooth lines
+// of its column and its neighbours.
 constexpr int strip_threads = 128, strip_samples = strip_threads - 2, most_fused_radius = 6;
 
 template <int radius, bool masked>
@@ -163,7 +164,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
 #pragma unroll
     for (int k = 0; k <= radius; ++k)
         w[k] = weights[k];
-    // raw[..][i] is sample x - radius of thread i; the first threads fetch the last ones.
+    // raw[..][i] is sample x - radius of thread i; the first threads also load the last samples.
     const int near = mirrored(x - radius, planes.samples),
               far = mirrored(x - radius + strip_threads, planes.samples);
     float value = 0, value_far = 0, ok = 1, ok_far = 1;
@@ -188,7 +189,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
             if (t < 2 * radius) mask[half][strip_threads + t] = ok_far;
         }
     };
-    const auto along = [&](const float* line) { // the filter along the line, around this thread's column
+    const auto along = [&](const float* line) { // filters along the line, around this thread's column
         const float* const at = line + t + radius;
         double sum = w[0] * static_cast<double>(at[0]);
 #pragma unroll
@@ -203,7 +204,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
             sum = sum + w[k] * (line[radius - k] + line[radius + k]);
         return sum;
     };
-    double plain = 0; // what the Gaussian of ones is, by the same operations
+    double plain = 0; // the Gaussian of ones, computed by the same operations
     if constexpr (!masked) {
         double ones[taps];
         double line = w[0] * 1.0;
@@ -220,7 +221,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
     double u[3][3] = {}; // smooth lines y - 1, y, y + 1 of samples x - 1, x, x + 1
     bool here[3][3] = {};
     const int begin = first - 1 - radius,
-              end = last + radius; // lines that come in; `last` is beyond the part
+              end = last + radius; // input lines; `last` is outside the part
     fetch(begin);
     store(begin & 1);
     fetch(begin + 1);
@@ -235,13 +236,13 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
         }
         filtered[taps - 1] = along(raw[y & 1]);
         if constexpr (masked) weight[taps - 1] = along(mask[y & 1]);
-        const int centre = y - radius; // the line that is smooth now
+        const int centre = y - radius; // the line that becomes smooth in this step
         if (centre >= first - 1) {
             double s = 0;
             if constexpr (masked) {
                 const size_t p = static_cast<size_t>(mirrored(centre, planes.lines)) * planes.samples +
                                  mirrored(x, planes.samples);
-                // Negative zero says that there is no value.
+                // Negative zero marks an invalid value.
                 s = valid[p] ? across(filtered) / across(weight) + 0.0 : -0.0;
             } else {
                 s = across(filtered) / plain;
@@ -254,7 +255,8 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
         for (int k = 0; k < 3; ++k) {
             u[0][k] = u[1][k], u[1][k] = u[2][k];
             here[0][k] = here[1][k], here[1][k] = here[2][k];
-            // The border is mirrored, so the line above the first is the first, and there is one to the left.
+            // The image is mirrored at its border, so the line above the first line equals the first line,
+            // and its left neighbour exists.
             u[2][k] = smooth[y & 1][min(max(t - 1 + k, 0), strip_threads - 1)];
             here[2][k] = !masked || __double_as_longlong(u[2][k]) != static_cast<long long>(1ull << 63);
         }
@@ -275,7 +277,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
     }
 }
 
-/// Blocks that a multiprocessor has registers for.
+/// Returns the number of blocks that fit into the registers of a multiprocessor.
 constexpr int gradient_blocks(int radius) { return radius <= 3 ? 5 : 4; }
 
 template <int radius>
@@ -289,7 +291,7 @@ __global__ void __launch_bounds__(strip_threads, gradient_blocks(radius))
     const int first = static_cast<int>(blockIdx.y) * lines, last = min(first + lines, planes.lines);
     const int t = static_cast<int>(threadIdx.x),
               x0 = static_cast<int>(blockIdx.x) * strip_samples - 1 - radius;
-    bool all = true; // pixels that this block looks at are valid
+    bool all = true; // true if all pixels that this block reads are valid
 #pragma unroll 4
     for (int y = max(0, first - 1 - radius); y < min(planes.lines, last + 1 + radius); ++y)
         for (int i = t; i < strip_threads + 2 * radius; i += strip_threads)
@@ -319,7 +321,7 @@ dim3 plane_grid(const Planes& planes, int components) {
 } // namespace
 
 Range range_of(const RangeSums& sums) {
-    const auto decoded = [](unsigned bits) { // the inverse of encode_ordered()
+    const auto decoded = [](unsigned bits) { // inverts encode_ordered()
         const unsigned raw = bits & 0x80000000u ? bits & 0x7fffffffu : ~bits;
         float v = 0;
         std::memcpy(&v, &raw, sizeof v);
@@ -352,7 +354,8 @@ void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientW
         const int strips = (planes.samples + strip_samples - 1) / strip_samples;
         int device = 0;
         HSI_CUDA_CHECK(cudaGetDevice(&device));
-        // All parts at once where they can be; else long enough that the lines above and below weigh little.
+        // All parts run at once if possible; otherwise parts are long enough that their extra lines above and
+        // below cost little.
         const int at_once = multiprocessors_of(device) * gradient_blocks(work.radius);
         const int parts = std::max(1, at_once / (strips * planes.components));
         const int lines = std::clamp((planes.lines + parts - 1) / parts, 24, 96);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Launch parameters of the kernels, which their source files share on the host.
+// Launch parameters that the kernels' source files share on the host.
 #pragma once
 
 #include "cuda/check.h"

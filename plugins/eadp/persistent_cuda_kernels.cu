@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the tiles of a team lie, how their halos are exchanged, and how copies are summed and put out.
-// Compiled with -fmad=false: operations are fused only where the source says fma.
+// Places the tiles of a team, exchanges their halos, and sums and writes copies. Compiled with -fmad=false:
+// operations are fused only where the source says fma.
 #include "cuda/check.h"
 #include "eadp/persistent_cuda_kernels.cuh"
 #include "eadp/sweep.cuh"
@@ -9,25 +9,28 @@ namespace hsi::eadp::gpu {
 namespace {
 
 constexpr int most_threads = 32 * most_warps;
-constexpr size_t term_vectors = 2 * (batch_copies + 1); ///< coefficients and mask of this group and the next
+/// Coefficients and mask of this group and of the next
+constexpr size_t term_vectors = 2 * (batch_copies + 1);
 constexpr size_t side_vectors =
-    (most_warps - 1) * 16;                   ///< two sides of a warp's lines: 4 samples of Y_k, of Y_{k-1}
-constexpr size_t shared_of(int core_lines) { ///< Place, terms, sides, edges for even and odd sweeps, sums
+    /// Both sides of a warp's lines: 4 samples of Y_k and of Y_{k-1}
+    (most_warps - 1) * 16;
+/// Bytes of Place, terms, sides, edges for even and odd sweeps, and sums
+constexpr size_t shared_of(int core_lines) {
     return (3 + term_vectors + side_vectors + 3 * edge_vectors) * sizeof(float4) +
            static_cast<size_t>(batch_copies * core_lines * 128) * sizeof(float);
 }
 
-/// A window that a team of across x down blocks works through, and what of it is put out.
+/// A window for a team of across x down blocks, and its output.
 struct Window {
     int component;
-    int x, y; ///< of its first pixel, in the planes
+    int x, y; ///< position of the window's first pixel in the planes
     int out_x, out_y, out_w, out_h;
 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
-/// Two samples, each beside the epoch that it belongs to: whoever reads the right tags has the right samples,
-/// without a fence or a flag. (8 bytes of an aligned access arrive together.)
+/// Writes two samples, each with the tag of its epoch. A reader that finds the right tags has the right
+/// samples, so no fence or flag is needed. (8 bytes of an aligned access arrive together.)
 __device__ __forceinline__ void publish(uint4* to, float a, float b, unsigned epoch) {
     asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
                  "r"(epoch), "r"(__float_as_uint(b)), "r"(epoch)
@@ -42,21 +45,22 @@ __device__ __forceinline__ uint4 observe(const uint4* from) {
     return v;
 }
 
-/// __syncthreads() from two places: terms and sides are written anew behind it.
+/// Acts as __syncthreads() that different warps call from different places. Terms and sides are overwritten
+/// after it.
 __device__ __forceinline__ void block_barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 
 __device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float y1, float y2, float y3) {
     sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
 }
 
-/// Where a block is.
+/// The position of a block.
 struct Place {
-    uint64_t barrier; ///< of sweeps
-    int bx, by;       ///< in the team
+    uint64_t barrier; ///< barrier of sweeps
+    int bx, by;       ///< position in the team
     int neighbours;   ///< bits to_left ... to_south
 };
 enum : int { to_left = 1, to_right = 2, to_north = 4, to_south = 8 };
-/// The parts of shared memory, in float4.
+/// The offsets of the parts of shared memory, in float4.
 constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors),
               edges_at =
                   sides_at + static_cast<int>(side_vectors), ///< [even, odd][warp, with the halo's lines
@@ -64,7 +68,7 @@ constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors)
     sums_at = edges_at + 3 * static_cast<int>(edge_vectors); ///< [copy][line of the core][lane]
 static_assert(sizeof(Place) <= terms_at * sizeof(float4));
 
-/// The half of a block's words that belongs to an epoch.
+/// Returns the half of a block's words that an epoch uses.
 __device__ __forceinline__ uint4* half_of(const PersistentWork& work, int block, unsigned epoch) {
     return work.exchange + (2 * block + static_cast<int>(epoch & 1)) * static_cast<int>(exchange_words);
 }
@@ -78,12 +82,12 @@ __device__ Window window_of(const PersistentWork& work, int job) {
     win.out_y = work.output.y + wy * work.step_y;
     win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
     win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
-    win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
+    win.x = max(0, win.out_x - work.halo) & ~3; // aligned to float4
     win.y = max(0, win.out_y - work.halo);
     return win;
 }
 
-/// Pixels beyond the planes are zero; x is a multiple of 4, and so is the pitch.
+/// Returns four pixels of a line; pixels outside the planes are zero. x and the pitch are multiples of 4.
 __device__ __forceinline__ float4 load_four(const float* plane, int pitch, int lines, int x, int y) {
     if (x < 0 || x >= pitch || y < 0 || y >= lines) return make_float4(0, 0, 0, 0);
     return __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y) * pitch + x));
@@ -97,7 +101,7 @@ __device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int 
     }
 }
 
-/// Weights and start of four lines of a warp; `line` is the core's.
+/// Loads weights and start of four lines of a warp; `line` counts from the core's first line.
 __device__ __forceinline__ void load_strip(const PersistentWork& work, const Place& place, const Window& win,
                                            int lane, int line, Strip& s, Pixels& start) {
     const auto& stage = work.stage;
@@ -112,11 +116,12 @@ __device__ __forceinline__ void load_strip(const PersistentWork& work, const Pla
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
         const float left = __shfl_up_sync(~0u, s.east[r][3], 1);
-        s.west[r] = lane > 0 ? left : 0.0f; // the first lane's first sample is of no use anyway
+        s.west[r] = lane > 0 ? left : 0.0f; // the first lane's first sample is not used
     }
 }
 
-/// Coefficients of group g: a thread a copy, and one for the mask; seen after the next barrier.
+/// Loads the coefficients of group g, one copy per thread, and the mask in one more thread. They are visible
+/// after the next barrier.
 __device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* terms, int g, int lane) {
     if (lane > batch_copies || g >= work.groups) return;
     float4& to = terms[(g & 1) * (batch_copies + 1) + lane];
@@ -127,8 +132,9 @@ __device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* 
         to.x = __int_as_float(__ldg(work.masks + g));
 }
 
-/// Which samples of a warp's lines are put out. Copies are put out 32 samples of a line at a time. Bit
-/// 4 r + j: line r, sample lane + 32 j; high half: lies in the window's output, low half: has a value.
+/// Returns which samples of a warp's lines are written. Copies are written 32 samples of a line at a time.
+/// Bit 4 r + j is line r, sample lane + 32 j: the bit of the high half is set inside the window's output, the
+/// bit of the low half if the pixel has a value.
 __device__ __noinline__ unsigned output_of(const PersistentWork& work, const Place& place, int job) {
     const Window win = window_of(work, job);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -149,13 +155,14 @@ __device__ __noinline__ unsigned output_of(const PersistentWork& work, const Pla
     return bits;
 }
 
-/// Puts out the copies of a warp that are complete. Seldom called: a function of its own, so that its
-/// addresses take no registers from the sweeps.
+/// Writes the complete copies of a warp. It is rarely called and not inlined, so that its addresses take no
+/// registers from the sweeps.
 __device__ __noinline__ void put_out(const PersistentWork& work, const Place& place, int job,
                                      const float* sums, int complete, unsigned bits) {
     const auto& stage = work.stage;
     const Window win = window_of(work, job);
-    const Core core = stage.core; // and more local copies: stores might alias the arguments
+    // Local copies, since the compiler must assume that stores alias the arguments
+    const Core core = stage.core;
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int x = win.x + place.bx * core_samples + lane,
               y = win.y + place.by * work.core_lines + warp * warp_rows;
@@ -165,7 +172,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
     float* const out = stage.out +
                        (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane +
                        static_cast<ptrdiff_t>(y - core.y) * core.w + (x - core.x);
-    sums += 4 + lane; // the first lane's four samples are the left neighbour's
+    sums += 4 + lane; // the first lane's four samples belong to the left neighbour
     if (work.write_next && (complete & 1)) {
         float* const next = stage.next + (static_cast<size_t>(win.component) * stage.lines + y) * pitch + x;
 #pragma unroll
@@ -175,7 +182,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
                 if (bits >> (16 + 4 * r + j) & 1u) next[r * pitch + 32 * j] = sums[r * 128 + 32 * j];
     }
 #pragma unroll
-    for (int r = 0; r < warp_rows; ++r) // a window's output may be more than the core
+    for (int r = 0; r < warp_rows; ++r) // a window's output may be larger than the core
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             if (x + 32 * j < core.x || x + 32 * j >= core.x + core.w || y + r < core.y ||
@@ -190,7 +197,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
 #pragma unroll
-            for (int j = 0; j < 4; ++j) // of the last 32 there are 24 only; the others are read, not put out
+            for (int j = 0; j < 4; ++j) // only 24 of the last 32 are written; the others are read only
                 v[r][j] = from[r * 128 + (j < 3 || lane < 24 ? 32 * j : 0)];
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
@@ -202,7 +209,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
     }
 }
 
-/// Asks for lines of a plane that a warp will load soon.
+/// Prefetches lines of a plane that a warp will load soon.
 __device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, int lines, int x, int y) {
     if (x < 0 || x >= pitch) return;
 #pragma unroll
@@ -211,39 +218,40 @@ __device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, in
             asm volatile("prefetch.global.L2 [%0];" ::"l"(plane + static_cast<size_t>(y + r) * pitch + x));
 }
 
-/// What a thread of the core's warps has to do with the neighbours.
+/// The tasks of a thread of the core's warps for the exchange with neighbours.
 enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
 
-/// Where a thread of the core's warps is, and what it has in shared memory.
+/// The position of a thread of the core's warps, and its shared memory.
 struct CoreThread {
     int warp, lane;
     int part; ///< bits fetches ... southern
     float4* own_sums;
-    float4* sides; ///< of the warp: [left, right][line][Y_k, Y_{k-1}]
-    int words;     ///< its word of the block's sides: two a line and level of both sides, one for each lane
+    float4* sides; ///< sides of the warp: [left, right][line][Y_k, Y_{k-1}]
+    /// Index of its word in the block's sides: two words per line and level of both sides, one word per lane
+    int words;
 };
 
-/// Levels of the recurrence after a group of sweeps; the last two are exchanged.
+/// The levels of the recurrence after a group of sweeps; blocks exchange the last two.
 struct Levels {
     Pixels y0, y1, y2, y3;
 };
 
 __device__ __forceinline__ int part_of(const PersistentWork& work, int neighbours, int warp, int lane) {
     int part = 0;
-    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // a word of a side
+    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // loads a word of a side
     if (lane == 1 || lane == 30) part |= shows;
     if (neighbours & (lane == 0 ? to_left : lane == 31 ? to_right : 0)) part |= takes;
     if (warp == 0 && neighbours & to_north) part |= northern;
     if (warp == work.core_lines / warp_rows - 1 && neighbours & to_south) part |= southern;
-    asm volatile("" : "+r"(part)); // one register that is not computed again and again
+    asm volatile("" : "+r"(part)); // keeps the value in one register instead of computing it repeatedly
     return part;
 }
 
-/// The sums begin with the terms of Y_0.
+/// Initialises the sums with the terms of Y_0.
 __device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* own_sums,
                                            const Pixels& start) {
     for (int c = 0; c < work.copies; ++c) {
-        const float a = work.coefficients[c]; // they stand first
+        const float a = work.coefficients[c]; // the coefficients of Y_0 come first
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
             own_sums[(c * work.core_lines + r) * 32] =
@@ -251,12 +259,12 @@ __device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* o
     }
 }
 
-/// Publishes what the neighbours need of the last two levels: the core's first and last lines from registers,
-/// its first and last samples by way of `sides`, so that each lane has a word.
+/// Publishes the samples of the last two levels that neighbours need: the core's first and last lines from
+/// registers, its first and last samples through `sides`, so that each lane has a word.
 __device__ __forceinline__ void show_halo(const PersistentWork& work, const CoreThread& t, const Levels& l,
                                           unsigned epoch) {
-    // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they are done
-    // with the last one.
+    // Two halves alternate. A block that writes a half again has received its neighbours' next epoch, so the
+    // neighbours no longer read this half.
     uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
     for (int which = 0; which < 2; ++which)
         if (t.part & (which == 0 ? northern : southern)) {
@@ -283,7 +291,7 @@ __device__ __forceinline__ void show_halo(const PersistentWork& work, const Core
         publish(half + t.words + (t.lane < 16 ? 0 : most_core_lines * 4), own.x, own.y, epoch);
 }
 
-/// A copy's sums of a warp's lines.
+/// Loads the sums of a copy for a warp's lines.
 __device__ __forceinline__ void load_sums(float4 (&v)[warp_rows], const float4* sum) {
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r)
@@ -300,8 +308,8 @@ __device__ __forceinline__ void add_group(float4* sum, float4 a, float4 (&v)[war
     }
 }
 
-/// Adds a group's terms to the sums of the copies in `live`, two copies at a time, and looks at the
-/// neighbour's word before the last of them when `observes`: what came is for take_halo().
+/// Adds a group's terms to the sums of the copies in `live`, two copies at a time. If `observes`, it also
+/// reads the neighbour's word before the last copies, and returns it for take_halo().
 __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const CoreThread& t, const Levels& l,
                                           const float4* terms, unsigned live, bool observes,
                                           const uint4* from) {
@@ -309,7 +317,7 @@ __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const Core
     do {
         const int c0 = __ffs(live) - 1;
         live &= live - 1;
-        const int c1 = __ffs(live) - 1; // -1: none
+        const int c1 = __ffs(live) - 1; // -1 if no second copy is left
         live &= live - 1;
         if (live == 0 && observes && t.part & fetches) found = observe(from);
         if (c0 < 0) break;
@@ -331,8 +339,8 @@ __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const Core
     return found;
 }
 
-/// Takes the neighbours' samples beside the core into the last two levels; `found`: the word as it was seen
-/// first.
+/// Copies the neighbours' samples next to the core into the last two levels. `found` is the word that was
+/// read before.
 __device__ __forceinline__ void take_halo(const CoreThread& t, Levels& l, uint4 found, const uint4* from,
                                           unsigned epoch) {
     while (t.part & fetches && (found.y != epoch || found.w != epoch))
@@ -353,7 +361,7 @@ __device__ __forceinline__ void take_halo(const CoreThread& t, Levels& l, uint4 
     __syncwarp();
 }
 
-/// Asks for the planes of a job that comes next.
+/// Prefetches the planes of the next job.
 __device__ __forceinline__ void prefetch_job(const PersistentWork& work, const Place& place, int job,
                                              int warp, int lane) {
     const auto& stage = work.stage;
@@ -366,7 +374,8 @@ __device__ __forceinline__ void prefetch_job(const PersistentWork& work, const P
     prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
 }
 
-/// The warps of the core through all windows: sweeps, sums, copies put out as soon as they are complete.
+/// Processes all windows in the core's warps: sweeps, adds sums, and writes copies as soon as they are
+/// complete.
 __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const Place& place = *reinterpret_cast<const Place*>(shared);
@@ -398,7 +407,7 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
             sweep_core<false, 3>(l.y1, l.y2, l.y3, s, barrier, edges);
             const bool exchanges = neighbours != 0 && g + 1 < work.groups;
             if (exchanges) show_halo(work, t, l, ++epoch);
-            // The sums are added to while the neighbours' halos are on their way.
+            // While the neighbours' halos are on their way, the sums are updated.
             const float4* const terms = shared + terms_at + (g & 1) * (batch_copies + 1);
             const int mask = __float_as_int(terms[batch_copies].x);
             const uint4* const from =
@@ -407,7 +416,7 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
             const uint4 found =
                 add_sums(work, t, l, terms, mask & ((1 << batch_copies) - 1), exchanges, from);
             if (const int complete = mask >> batch_copies) {
-                __syncwarp(); // the sums of other lanes
+                __syncwarp(); // waits for the sums of other lanes
                 put_out(work, place, job,
                         reinterpret_cast<const float*>(shared + sums_at + warp * (warp_rows * 32)), complete,
                         bits);
@@ -421,17 +430,17 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
     }
 }
 
-/// The halo's warp through all windows. It sweeps the lines above and below that the core still depends on,
-/// fewer from sweep to sweep, and while the core adds up its sums it fetches them anew.
+/// Processes all windows in the halo's warp. It sweeps the lines above and below that the core still depends
+/// on, fewer with every sweep. While the core updates its sums, the warp loads these lines again.
 __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* shared, unsigned barrier) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const Place& place = *reinterpret_cast<const Place*>(shared);
-    // Where the last line above and the first one below are shown.
+    // The positions of the last line above and of the first line below in shared memory.
     float4 *const above = shared + edges_at + 32 + lane, *const below =
                                                              shared + edges_at +
                                                              (work.core_lines / warp_rows + 1) * 64 + lane;
     const int neighbours = place.neighbours;
-    // The same samples in the neighbour's core: 30 lanes further.
+    // The neighbour's core has the same samples 30 lanes further.
     const int dx = lane == 0 ? -1 : lane == 31 ? 1 : 0;
     const bool there = lane == 0 ? neighbours & to_left : lane == 31 ? neighbours & to_right : true;
     const int words = lane == 0 ? 30 : lane == 31 ? 1 : lane;
@@ -439,7 +448,7 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
     for (int job = static_cast<int>(blockIdx.x) / (work.across * work.down);
          job < work.windows_across * work.windows_down * work.stage.components; job += work.teams) {
         Strip s[2];
-        Pixels a[2], b[2]; // Y_{k-1} and Y_k; beyond the scene they stay zero
+        Pixels a[2], b[2]; // Y_{k-1} and Y_k; outside the scene they stay zero
         {
             const Window win = window_of(work, job);
             load_strip(work, place, win, lane, -warp_rows, s[0], b[0]);
@@ -472,7 +481,7 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
                             static_cast<int>(blockIdx.x) + dx + (side == 0 ? -work.across : work.across),
                             epoch) +
                     (side == 0 ? warp_rows * 128 : 0) + words;
-                // The line farthest off is not swept, only looked at: Y_{k-1} is of no use there.
+                // The farthest line is only read, not swept, so its Y_{k-1} is not needed.
                 const int farthest = side == 0 ? 0 : warp_rows - 1;
                 uint4 v[warp_rows][4];
                 bool here;
@@ -510,7 +519,8 @@ __global__ void __launch_bounds__(most_threads, 1)
     persistent_kernel(const __grid_constant__ PersistentWork work) {
     extern __shared__ float4 shared[];
     auto barrier = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    asm volatile("" : "+r"(barrier)); // keeps it: computing it takes a slow special register
+    // Keeps the value, since computing it again reads a slow special register
+    asm volatile("" : "+r"(barrier));
     if (threadIdx.x == 0) {
         auto& place = *reinterpret_cast<Place*>(shared);
         const int block = static_cast<int>(blockIdx.x) % (work.across * work.down);
@@ -528,7 +538,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 }
 #else
 __global__ void __launch_bounds__(most_threads) persistent_kernel(const PersistentWork) {
-} // never launched: too little shared memory
+} // never launched, since shared memory is too small
 #endif
 
 } // namespace

@@ -8,10 +8,11 @@
 namespace hsi::eadp::gpu {
 
 constexpr int group_sweeps = 4; ///< sweeps between two exchanges, equal to the width of the halo
-constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
-constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
-constexpr int most_warps = 12;  ///< of a block, three per scheduler; the last one has the halo's lines
-constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows; ///< of tiles of 128 x 52
+constexpr int batch_copies = 8; ///< number of copies whose sums fit into shared memory
+constexpr int warp_rows = 4;    ///< lines per warp; each lane has 4 samples per line
+constexpr int most_warps = 12;  ///< per block, three per scheduler; the last warp has the halo's lines
+/// Tiles have 128 x 52 pixels
+constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows;
 /// The data that a block publishes, two samples and their tags per word: the core's first and last four lines
 /// as [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
 /// samples of every line as [first, last][line][Y_k, Y_{k-1} x two halves].
@@ -20,19 +21,19 @@ constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
 
 struct PersistentWork {
     StageWork<float> stage;
-    int across, down; ///< blocks of a team
+    int across, down; ///< blocks per team
     int teams;
-    int core_lines; ///< of a block
+    int core_lines; ///< per block
     int windows_across, windows_down;
-    int step_x, step_y; ///< of windows, in planes
+    int step_x, step_y; ///< step between windows in the planes
     int halo;
     const float* coefficients;
     const int* masks;
     int groups, first_copy, copies;
     bool write_next;
-    Core output;     ///< core, or the region of `next`
+    Core output;     ///< the core, or the region of `next`
     uint4* exchange; ///< [team][block][half][exchange_words]
-    unsigned epoch;  ///< the last one of earlier launches
+    unsigned epoch;  ///< last epoch of earlier launches
 };
 
 /// Returns true if the device has enough shared memory for the largest tile.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One sweep of the recurrence over the four lines that a warp has in registers, and the exchange with the
-// warps above and below. Compiled with -fmad=false: operations are fused only where the source uses fma.
+// warps above and below. Compiled with -fmad=false: operations are fused only where the source says fma.
 #pragma once
 
 #include "eadp/persistent_cuda_kernels.cuh"
@@ -13,10 +13,11 @@ constexpr size_t edge_vectors = (most_warps + 1) * 64; ///< first and last line 
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/// Called by every thread: threads that wait see its earlier writes. (One lane per warp would suffice after
-/// __syncwarp(), but compute-sanitizer does not detect this, and it is no faster.)
+/// Arrives at the barrier. Every thread calls it, so threads that wait see the earlier writes of all threads.
+/// (One lane per warp would be enough after __syncwarp(), but compute-sanitizer does not recognise this, and
+/// it is no faster.)
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
-    __syncwarp(); // together, so that it is one instruction
+    __syncwarp(); // converges the warp, so that the arrival is one instruction
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
 }
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
@@ -47,8 +48,8 @@ struct Strip {
     float north[4];        ///< of the edge above the first line
 };
 
-// A sweep is out = 2 cur - prev + flux (the first one of all: cur + flux / 2). The operations and their order
-// are the same for every pixel, wherever it is in the tile; a difference has the same bits from both sides.
+// A sweep is out = 2 cur - prev + flux (the first sweep: cur + flux / 2). All pixels use the same operations
+// in the same order, at any position in the tile; a difference has the same bits from both sides.
 
 __device__ __forceinline__ void add_north(Pixels& flux, const Strip& s, int r, int i, float d) {
     flux[r][i] = fmaf(-(r > 0 ? s.south[r > 0 ? r - 1 : 0][i] : s.north[i]), d, flux[r][i]);
@@ -62,8 +63,8 @@ __device__ __forceinline__ void finish(const Pixels& flux, const Pixels& prev, c
     out[r][i] = first ? fmaf(0.5f, flux[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux[r][i];
 }
 
-/// Computes the part of lines lo..hi that needs no other warp; a line that needs none is complete. `out` may
-/// be prev.
+/// Computes the lines lo..hi as far as they do not depend on other warps; inner lines are complete
+/// afterwards. `out` may be prev.
 template <bool first, int lo, int hi>
 __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
                                              const Strip& s) {
@@ -126,10 +127,11 @@ __device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
 /// Strip::north, which the core keeps in shared memory.
 constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
 
-// The block's barrier of sweeps has four phases per group, so its parity is that of the sweep in the group.
+// The block's sweep barrier has four phases per group, so its parity equals the parity of the sweep in the
+// group.
 
-/// Computes one sweep of a warp of the core. `edges`: this warp's first line; the last line is 32 further.
-/// Even and odd sweeps have different edges, so that one barrier per sweep is enough.
+/// Computes one sweep of a core warp. `edges`: this warp's first line; the last line is 32 further. Even and
+/// odd sweeps have different edges, so one barrier per sweep is enough.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
                                            unsigned barrier, float4* edges) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_features.so: continua and features on GPUs. A thread a pixel, with the operations of the processor
-// in its order and none of them fused (the file is compiled with -fmad=false): all results are the
-// processor's to the last bit.
+// hsi_cuda_features.so: continua and features on GPUs, one thread per pixel. Operations are in the CPU's
+// order and not fused (the file is compiled with -fmad=false), so all results equal the CPU's bit by bit.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "cuda/copy.h"
@@ -29,10 +28,10 @@ using stream::TileLimits;
 constexpr int threads = 128;
 
 struct RangePlace {
-    int first = 0, n = 0; ///< in the arrays of bands and wavelengths
+    int first = 0, n = 0; ///< first: index into the arrays of bands and wavelengths
 };
 
-/// The pixels of a tile, the ranges, and where results go.
+/// The pixels of a tile, the ranges, and the result buffers.
 struct FeatureWork {
     const float* x = nullptr; ///< [band][pixel]
     int64_t pixels = 0;
@@ -41,12 +40,14 @@ struct FeatureWork {
     const int* band = nullptr;
     const double* at = nullptr;
     bool removed = false;
-    float* out = nullptr;                 ///< [band][pixel]
-    uint16_t* hulls = nullptr;            ///< [vertex][pixel]; null: own memory
-    unsigned long long* counts = nullptr; ///< added to: valid, invalid, valid without a continuum
+    float* out = nullptr; ///< [band][pixel]
+    /// [vertex][pixel]; null if the hulls fit into the threads' own memory
+    uint16_t* hulls = nullptr;
+    unsigned long long* counts = nullptr; ///< incremented: valid, invalid, valid without a continuum
 };
 
-/// The processor's feature_of(), which has the ratios in memory: three walks along them.
+/// Computes what feature_of() computes on the CPU, but without an array of ratios: it walks along the ratios
+/// three times.
 __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vertices) {
     constexpr double equal = 1e-10, least_depth = 1e-6;
     const double nothing = nan("");
@@ -63,7 +64,7 @@ __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vert
     for_each_ratio(v, hull, vertices, [&](int i, double r) {
         if (m < 0 && r <= least + equal) {
             m = i;
-            r_before = before; // meaningless for band 0, which is no feature's
+            r_before = before; // meaningless for band 0, which is never a feature's minimum
             r_m = r;
         } else if (m >= 0 && i == m + 1) {
             r_after = r;
@@ -79,7 +80,8 @@ __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vert
     const double vertex = left - d1 / (2 * a);
     f.position = a > 0 ? (vertex < left ? left : right < vertex ? right : vertex) : x[m];
     const double half = 1 - depth / 2;
-    // The last band before m that reaches half, and the first after; and their neighbours towards m.
+    // Finds the last band before m and the first band after m that reach half the depth, and their neighbours
+    // towards m.
     int i_left = 0, i_right = -1;
     double r_left = 1, r_left_inside = 1, r_right = 1, r_right_inside = 1;
     bool next = false;
@@ -117,7 +119,7 @@ __device__ void put_feature(const FeatureWork& w, int range, int64_t p, const Fe
         *to = static_cast<float>(all[k]);
 }
 
-/// Own: the hull is in the thread's memory.
+/// Own: the hull is in the thread's own memory.
 template <bool Own>
 __global__ void __launch_bounds__(threads) features_kernel(const FeatureWork w) {
     uint16_t own[Own ? cuda::own_hull : 1];
@@ -151,7 +153,7 @@ __global__ void __launch_bounds__(threads) features_kernel(const FeatureWork w) 
     atomicAdd(w.counts + 2, static_cast<unsigned long long>(without));
 }
 
-/// The ranges on one device; lanes share them.
+/// The ranges on one device, shared by all lanes.
 struct DeviceRanges {
     DeviceBuffer<RangePlace> range;
     DeviceBuffer<int> band;
@@ -173,17 +175,17 @@ struct DeviceRanges {
     }
 };
 
-/// What lanes are made from.
+/// The parameters of lanes.
 struct FeatureSetup {
     int inputs = 0, outputs = 0, ranges = 0;
     bool removed = false;
-    uint64_t longest = 0, all = 0; ///< bands of a range, and of all
+    uint64_t longest = 0, all = 0; ///< bands of the longest range, and of all ranges
     bool own() const { return longest <= static_cast<uint64_t>(cuda::own_hull); }
 };
 
 class CudaFeatureWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaFeatureWorker(int ordinal, std::shared_ptr<const DeviceRanges> ranges, const FeatureSetup& setup,
                       const TileLimits& limits)
         : m_ordinal(ordinal), m_ranges(std::move(ranges)), m_setup(setup),
@@ -232,7 +234,7 @@ class CudaFeatureWorker final : public stream::Worker {
             counts[i] += static_cast<int64_t>(found[i]);
     }
 
-    std::array<int64_t, 3> counts{}; ///< as FeatureWork has them
+    std::array<int64_t, 3> counts{}; ///< in the order of FeatureWork::counts
     double kernel_seconds = 0;
 
   private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group lie next to
-// each other in single precision; all else is double, in an order that depends on a group's own pixels alone.
-// An iteration is two kernels: one finds w of every group, the other a of every pixel and the sums for the
-// next covariance.
+// hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group are contiguous,
+// in single precision. Everything else is in double precision, in an order that depends only on the group's
+// own pixels. An iteration has two kernels: the first finds w of every group, the second finds a of every
+// pixel and the sums for the next covariance.
 #include "core/valid_pixel.h"
 #include "cuda/block_fold.cuh"
 #include "cuda/column_pack.cuh"
@@ -30,15 +30,15 @@ using stream::TileLimits;
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
 constexpr int panel = 32; ///< rows and columns of a covariance that a block of threads sums at a time
-constexpr int solve_threads = 128; ///< so that several groups share a multiprocessor
-constexpr int most_bands = 1024;   ///< whose vectors shared memory holds
+constexpr int solve_threads = 128; ///< few, so that several groups share a multiprocessor
+constexpr int most_bands = 1024;   ///< limit of the vectors in shared memory
 constexpr uint8_t is_good = 1, counts_too = 2;
-constexpr int count_kinds = 4; ///< of pixels: with a value, invalid, of groups without values, dark
+constexpr int count_kinds = 4; ///< pixels: with a value, invalid, of groups without values, dark
 
-/// found: by kernels.
+/// Kernels set `state` and the members after it.
 struct DeviceGroup {
     int first = 0, width = 1, pixels = 0;               ///< samples of the window
-    int state = static_cast<int>(GroupState::filtered); ///< found, as what follows is
+    int state = static_cast<int>(GroupState::filtered); ///< set by kernels, as all members below
     int counting = 0;
     double share = 0;
     double q = 0, level = 0;
@@ -47,41 +47,43 @@ struct DeviceGroup {
 };
 
 struct Work {
-    int64_t samples = 0, lines = 0; ///< of the window
-    const uint8_t* mask = nullptr;  ///< [line][sample]; null: all
+    int64_t samples = 0, lines = 0; ///< size of the window
+    const uint8_t* mask = nullptr;  ///< [line][sample]; null for all pixels
     int bands = 0, groups = 0;
-    int64_t pitch = 0;                       ///< places of a band of a group
-    int part = 0, parts = 0;                 ///< a group's pixels by blocks of threads: how many each
-    int product_part = 0, product_parts = 0; ///< the same for the covariance
+    int64_t pitch = 0; ///< positions per band of a group
+    /// Division of a group's pixels among blocks: pixels per part, number of parts
+    int part = 0, parts = 0;
+    int product_part = 0, product_parts = 0; ///< the same division for the covariance
     bool mag1c = false, log = false, albedo = false, sparsity = false, ledoit_wolf = false;
     double share = 0;
     const double* k = nullptr; ///< [band], in the filter's unit
     DeviceGroup* group = nullptr;
     float* x = nullptr;                ///< [group][band][place]
     uint8_t* state = nullptr;          ///< [group][place]
-    double* mean = nullptr;            ///< [group][band]: m0; 0 where a band is constant
+    double* mean = nullptr;            ///< [group][band]: m0; 0 for constant bands
     uint8_t* constant = nullptr;       ///< [group][band]
     double* covariance = nullptr;      ///< [group][product part][band][band]; C0 in the first part
-    double* matrix = nullptr;          ///< [group][band][matrix_pitch()]; null: in shared memory
+    double* matrix = nullptr;          ///< [group][band][matrix_pitch()]; null if it is in shared memory
     double* t = nullptr;               ///< [group][band]
     double* w = nullptr;               ///< [group][band]
-    double* sums = nullptr;            ///< [group][part][band + 2]: of d x, d, d^2
+    double* sums = nullptr;            ///< [group][part][band + 2]: sums of d x, d, d^2
     double *a = nullptr, *r = nullptr; ///< [group][place]
     int64_t core_first = 0, core_samples = 0;
 
-    __host__ __device__ int matrix_pitch() const { return (bands + 1) | 1; } // odd: banks of shared memory
+    // Odd, so that rows use different banks of shared memory
+    __host__ __device__ int matrix_pitch() const { return (bands + 1) | 1; }
     __device__ double* covariance_of(int64_t g, int p) const {
         return covariance + (g * product_parts + p) * bands * bands;
     }
     __device__ double* sums_of(int64_t g, int p) const { return sums + (g * parts + p) * (bands + 2); }
     __device__ const float* band_of(int64_t g, int b) const { return x + (g * bands + b) * pitch; }
-    /// The value that statistics are made from.
+    /// Returns the value that statistics use.
     __device__ double value(const float* at) const {
         return log ? ::log(static_cast<double>(*at)) : static_cast<double>(*at);
     }
 };
 
-/// What the outputs are made from.
+/// The outputs, and the data for computing them.
 struct Results {
     float* out = nullptr; ///< [output][line][core sample]
     Output outputs[4] = {};
@@ -91,14 +93,14 @@ struct Results {
     unsigned long long* counts = nullptr; ///< [count_kinds]
 };
 
-/// Sum over the threads of a warp, for its first one.
+/// Returns the sum over the threads of a warp to its first thread.
 __device__ double warp_sum(double v) {
     for (int away = 16; away > 0; away /= 2)
         v += __shfl_down_sync(~0u, v, away);
     return v;
 }
 
-/// Which pixels are valid and count.
+/// Finds valid pixels, and pixels that belong to the statistics.
 __global__ void __launch_bounds__(threads) look_at_pixels(const Work w) {
     const int64_t g = blockIdx.x;
     DeviceGroup& group = w.group[g];
@@ -117,7 +119,7 @@ __global__ void __launch_bounds__(threads) look_at_pixels(const Work w) {
     if (threadIdx.x == 0) atomicAdd(&group.counting, static_cast<int>(counting));
 }
 
-/// The mean of a band, and whether it is constant.
+/// Computes the mean of a band, and finds whether the band is constant.
 __global__ void __launch_bounds__(threads) find_means(const Work w) {
     const int64_t g = blockIdx.x;
     const int b = static_cast<int>(blockIdx.y);
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(threads) find_means(const Work w) {
     w.mean[g * w.bands + b] = constant ? 0 : sum / group.counting;
 }
 
-/// Sums of products of values less their mean: a panel of the upper triangle, and a part of the pixels.
+/// Sums the products of centred values: a panel of the upper triangle over a part of the pixels.
 __global__ void __launch_bounds__(threads) find_products(const Work w) {
     __shared__ double row[panel][panel + 1], column[panel][panel + 1];
     int c0 = 0, r0 = static_cast<int>(blockIdx.y); // panels column by column
@@ -185,7 +187,7 @@ __global__ void __launch_bounds__(threads) find_products(const Work w) {
         }
 }
 
-/// Adds the parts up. From here on the first part has the sums of all pixels.
+/// Adds the parts up. Afterwards the first part has the sums of all pixels.
 __global__ void __launch_bounds__(threads) add_products(const Work w) {
     const int64_t g = blockIdx.x, all = static_cast<int64_t>(w.bands) * w.bands;
     double* const to = w.covariance_of(g, 0);
@@ -199,7 +201,8 @@ __global__ void __launch_bounds__(threads) add_products(const Work w) {
     }
 }
 
-/// The sum of |z|^4 over a part of the pixels, z on bands of unit variance, into the part's first sum.
+/// Stores the sum of |z|^4 over a part of the pixels in the part's first sum; z is scaled to unit variance in
+/// each band.
 __global__ void __launch_bounds__(threads) find_fourth_powers(const Work w) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
@@ -222,7 +225,7 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const Work w) {
     if (threadIdx.x == 0) *w.sums_of(g, part) = fourth;
 }
 
-/// detect::BandShrinkage's share of a group, from sums of products and of fourth powers.
+/// Returns detect::BandShrinkage's share of a group, from the sums of products and of fourth powers.
 __device__ double ledoit_wolf_share(const Work& w, int64_t g, double count) {
     const double* const products = w.covariance_of(g, 0);
     const auto weight = [&](int b) {
@@ -248,7 +251,7 @@ __device__ double ledoit_wolf_share(const Work& w, int64_t g, double count) {
     return fmin(fmax(beta, 0.0), delta) / delta;
 }
 
-/// Which groups have values as far as their pixels tell; C0 and V.
+/// Decides from the pixels which groups have values, and computes C0 and V.
 __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
     const int64_t g = blockIdx.x;
     DeviceGroup& group = w.group[g];
@@ -266,7 +269,7 @@ __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
                                      : GroupState::singular;
     double share = 0;
     if (state == GroupState::filtered) share = w.ledoit_wolf ? ledoit_wolf_share(w, g, count) : w.share;
-    __syncthreads(); // all have read the sums
+    __syncthreads(); // waits until all threads have read the sums
     if (threadIdx.x == 0) {
         group.state = static_cast<int>(state);
         group.share = share;
@@ -277,14 +280,15 @@ __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
         if (i / w.bands <= i % w.bands) c[i] /= count;
 }
 
-/// Upper triangular R of R'R = M, in its place, and R'^-1 t in the column behind it. `inverse`: of R's
-/// diagonal. False when a pivot is too small.
+/// Replaces M by the upper triangular R of R'R = M, and t in the column after M by R'^-1 t. Sets `inverse` to
+/// the reciprocals of R's diagonal. Returns false if a pivot is too small.
 __device__ bool factorise(double* m, int pitch, int n, double* diagonal, double* inverse) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     for (int k = 0; k < n; ++k) {
         __syncthreads();
         const double pivot = m[k * pitch + k];
-        if (!(pivot > least_pivot * diagonal[k])) return false; // or NaN; all threads see the same
+        // Also false for NaN; all threads see the same value
+        if (!(pivot > least_pivot * diagonal[k])) return false;
         const double over = 1 / sqrt(pivot);
         for (int j = k + 1 + static_cast<int>(threadIdx.x); j <= n; j += solve_threads)
             m[k * pitch + j] *= over;
@@ -300,8 +304,8 @@ __device__ bool factorise(double* m, int pitch, int n, double* diagonal, double*
     return true;
 }
 
-/// The mean and the covariance of z = x - d t of a group by the sums of the last look, and from them w, q
-/// and w'm. `before`: there was one.
+/// Computes the mean and the covariance of z = x - d t of a group from the sums of the last sweep, and from
+/// them w, q and w'm. `before`: an earlier sweep exists.
 __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool before) {
     extern __shared__ double room[];
     const int64_t g = blockIdx.x;
@@ -353,7 +357,7 @@ __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool
     for (int b = thread; b < n; b += 32)
         squared += m[b * pitch + n] * m[b * pitch + n];
     const double q = __shfl_sync(~0u, warp_sum(squared), 0);
-    for (int a = n - 1; a >= 0; --a) { // R w = R'^-1 t
+    for (int a = n - 1; a >= 0; --a) { // solves R w = R'^-1 t
         __syncwarp();
         const double v = m[a * pitch + n] * inverse[a];
         for (int b = thread; b < a; b += 32)
@@ -367,7 +371,7 @@ __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool
     if (!isfinite(q) || (!before && !(q > 0))) group.state = static_cast<int>(GroupState::singular);
 }
 
-/// Albedo x'm0/(m0'm0), or 1.
+/// Computes the albedo x'm0/(m0'm0), or 1 if albedos are not used.
 __global__ void __launch_bounds__(threads) find_albedos(const Work w) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
@@ -382,7 +386,7 @@ __global__ void __launch_bounds__(threads) find_albedos(const Work w) {
     }
 }
 
-/// a of each pixel, and, unless it is the last time, the sums of d x, d and d^2 with d = r a.
+/// Computes a of each pixel. Except in the last round, it also sums d x, d and d^2 with d = r a.
 __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool last) {
     extern __shared__ double room[];
     const int64_t g = blockIdx.x;
@@ -401,7 +405,7 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
         const int i = first + thread;
         const uint8_t state = i < to ? w.state[g * w.pitch + i] : 0;
         double part_of_sums = 0;
-        __syncthreads(); // sums of the chunk before are complete, and so are the weights
+        __syncthreads(); // the weights, and the sums of the previous chunk, are complete
         if (state & is_good) {
             const float* x = w.band_of(g, 0) + i;
             double sum = 0;
@@ -431,7 +435,7 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
 #pragma unroll
             for (int k = 0; k < threads; k += 32) {
                 const double v = d[k + lane];
-                if (v == 0) continue; // a pixel that does not count may not be a number
+                if (v == 0) continue; // a pixel that does not count may be NaN
                 sum = fma(v,
                           b < n    ? static_cast<double>(w.band_of(g, b)[first + k + lane])
                           : b == n ? 1
@@ -448,15 +452,15 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
         w.sums_of(g, part)[b] = sums[b];
 }
 
-/// w'(k x); lognormal: w'k.
+/// Returns w'(k x); for lognormal, w'k.
 __device__ double response_of(const Work& w, int64_t g, int i) {
     double sum = 0;
     for (int b = 0; b < w.bands; ++b)
         sum += w.w[g * w.bands + b] * w.k[b] * (w.log ? 1 : static_cast<double>(w.band_of(g, b)[i]));
-    return sum; // of mag1c with K
+    return sum; // for mag1c, k is K
 }
 
-/// The standard deviation of w'x by the sensor's noise; lognormal: of w'ln x.
+/// Returns the standard deviation of w'x due to the sensor's noise; for lognormal, of w'ln x.
 __device__ double noise_of(const Work& w, const Results& to, int64_t g, int i) {
     double sum = 0;
     for (int b = 0; b < w.bands; ++b) {
@@ -487,7 +491,7 @@ __device__ double result_of(const Work& w, const Results& to, Output output, int
     return isfinite(v) ? v : nan("");
 }
 
-/// What the pixels of a group have in the core of the tile.
+/// Writes the results of a group's pixels to the core of the tile.
 __global__ void __launch_bounds__(threads) put_results(const Work w, const Results to) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
@@ -513,7 +517,7 @@ __global__ void __launch_bounds__(threads) put_results(const Work w, const Resul
 int64_t parts_of(int64_t n, int64_t one) { return (n + one - 1) / one; }
 unsigned blocks_of(int64_t n, int64_t one) { return static_cast<unsigned>(parts_of(n, one)); }
 
-/// What the buffers of a lane hold.
+/// The sizes of a lane's buffers.
 struct Sizes {
     Sizes(const FilterTask& task, int64_t window_samples)
         : bands(static_cast<size_t>(task.scene.bands)),
@@ -531,7 +535,7 @@ struct Sizes {
     size_t matrix() const { return bands * ((bands + 1) | 1); }
     size_t sums() const { return groups * static_cast<size_t>(parts) * (bands + 2); }
     size_t products() const { return groups * static_cast<size_t>(product_parts) * bands * bands; }
-    size_t vectors() const { return 5 * bands + 2; } ///< of solve_groups() in shared memory
+    size_t vectors() const { return 5 * bands + 2; } ///< vectors of solve_groups() in shared memory
     uint64_t bytes() const {
         return places() * (4 * bands + 1 + 16) +
                8 * (groups * (matrix() + 3 * bands) + sums() + products() + 4 * bands) + groups * bands +
@@ -542,10 +546,10 @@ struct Sizes {
     int part, parts, product_part, product_parts;
 };
 
-/// The filter of the groups of a lane's tiles.
+/// Filters the groups of a lane's tiles.
 class DeviceLane final : public FilterLane {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     DeviceLane(int ordinal, const FilterTask& task, const TileLimits& l)
         : m_ordinal(ordinal), m_task(task), m_size(task, l.window_samples),
           m_input(m_size.bands * window_pixels(l)),
@@ -609,7 +613,7 @@ class DeviceLane final : public FilterLane {
         const int64_t first = m_task.columns.group(tile.core.x);
         for (size_t g = 0; g < groups.size(); ++g) {
             const int64_t group = first + static_cast<int64_t>(g);
-            if (m_task.first_sample(group) < tile.core.x) continue; // of the tile before
+            if (m_task.first_sample(group) < tile.core.x) continue; // the previous tile covers this group
             found.push_back(
                 {group - m_task.columns.group(0),
                  {static_cast<GroupState>(groups[g].state), groups[g].counting, groups[g].share}});
@@ -659,7 +663,7 @@ class DeviceLane final : public FilterLane {
         return w;
     }
 
-    /// The groups of a tile, and where the pixels of each sample go.
+    /// Returns the groups of a tile, after it has uploaded them and the positions of each sample's pixels.
     std::vector<DeviceGroup> place_groups(const Tile& tile, const CubeView<float>& in, Work& w,
                                           cudaStream_t stream) {
         const auto& c = m_task.columns;
@@ -757,7 +761,7 @@ class DeviceLane final : public FilterLane {
     DeviceBuffer<uint8_t> m_constant;
     DeviceBuffer<double> m_covariance, m_t, m_w, m_sums, m_a, m_r, m_k, m_noise, m_matrix;
     DeviceBuffer<unsigned long long> m_counts;
-    size_t m_shared = 0; ///< of solve_groups()
+    size_t m_shared = 0; ///< shared memory of solve_groups()
 };
 
 class CudaFilter final : public cuda::LaneOperation<ColumnFilter> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so: statistics and projection on GPUs. A lane is a stream with its own buffers, made
-// once; lanes take turns on the devices. A scene that fits stays on the device between the two passes.
+// hsi_cuda_pca.so: statistics and projection on GPUs. A lane is a stream with its own buffers, which are
+// allocated once; lanes are distributed over the devices. A scene that fits stays on the device between the
+// two passes.
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "cuda/copy.h"
@@ -35,7 +36,7 @@ using stream::Statistics;
 constexpr auto block_shape = stream::block_shape(Statistics::covariance);
 static_assert(gpu::block_samples == block_shape.samples && gpu::block_lines == block_shape.lines);
 
-/// Results of the blocks of one tile, in one piece of memory so that they are copied at once.
+/// The results of the blocks of one tile, in one piece of memory, so that one copy transfers them.
 class Results {
   public:
     Results(int bands, Statistics what, size_t blocks)
@@ -61,10 +62,10 @@ class Results {
     size_t m_bands, m_blocks;
 };
 
-/// What all lanes of a device add to.
+/// The sums to which all lanes of a device add.
 class DeviceSums {
   public:
-    /// On the current device.
+    /// Precondition: the device is the current one.
     DeviceSums(int bands, Statistics what)
         : m_bands(static_cast<size_t>(bands)), m_sum(m_bands, m_stream.get()),
           m_product(what == Statistics::means ? 0 : gpu::lower_size(bands), m_stream.get()),
@@ -87,7 +88,7 @@ class DeviceSums {
                 m_counts.data(), m_level.data(),   m_varies.data()};
     }
     void expect(int64_t blocks) const { m_blocks += blocks; }
-    /// Once, when all lanes have ended: to the host. `ordinal`: this device.
+    /// Adds the sums to the host's, once after all lanes have ended. `ordinal`: this device.
     void add_to(stream::StatisticsSums& sums, int ordinal) const {
         if (std::exchange(m_taken, true)) return;
         const auto memory = host_memory(ordinal);
@@ -97,9 +98,9 @@ class DeviceSums {
         m_counts.download(counts.data(), counts.size(), stream);
         m_level.download(level.data(), m_bands, stream);
         m_varies.download(varies.data(), m_bands, stream);
-        // Three terms a block to a product, two to a sum, one to a difference; and the borders'.
+        // A block adds three terms to a product, two to a sum and one to a difference; borders add more.
         const int64_t terms = std::min(4 * m_blocks, exact::most_terms - 1);
-        m_sum.add_to(sums.sum, terms, *memory, stream); // waits
+        m_sum.add_to(sums.sum, terms, *memory, stream); // waits for the stream
         m_product.add_to(sums.product, terms, *memory, stream);
         m_difference.add_to(sums.difference, terms, *memory, stream);
         std::vector<int64_t> finite;
@@ -114,11 +115,11 @@ class DeviceSums {
         }
         const auto valid = static_cast<int64_t>(counts[0]);
         sums.add_counts(valid, static_cast<int64_t>(counts[1]), finite, levels, different);
-        sums.invalid -= valid; // of the pixels that lanes have counted
+        sums.invalid -= valid; // lanes counted all pixels as invalid
     }
 
   private:
-    /// In a process of its own pinning takes longer than copying.
+    /// Returns pageable memory in a process of our own, where pinning takes longer than copying.
     static std::shared_ptr<HostAllocator> host_memory(int ordinal) {
         if (process_is_ours()) return paged_allocator();
         return std::make_shared<cuda::PinnedAllocator>(ordinal);
@@ -134,8 +135,8 @@ class DeviceSums {
 
 class ScanWorker final : public stream::StatisticsWorker {
   public:
-    /// Made while `ordinal` is the current device. scene: where to keep what is read; may be null. samples:
-    /// of the whole scene.
+    /// Precondition: `ordinal` is the current device. scene: receives the pixels that are read; may be null.
+    /// samples: of the whole scene.
     ScanWorker(int ordinal, int bands, int64_t samples, Statistics what, const TileLimits& limits,
                std::shared_ptr<HeldScene> scene, stream::BorderPairs& borders,
                std::shared_ptr<const DeviceSums> sums)
@@ -165,13 +166,13 @@ class ScanWorker final : public stream::StatisticsWorker {
         const bool pairs = sums.what == Statistics::differences, whole = tile.window.w == m_samples;
         if (pairs && whole) gpu::launch_borders(view, m_valid.data(), all, stream);
         m_done.record(stream);
-        if (pairs && !whole) add_borders(tile, in); // beside the device
+        if (pairs && !whole) add_borders(tile, in); // runs on the host while the device computes
         m_done.wait();
         m_sums->expect(static_cast<int64_t>(2 * blocks));
         if (m_scene) m_scene->pixels += tile.window.area();
         sums.invalid += tile.window.area();
     }
-    /// When all lanes have ended.
+    /// Call it after all lanes have ended.
     void finish() {
         const DeviceGuard guard(m_ordinal);
         m_sums->add_to(sums, m_ordinal);
@@ -186,7 +187,8 @@ class ScanWorker final : public stream::StatisticsWorker {
                    ? gpu::chunked_scratch(bands, most_blocks(l), window_pixels(l))
                    : 0;
     }
-    /// Of a tile beside which there are others: its first and last columns wait for theirs.
+    /// Adds the borders of a tile that is narrower than the scene: its first and last columns are kept until
+    /// the neighbouring tile arrives.
     void add_borders(const Tile& tile, const CubeView<float>& in) {
         const auto add = [&](const CubeView<float>& values) {
             stream::for_each_block(
@@ -216,7 +218,7 @@ class ScanWorker final : public stream::StatisticsWorker {
 
 class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
   public:
-    /// held: where to keep what is read; may be null.
+    /// held: receives the pixels that are read; may be null.
     CudaScan(std::vector<CudaDevice> devices, const stream::CubeShape& scene, Statistics what,
              std::shared_ptr<HeldScene> held)
         : LaneOperation(std::move(devices), scene, what), m_samples(scene.samples), m_scene(std::move(held)),
@@ -227,10 +229,10 @@ class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
         return ScanWorker::device_bytes(m_scene != nullptr, bands(), what(), l);
     }
     int takes_from() const override { return only_device(); }
-    // The device's blocks are the same for means.
+    // This alignment is also used for means, since the device computes them with the same blocks.
     int64_t align_samples() const override { return block_shape.samples; }
     int64_t align_lines() const override { return block_shape.lines; }
-    /// A rank that keeps the scene wants all of it.
+    /// A rank that keeps the scene needs the whole scene.
     bool divides() const override { return m_scene == nullptr; }
     void stop(stream::Worker& worker) override {
         static_cast<ScanWorker&>(worker).finish();
@@ -252,7 +254,7 @@ class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
 
 class TransformWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device. scene: where the pixels lie already; may be null.
+    /// Precondition: `ordinal` is the current device. scene: holds the pixels already; may be null.
     TransformWorker(int ordinal, const Transform& transform, const TileLimits& limits,
                     std::shared_ptr<HeldScene> scene)
         : m_ordinal(ordinal), m_transform(transform), m_held(scene != nullptr),
@@ -367,16 +369,16 @@ class CudaBackend final : public Backend {
     void release() override { m_scene.reset(); }
 
   private:
-    /// A place for the scene on the device, when it takes no more than half of the memory there.
+    /// Allocates memory for the scene on the device if it takes at most half of the device's memory.
     void hold(const stream::CubeShape& scene, uint64_t device_memory) {
         m_scene.reset();
-        // As much again for the lanes and for what follows.
+        // The other half is for the lanes and later operations.
         if (m_devices.size() != 1 || scene.float_bytes() > device_memory / 2) return;
         const DeviceGuard guard(m_devices.front().ordinal);
         try {
             m_scene = std::make_shared<HeldScene>(m_devices.front().ordinal, scene);
         } catch (const Error&) {
-            // Somebody else has taken the memory since: the scene goes through the device tile by tile.
+            // Other programs have taken the memory since, so the scene goes through the device tile by tile.
         }
     }
 

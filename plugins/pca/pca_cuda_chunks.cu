@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The covariance of stream::Statistics::double_covariance: the processor's operations in its order
-// (stream/statistics_scan.cpp, stream/scatter-inl.h, stream/pixel_run-inl.h), so that what follows from it is
-// the same to the last bit.
+// Computes the covariance of stream::Statistics::double_covariance with the CPU's operations in the CPU's
+// order (stream/statistics_scan.cpp, stream/scatter-inl.h, stream/pixel_run-inl.h), so that all later results
+// are equal bit by bit.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "pca/pca_cuda_kernels.cuh"
@@ -11,14 +11,14 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int chunk = 192; ///< pixels whose products are added up before they join their block's
-constexpr int most_chunks = (block_samples * block_lines + chunk - 1) / chunk; ///< of a block
-constexpr int parts = 8; ///< sums that a chunk's pixels are spread over
+constexpr int chunk = 192; ///< pixels whose products are summed before they are added to their block's sums
+constexpr int most_chunks = (block_samples * block_lines + chunk - 1) / chunk; ///< per block
+constexpr int parts = 8; ///< sums among which a chunk's pixels are distributed
 constexpr int part_pixels = chunk / parts;
-constexpr int stretch = 16; ///< sums that the values of a line are spread over
+constexpr int stretch = 16; ///< sums among which the values of a line are distributed
 enum Seen : uint8_t { invalid, valid, valid_by_values };
 
-/// One statistics block of a tile, and its pixels, counted line by line.
+/// One statistics block of a tile. Its pixels are counted line by line.
 struct Block {
     int x, y, w, h;
     __device__ Block(const TileView& tile, int index) {
@@ -33,12 +33,12 @@ struct Block {
     __device__ size_t sample_of(int i) const { return static_cast<size_t>(x + i % w); }
 };
 
-/// What chunks of all blocks are known by; a place for most_chunks of each block.
+/// The intermediate results of chunks, with room for most_chunks chunks per block.
 struct Chunks {
-    double* sum;   ///< a band each, of the valid pixels
-    float* centre; ///< a band each
+    double* sum;   ///< one per band, of the valid pixels
+    float* centre; ///< one per band
     int* count;    ///< valid pixels
-    uint8_t* seen; ///< a pixel of the tile each: Seen
+    uint8_t* seen; ///< one Seen value per pixel of the tile
 
     __host__ __device__ static size_t places(size_t blocks) { return blocks * most_chunks; }
     __host__ Chunks(unsigned char* scratch, size_t bands, size_t blocks)
@@ -51,7 +51,7 @@ struct Chunks {
     }
 };
 
-/// A thread a pixel: magnitudes are added in single precision.
+/// Sets `seen` of each pixel, one pixel per thread. It adds magnitudes in single precision.
 __global__ void seen_kernel(TileView tile, uint8_t* __restrict__ seen) {
     const int p = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= tile.w * tile.h) return;
@@ -68,8 +68,8 @@ __global__ void seen_kernel(TileView tile, uint8_t* __restrict__ seen) {
                                                     : invalid;
 }
 
-/// 16 threads for a band of a chunk: blockIdx.x a chunk, a group of bands in y. Sums, centres and finite
-/// values; the count with band 0.
+/// Computes sums, centres and finite values, and with band 0 the count of valid pixels. 16 threads per band
+/// of a chunk; one chunk per blockIdx.x, a group of bands per blockIdx.y.
 __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ finite_of) {
     const int number = static_cast<int>(blockIdx.x) % most_chunks,
               index = static_cast<int>(blockIdx.x) / most_chunks;
@@ -101,7 +101,8 @@ __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ fi
     for (int o = stretch / 2; o > 0; o /= 2)
         finite += __shfl_down_sync(~0u, finite, o, stretch);
     if (plain_pixels == pixels) {
-        // The values of a line in sixteens, one a lane; what fills none apart, one after another.
+        // The values of a line are added in groups of sixteen, one value per lane. The remaining values are
+        // added separately, one after another.
         for (int i = 0; i < pixels;) {
             const int n = min(block.w - (first + i) % block.w, pixels - i);
             int k = 0;
@@ -127,7 +128,7 @@ __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ fi
     atomicAdd(finite_of + static_cast<size_t>(index) * tile.bands + band, finite);
 }
 
-/// A thread a band of a block: its centre and sum; the count with band 0.
+/// Computes the centre and the sum of a band of a block, one band per thread, and with band 0 the count.
 __global__ void blocks_kernel(TileView tile, Chunks chunks, BlockResults out) {
     const int b = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
     if (b >= tile.bands) return;
@@ -149,20 +150,20 @@ __global__ void blocks_kernel(TileView tile, Chunks chunks, BlockResults out) {
     if (b == 0) out.count[index] = count;
 }
 
-constexpr int panel = 64;    ///< bands on either side of one block of threads
-constexpr int threads = 512; ///< 16 x 32, each of 4 x 2 entries
+constexpr int panel = 64;    ///< bands of one panel
+constexpr int threads = 512; ///< 16 x 32 threads with 4 x 2 entries per thread
 constexpr int pitch = panel + 2;
 
-/// What a block of threads has of a chunk in shared memory: rows, then columns.
+/// A chunk in the shared memory of a block of threads: the rows' panel, then the columns'.
 struct PanelMemory {
     float raw[2][panel][chunk + 1];
-    double values[2][part_pixels][pitch]; ///< of a part, less the centres
+    double values[2][part_pixels][pitch]; ///< values of a part of the chunk, minus the centres
     double offset[2][panel], rest[2][panel], total[2][panel];
     float centre[2][panel];
-    long long places[chunk]; ///< of the pixels in a band; -1: left out
+    long long places[chunk]; ///< positions of the pixels in a band; -1 for excluded pixels
 };
 
-/// A pair of panels on or below the diagonal for each block of statistics.
+/// Computes one pair of panels on or below the diagonal of one statistics block, per block of threads.
 __global__ void __launch_bounds__(threads)
     chunk_products_kernel(TileView tile, Chunks chunks, int pairs, BlockResults out) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -174,13 +175,13 @@ __global__ void __launch_bounds__(threads)
     const int index = static_cast<int>(blockIdx.x) / pairs,
               side_band[2] = {row_panel * panel, column_panel * panel};
     const Block block(tile, index);
-    const int ty = thread / 32, tx = thread % 32; // rows 4 ty .., columns 2 tx ..
+    const int ty = thread / 32, tx = thread % 32; // rows from 4 ty on, columns from 2 tx on
     double total[4][2] = {};
     for (int c = 0; c * chunk < block.pixels(); ++c) {
         const size_t place = static_cast<size_t>(index) * most_chunks + c;
         const int count = chunks.count[place];
         if (count == 0) continue;
-        __syncthreads(); // the chunk before is done with
+        __syncthreads(); // waits until the previous chunk is finished
         const int first = c * chunk, pixels = min(chunk, block.pixels() - first);
         if (thread < chunk) {
             long long at = -1;
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(threads)
                                        ? __ldg(tile.data + static_cast<size_t>(b) * tile.band_stride + at)
                                        : 0.0f;
         }
-        double sum[4][2], kept[4][2], pair_sum[4][2], all[4][2]; // see below
+        double sum[4][2], kept[4][2], pair_sum[4][2], all[4][2]; // see the steps below
         constexpr int order[parts] = {0, 4, 1, 5, 2, 6, 3, 7};
 #pragma unroll
         for (int step = 0; step < parts; ++step) {

@@ -8,11 +8,11 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< of every kernel over pixels
+constexpr int threads = 256; ///< per block of the kernels over pixels
 
 unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-/// Where pixel p of a tile, counted line by line, lies in a band.
+/// Returns the position in a band of pixel p of a tile, counted line by line.
 __device__ size_t place(const TileView& tile, int p) {
     return static_cast<size_t>(p / tile.w) * tile.line_stride + static_cast<size_t>(p % tile.w);
 }

@@ -35,12 +35,14 @@ struct BlockResults {
     /// lower_size(bands) per block: sum of (x_a - c_a)(x_b - c_b) of the valid pixels; null if only sums are
     /// requested.
     double* scatter = nullptr;
-    double* differences = nullptr; ///< as many: sum of d_a d_b of the pairs; null if not requested
-    double* sum = nullptr;         ///< one per band, of the valid pixels: sum of x; with differences of x - c
-    float* centre = nullptr;       ///< one per band: c, the mean in single precision
-    int* finite = nullptr;         ///< one per band: pixels with a finite value
-    int* count = nullptr;          ///< one per block: valid pixels
-    int* pairs = nullptr;          ///< one per block; only with differences
+    /// Has lower_size(bands) per block: sum of d_a d_b of the pairs; null if not requested
+    double* differences = nullptr;
+    /// One per band: sum of x over the valid pixels; with differences, of x - c
+    double* sum = nullptr;
+    float* centre = nullptr; ///< one per band: c, the mean in single precision
+    int* finite = nullptr;   ///< one per band: pixels with a finite value
+    int* count = nullptr;    ///< one per block: valid pixels
+    int* pairs = nullptr;    ///< one per block; only with differences
 };
 
 /// Sets valid[p] to 1 if the pixel is valid, else 0; w x h, packed.
@@ -49,17 +51,17 @@ void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cu
 /// single precision, and these sums in double precision; with differences, all sums are in double precision.
 void launch_statistics(const TileView& tile, const uint8_t* valid, const BlockResults& out,
                        cudaStream_t stream);
-/// Computes the covariance of stream::Statistics::double_covariance, to the bit. Chunks of 192 pixels of a
+/// Computes the covariance of stream::Statistics::double_covariance, bit by bit. Chunks of 192 pixels of a
 /// block, counted line by line, are centred on their own means and multiplied in double precision; each of
-/// eight sums covers every eighth pixel. out.centre: that of the first chunk with a valid pixel.
+/// eight sums covers every eighth pixel. out.centre is the centre of the first chunk with a valid pixel.
 void launch_chunked_statistics(const TileView& tile, unsigned char* scratch, const BlockResults& out,
                                cudaStream_t stream);
-/// Returns whether a block of its threads has enough shared memory on a device.
+/// Returns true if the device has enough shared memory for a block of its threads.
 bool has_chunked_statistics(int ordinal);
 /// Returns the bytes of scratch for a tile with this number of blocks and pixels.
 size_t chunked_scratch(int bands, size_t blocks, size_t pixels);
 
-/// The sums over all blocks, without rounding, and counts.
+/// The exact sums over all blocks, and counts.
 struct SceneSums {
     cuda::ExactView sum, product, difference; ///< of x_b; of x_a x_b and d_a d_b in the order of lower_size()
     unsigned long long* counts = nullptr;     ///< valid pixels, pairs, then finite values, one per band
@@ -69,16 +71,17 @@ struct SceneSums {
 };
 inline constexpr unsigned no_level = ~0u;
 
-/// Adds the results of a tile's blocks as stream::StatisticsSums does, to the bit: add_sums() without
-/// scatter, otherwise add_block(), or with differences add_centred_block() and add_pairs().
+/// Adds the results of a tile's blocks with the bits of stream::StatisticsSums: add_sums() without scatter,
+/// otherwise add_block(), or with differences add_centred_block() and add_pairs().
 void launch_adding(const BlockResults& results, int bands, int blocks, const SceneSums& sums,
                    cudaStream_t stream);
 /// Adds the pairs across the borders of blocks within a tile, as stream::BorderPairs does.
 void launch_borders(const TileView& tile, const uint8_t* valid, const SceneSums& sums, cudaStream_t stream);
 
-/// Sets low[b] and high[b] to the minimum and maximum of the valid pixels among every step-th pixel, from
-/// `first` on, of every step-th line; infinities of opposite sign if there are none. count: incremented by
-/// their number; 0 before. valid: scratch of grid_places().
+/// Sets low[b] and high[b] to the minimum and maximum of the valid pixels in a grid: every step-th pixel,
+/// from `first` on, of every step-th line. They become infinities of opposite sign if the grid has no valid
+/// pixel. count: incremented by the number of valid pixels; must be 0 at the start. valid: scratch of
+/// grid_places().
 void launch_extremes(const TileView& tile, int first, int step, uint8_t* valid, float* low, float* high,
                      unsigned long long* count, cudaStream_t stream);
 size_t grid_places(const TileView& tile, int first, int step);

@@ -41,7 +41,7 @@ struct HeldScene {
     std::atomic<int64_t> pixels{0};
 };
 
-/// The tile of a lane: in its own buffer, or at its position in the kept scene.
+/// A lane's tile, in its own buffer or at its position in the kept scene.
 class LaneTile {
   public:
     LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
@@ -50,14 +50,14 @@ class LaneTile {
     static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
         return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
     }
-    /// Returns memory on the device with undefined contents.
+    /// Returns uninitialised memory on the device.
     CubeView<float> place(const Rect& window) {
         if (!m_scene && m_own.size() == 0) m_own = cuda::DeviceBuffer<float>(m_most);
         return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
                        : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
     }
-    /// Returns a tile on the device: in place if it is already there and is not kept, otherwise copied to its
-    /// place().
+    /// Returns a tile on the device. A tile that is already there, and is not to be kept, stays in place;
+    /// otherwise it is copied to its place().
     gpu::TileView taken(const Rect& window, const CubeView<float>& in, cudaStream_t stream) {
         if (!m_scene && cuda::on_device(in)) return view(in);
         const auto to = place(window);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Sums, centres and products of the statistics blocks of a tile.
+// Computes sums, centres and products of the statistics blocks of a tile.
 #include "cuda/check.h"
 #include "pca/pca_cuda_kernels.cuh"
 
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< of every kernel over blocks
+constexpr int threads = 256; ///< per block of the kernels over blocks
 
-/// The sum over all threads, a multiple of 32 of them, in every thread; in an order that the number of
-/// threads alone decides.
+/// Returns the sum over all threads to every thread. The number of threads must be a multiple of 32, and
+/// alone decides the order of additions.
 template <class T>
 __device__ T block_total(T v) {
     __shared__ T part[32];
@@ -39,7 +39,7 @@ __device__ Block block_of(const TileView& tile, int index) {
 // Centres and sums
 // ----------------------------------------------------------------------------------------------------------
 
-/// A block of threads a band of a statistics block.
+/// Computes one band of a statistics block per block of threads.
 template <bool differences>
 __global__ void sums_kernel(TileView tile, const uint8_t* __restrict__ valid, BlockResults out) {
     const int index = static_cast<int>(blockIdx.x) / tile.bands,
@@ -85,15 +85,15 @@ __global__ void sums_kernel(TileView tile, const uint8_t* __restrict__ valid, Bl
     if (differences) out.pairs[index] = is_pair;
 }
 
-// Panels of bands: a block of threads multiplies the bands of one panel by those of another, some pixels at a
-// time in shared memory. The pixels of a statistics block are taken in one order, whatever the tile that it
-// came in.
+// Panels of bands: a block of threads multiplies the bands of one panel by the bands of another, some pixels
+// at a time in shared memory. The pixels of a statistics block are processed in the same order for any
+// division into tiles.
 // ----------------------------------------------------------------------------------------------------------
 
-constexpr int panel = 64; ///< bands on either side of one block of threads
+constexpr int panel = 64; ///< bands of one panel
 constexpr int step = 32;  ///< pixels in shared memory at a time
 
-/// Pairs of panels on or below the diagonal.
+/// Returns the number of pairs of panels on or below the diagonal.
 int panel_pairs(int bands) {
     const int panels = (bands + panel - 1) / panel;
     return panels * (panels + 1) / 2;
@@ -110,9 +110,10 @@ __device__ PanelPair panel_pair(int number) {
     return pair;
 }
 
-/// Loads `step` pixels of a panel's bands: thread t takes pixels t % 8 + 8 g of the bands 4 (t / 32) +
-/// (t / 8) % 4 + 32 h; zero where invalid or outside. differences: of the pixel's right neighbour and itself;
-/// else of the pixel and its band's centre. T: of the difference and of shared memory; pitch: of its rows.
+/// Loads `step` pixels of a panel's bands: thread t takes pixels t % 8 + 8 g of the bands 4 (t / 32) + (t /
+/// 8) % 4 + 32 h; zero where invalid or outside. differences: subtracts the pixel from its right neighbour;
+/// otherwise subtracts the band's centre from the pixel. T: type of the difference and of shared memory;
+/// pitch: length of its rows.
 template <class T, int pitch, bool differences>
 struct PanelLoader {
     static constexpr int loads = panel * step / threads;
@@ -162,11 +163,11 @@ struct PanelLoader {
 
 namespace single {
 
-constexpr int batch_pixels = 512; ///< added up in single precision before they join the double
-constexpr int pitch = panel + 4;  ///< keeps rows aligned, and what a warp stores in different banks
+constexpr int batch_pixels = 512; ///< added in single precision before they join the double
+constexpr int pitch = panel + 4;  ///< keeps rows aligned, and a warp's stores in different banks
 
-/// A pair of panels on or below the diagonal and a statistics block for each block of threads, 4 x 4 entries
-/// a thread.
+/// Computes a pair of panels on or below the diagonal of a statistics block, per block of threads; 4 x 4
+/// entries per thread.
 __global__ void __launch_bounds__(threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) float rows[step][pitch], columns[step][pitch];
@@ -224,13 +225,13 @@ __global__ void __launch_bounds__(threads)
 
 namespace twofold {
 
-constexpr int pitch = panel + 2; ///< keeps pairs aligned, and what half a warp stores in different banks
+constexpr int pitch = panel + 2; ///< keeps pairs aligned, and the stores of half a warp in different banks
 
-/// Entry i of a thread's four rows (or columns) of a panel: neighbours in twos, which half a warp loads from
-/// different banks.
+/// Returns the position of entry i of a thread's four rows (or columns) in a panel. Entries are pairs of
+/// neighbours, which half a warp loads from different banks.
 __device__ int entry(int thread, int i) { return 2 * thread + i % 2 + 32 * (i / 2); }
 
-/// One matrix of one statistics block: 4 x 4 entries a thread.
+/// Computes one matrix of one statistics block, 4 x 4 entries per thread.
 template <bool differences>
 __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block& block, const float* centre,
                          PanelPair pair, double (*rows)[pitch], double (*columns)[pitch],
@@ -278,7 +279,8 @@ __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block
         }
 }
 
-/// A statistics block and a pair of panels for each block of threads in x; pixels and differences in y.
+/// Computes, per block of threads, a pair of panels of a statistics block (blockIdx.x), for pixels or for
+/// differences (blockIdx.y).
 __global__ void __launch_bounds__(threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) double rows[step][pitch], columns[step][pitch];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the blocks of a scene come to, added up on the device.
+// Adds up the results of a scene's blocks on the device.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "pca/pca_cuda_kernels.cuh"
@@ -10,11 +10,11 @@ namespace hsi::pca::gpu {
 namespace {
 
 constexpr int threads = 128;
-constexpr int block_groups = 8; ///< of a tile's blocks, each added by threads of their own
+constexpr int block_groups = 8; ///< groups of a tile's blocks; separate threads add each group
 
 unsigned groups_of(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-/// Row and column of entry k of a matrix on and below its diagonal.
+/// The row and the column of an entry of a matrix on and below its diagonal.
 struct Entry {
     int a, b;
 };
@@ -27,13 +27,13 @@ __device__ Entry entry_of(size_t k) {
     return {a, static_cast<int>(k - lower_size(a))};
 }
 
-/// The first 27 of a number's 53 bits.
+/// Returns the upper 27 of a number's 53 bits.
 __device__ double upper_bits(double x) {
     return __longlong_as_double(__double_as_longlong(x) & ~((1ll << 26) - 1));
 }
 
-/// A thread an entry of the products, and a group of blocks in y. Operations as
-/// stream::StatisticsSums::add_products() has them, none fused.
+/// Adds the products, one entry per thread and one group of blocks per blockIdx.y. It uses the operations of
+/// stream::StatisticsSums::add_products() without fused operations.
 __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::ExactView product) {
     const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x, size = lower_size(bands);
     if (k >= size) return;
@@ -46,7 +46,7 @@ __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::Exa
         const auto centre_a = static_cast<double>(r.centre[first + at.a]),
                    centre_b = static_cast<double>(r.centre[first + at.b]);
         double rest_a = r.sum[first + at.a], rest_b = r.sum[first + at.b];
-        if (r.differences == nullptr) { // sums of x, not of x less the centre
+        if (r.differences == nullptr) { // the sums are of x, not of x minus the centre
             rest_a = __dsub_rn(rest_a, __dmul_rn(n, centre_a));
             rest_b = __dsub_rn(rest_b, __dmul_rn(n, centre_b));
         }
@@ -61,7 +61,7 @@ __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::Exa
     rest_terms.end();
 }
 
-/// A thread an entry of the differences.
+/// Adds the differences, one entry per thread.
 __global__ void differences_kernel(BlockResults r, int bands, int blocks, cuda::ExactView difference) {
     const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x, size = lower_size(bands);
     if (k >= size) return;
@@ -71,7 +71,7 @@ __global__ void differences_kernel(BlockResults r, int bands, int blocks, cuda::
     terms.end();
 }
 
-/// A thread a band and a group of blocks.
+/// Adds the sums and counts of bands, one band per thread and one group of blocks per blockIdx.y.
 __global__ void bands_kernel(BlockResults r, int bands, int blocks, SceneSums sums) {
     const int b = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (b >= bands) return;
@@ -102,7 +102,8 @@ __global__ void bands_kernel(BlockResults r, int bands, int blocks, SceneSums su
     atomicAdd(sums.counts + 1, pairs);
 }
 
-/// A thread an entry; in y the borders between blocks, of which `across` lie in each row of blocks.
+/// Adds the pairs across borders, one entry per thread. blockIdx.y selects a border between blocks; each row
+/// of blocks has `across` of them.
 __global__ void borders_kernel(TileView tile, const uint8_t* __restrict__ valid, int across, SceneSums sums) {
     __shared__ bool is_pair[block_lines];
     const int x = (static_cast<int>(blockIdx.y) % across + 1) * block_samples,
@@ -129,14 +130,14 @@ __global__ void borders_kernel(TileView tile, const uint8_t* __restrict__ valid,
     double product[block_lines];
     for (int line = 0; line < block_lines; ++line)
         product[line] = is_pair[line] ? __dmul_rn(difference(entry.a, line), difference(entry.b, line)) : 0.0;
-    // Added as stream::BorderPairs adds them.
+    // The order of additions is that of stream::BorderPairs.
     cuda::ExactTerms terms(sums.difference, k);
     terms.add(__dadd_rn(__dadd_rn(__dadd_rn(product[0], product[4]), __dadd_rn(product[1], product[5])),
                         __dadd_rn(__dadd_rn(product[2], product[6]), __dadd_rn(product[3], product[7]))));
     terms.end();
 }
 
-/// Pixels of a grid: every step-th one, from `first` on, of every step-th line.
+/// A grid of pixels: every step-th pixel, from `first` on, of every step-th line.
 struct Grid {
     int first, step, across, places;
     __device__ size_t offset(const TileView& tile, int place) const {
@@ -145,7 +146,7 @@ struct Grid {
     }
 };
 
-/// A thread a pixel.
+/// Finds the valid pixels of a grid, one pixel per thread.
 __global__ void grid_valid_kernel(TileView tile, Grid grid, uint8_t* __restrict__ valid,
                                   unsigned long long* __restrict__ count) {
     const int place = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -161,7 +162,7 @@ __global__ void grid_valid_kernel(TileView tile, Grid grid, uint8_t* __restrict_
     if (threadIdx.x % 32 == 0 && all != 0) atomicAdd(count, static_cast<unsigned long long>(__popc(all)));
 }
 
-/// A block of threads a band.
+/// Finds the extremes of a band, one band per block of threads.
 __global__ void grid_extremes_kernel(TileView tile, Grid grid, const uint8_t* __restrict__ valid,
                                      float* __restrict__ low, float* __restrict__ high) {
     const float* const band = tile.data + static_cast<size_t>(blockIdx.x) * tile.band_stride;
@@ -212,7 +213,7 @@ void launch_adding(const BlockResults& results, int bands, int blocks, const Sce
 void launch_borders(const TileView& tile, const uint8_t* valid, const SceneSums& sums, cudaStream_t stream) {
     const int across = (tile.w - 1) / block_samples, rows = (tile.h + block_lines - 1) / block_lines;
     if (across == 0) return;
-    constexpr int most = 65535; // of a grid in y
+    constexpr int most = 65535; // maximum of a grid in y
     TileView part = tile;
     const int rows_at_once = most / across > 0 ? most / across : 1;
     for (int row = 0; row < rows; row += rows_at_once) {
@@ -241,7 +242,7 @@ void launch_extremes(const TileView& tile, int first, int step, uint8_t* valid, 
                      unsigned long long* count, cudaStream_t stream) {
     const Grid grid = grid_of(tile, first, step);
     if (grid.places == 0) return;
-    constexpr unsigned few = 32; // threads of a block: many blocks, whose loads wait side by side
+    constexpr unsigned few = 32; // few threads per block give many blocks, whose loads wait in parallel
     grid_valid_kernel<<<(static_cast<unsigned>(grid.places) + few - 1) / few, few, 0, stream>>>(tile, grid,
                                                                                                 valid, count);
     HSI_CUDA_LAUNCHED("grid_valid_kernel");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_regression.so: estimates on GPUs, in double precision throughout. Pixels go through in batches
-// whose size depends on the model alone and which are always full, so that no result depends on the tiling. A
-// thread loads, transforms and standardises a pixel; all products with rows of weights (components, samples,
-// L^-1) are matrix products of cuBLAS; the last kernel makes estimate, deviation and outside of them.
+// hsi_cuda_regression.so: estimates on GPUs, in double precision throughout. Pixels are processed in batches
+// whose size depends only on the model. Batches are always full, so results do not depend on the tiling. A
+// thread loads, transforms and standardises a pixel. All products with rows of weights (components, samples,
+// L^-1) are matrix products of cuBLAS. The last kernel computes the estimate, the deviation and the outside
+// flag from the products.
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/cublas.h"
@@ -28,18 +29,19 @@ using stream::TileLimits;
 
 constexpr int threads = 128;
 constexpr int kernel_rows = 8;    ///< values of the kernel that a thread computes
-constexpr size_t row_block = 256; ///< rows of one matrix product: of a triangle they end at the diagonal
+constexpr size_t row_block = 256; ///< rows per matrix product; in a triangle they end at the diagonal
 constexpr uint64_t batch_bytes = uint64_t{256} << 20;
 constexpr uint64_t largest_batch = 65536;
-constexpr uint64_t cublas_bytes = uint64_t{64} << 20; ///< its workspace
+constexpr uint64_t cublas_bytes = uint64_t{64} << 20; ///< cuBLAS's workspace
 
-size_t filled_up(size_t columns) { return (columns + 3) / 4 * 4; } // whole 32 bytes, for the matrix units
+// Columns padded to whole 32 bytes, for the matrix units
+size_t filled_up(size_t columns) { return (columns + 3) / 4 * 4; }
 
 uint64_t bytes_of(const math::RowPanels& panels) { return 8 * panels.results() * filled_up(panels.length()); }
 
-/// How the pixels of a model go through.
+/// The sizes of a batch of pixels of a model.
 struct Batch {
-    size_t bands = 0;  ///< at most, before and after the transform
+    size_t bands = 0;  ///< maximum before and after the transform
     size_t pixels = 0; ///< a multiple of `threads`
     explicit Batch(const Part& part) {
         const auto& w = part.fitted.weights();
@@ -52,10 +54,10 @@ struct Batch {
     uint64_t room() const { return doubles * pixels; } ///< in doubles
 
   private:
-    uint64_t doubles = 0; ///< of a pixel
+    uint64_t doubles = 0; ///< per pixel
 };
 
-/// Sums of bands: sum j has the places [begin[j], begin[j + 1]).
+/// Weighted sums of bands. The terms of sum j are at [begin[j], begin[j + 1]).
 struct Sums {
     int count = 0;
     const int *begin = nullptr, *source = nullptr;
@@ -93,7 +95,7 @@ class DeviceSums {
     DeviceBuffer<double> m_weight;
 };
 
-/// Rows of weights as cuBLAS reads them: [row][column], filled up with zeros.
+/// Rows of weights for cuBLAS: [row][column], padded with zeros.
 class DeviceRows {
   public:
     explicit DeviceRows(const math::RowPanels& panels)
@@ -108,7 +110,7 @@ class DeviceRows {
         m_values = DeviceBuffer(values);
     }
     size_t rows() const { return m_rows; }
-    /// to[row][pixel] = the row times x[column][pixel].
+    /// Sets to[row][pixel] to the product of the row with x[column][pixel].
     void multiply(cublasHandle_t cublas, const double* x, size_t pixels, double* to) const {
         const double one = 1, zero = 0;
         const auto whole = [](size_t n) { return static_cast<int>(n); };
@@ -121,11 +123,11 @@ class DeviceRows {
 
   private:
     size_t m_rows, m_pitch;
-    std::vector<size_t> m_depth; ///< columns of each block of rows that are not all zero
+    std::vector<size_t> m_depth; ///< columns, per block of rows, that are not all zero
     DeviceBuffer<double> m_values;
 };
 
-/// Blocks of values are [entry][pixel of the batch].
+/// Returns the thread's pixel in the batch. Blocks of values are [entry][pixel of the batch].
 __device__ int batch_pixel() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
 struct LoadWork {
@@ -134,18 +136,18 @@ struct LoadWork {
     const int* used = nullptr; ///< bands that are read
     int used_count = 0;
     Sums bands;
-    const double *scale = nullptr, *offset = nullptr; ///< of the scene's bands; null: 1 and 0
+    const double *scale = nullptr, *offset = nullptr; ///< per band of the scene; null for 1 and 0
     size_t batch = 0;
     double* x = nullptr;
     unsigned char* valid = nullptr;
-    float* greatest = nullptr; ///< magnitude of what is read
+    float* greatest = nullptr; ///< per pixel: greatest magnitude of the values read
 };
 
-/// Scaled values of the model's bands; 0 where a pixel is invalid.
+/// Loads scaled values of the model's bands; sets them to 0 where a pixel is invalid.
 __global__ void __launch_bounds__(threads) load_pixels(const LoadWork w) {
     const int i = batch_pixel();
     const int64_t pixel = w.first + i;
-    PixelLook<float> look; // at nothing beyond the last pixel: invalid
+    PixelLook<float> look; // beyond the last pixel it reads nothing, so the result is invalid
     float greatest = 0;
     for (int k = 0; k < w.used_count && pixel < w.pixels; ++k) {
         const float v = w.raw[w.used[k] * w.pixels + pixel];
@@ -163,7 +165,7 @@ __global__ void __launch_bounds__(threads) load_pixels(const LoadWork w) {
         w.x[j * w.batch + i] = valid ? w.bands.sum(j, add) : 0.0;
 }
 
-/// A step that is no derivative, in place.
+/// Applies a step that is not a derivative, in place.
 __global__ void __launch_bounds__(threads)
     transform_pixels(Step::Kind kind, int bands, size_t batch, double* x) {
     x += batch_pixel();
@@ -191,11 +193,12 @@ __global__ void __launch_bounds__(threads)
     const int i = batch_pixel();
     for (int j = 0; j < rows.count; ++j)
         to[j * batch + i] = rows.sum(j, [&](double sum, double weight, int band) {
-            return __dadd_rn(sum, __dmul_rn(weight, x[band * batch + i])); // as the processor: 0 where it is
+            // Not fused, so that it is 0 exactly where the CPU's result is 0
+            return __dadd_rn(sum, __dmul_rn(weight, x[band * batch + i]));
         });
 }
 
-/// z = (x - centre) * factor, and of each pixel the sum of the squares of z.
+/// Computes z = (x - centre) * factor, and the sum of the squares of z per pixel.
 __global__ void __launch_bounds__(threads)
     standardise_pixels(const double* x, const double* centre, const double* factor, int bands, size_t batch,
                        double* z, double* squares) {
@@ -209,7 +212,7 @@ __global__ void __launch_bounds__(threads)
     squares[i] = sum;
 }
 
-/// Products of pixels and samples become exp(-gamma d^2).
+/// Converts products of pixels and samples to exp(-gamma d^2).
 __global__ void __launch_bounds__(threads)
     find_kernel_values(double* values, const double* of_pixels, const double* of_samples, int samples,
                        size_t batch, double gamma) {
@@ -222,7 +225,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 struct ResultWork {
-    int64_t first = 0, pixels = 0; ///< of the tile
+    int64_t first = 0, pixels = 0; ///< in the tile
     size_t batch = 0;
     const unsigned char* valid = nullptr;
     const float* greatest = nullptr;
@@ -281,7 +284,7 @@ __global__ void __launch_bounds__(threads) put_results(const ResultWork w) {
         atomicAdd(w.counts + k, static_cast<unsigned long long>(counts[k]));
 }
 
-/// A model on one device; lanes share it.
+/// A model on one device, shared by all lanes.
 class DevicePart {
   public:
     explicit DevicePart(const Part& part)
@@ -304,8 +307,8 @@ class DevicePart {
         return bytes_of(w.rows) + bytes_of(w.samples) + bytes_of(w.spread);
     }
 
-    /// The batch of a tile from pixel `first` on. `room`: Batch::room() doubles; valid, greatest: a batch's.
-    /// `out`: the model's three bands.
+    /// Estimates the batch of a tile from pixel `first` on. `room`: Batch::room() doubles; valid, greatest:
+    /// one value per pixel of the batch. `out`: the model's three bands.
     void estimate(const float* raw, int64_t first, int64_t pixels, cuda::Cublas& cublas, cudaStream_t stream,
                   double* room, unsigned char* valid, float* greatest, float* out,
                   unsigned long long* counts) const {
@@ -391,7 +394,7 @@ class DevicePart {
     const Kernel& kernel() const { return model().kernel; }
     const Fitted::Weights& weights() const { return m_part.fitted.weights(); }
 
-    /// What the model says of the results.
+    /// Returns the parameters of results that depend only on the model.
     ResultWork result_work() const {
         const Model& m = model();
         const Kernel& k = kernel();
@@ -426,7 +429,7 @@ class DevicePart {
     Batch m_batch;
     DeviceBuffer<int> m_used;
     DeviceSums m_inputs;
-    std::vector<DeviceSums> m_derivatives; ///< one a step; empty of other steps
+    std::vector<DeviceSums> m_derivatives; ///< one per step; empty for steps that are not derivatives
     DeviceBuffer<double> m_scale, m_offset, m_centre, m_factor, m_t2, m_spread_offsets, m_kernel_centre,
         m_kernel_factor, m_squares, m_weights;
     DeviceRows m_rows, m_samples, m_spread;
@@ -435,7 +438,7 @@ using DeviceParts = std::vector<DevicePart>;
 
 class CudaWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaWorker(int ordinal, std::shared_ptr<const DeviceParts> parts, size_t counts_of_all, int bands,
                uint64_t room, size_t batch, const TileLimits& l)
         : counts(counts_of_all), m_ordinal(ordinal), m_parts(std::move(parts)), m_cublas(m_stream.get()),
@@ -450,7 +453,7 @@ class CudaWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const float* const raw = m_x.packed(in, stream);
         float* const to = m_out.begin(out[0]);
-        const int64_t pixels = in.lines * in.samples; // the window is the core
+        const int64_t pixels = in.lines * in.samples; // the window equals the core
         m_counts.clear(stream);
         m_clock.start(stream);
         for (size_t m = 0; m < m_parts->size(); ++m) {
@@ -471,7 +474,7 @@ class CudaWorker final : public stream::Worker {
             counts[k + 1] += static_cast<int64_t>(found[k]);
     }
 
-    std::vector<int64_t> counts; ///< as Estimation::add() takes them
+    std::vector<int64_t> counts; ///< in the order of Estimation::add()
     double kernel_seconds = 0;
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_resample.so: the product with the sparse matrix on GPUs, for links whose pixels lie there; a
-// thread a pixel and a few of the bands that are made, with the processor's sums.
+// hsi_cuda_resample.so: the product with the sparse matrix on GPUs, for links whose pixels are there. A
+// thread computes some output bands of one pixel, with the CPU's sums.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "cuda/copy.h"
@@ -26,7 +26,7 @@ using stream::TileLimits;
 constexpr int threads = 256;
 constexpr int bands_a_thread = 8;
 
-/// The matrix row by row: row j has the places [begin[j], begin[j + 1]).
+/// The matrix row by row. The entries of row j are at [begin[j], begin[j + 1]).
 struct DeviceWeights {
     explicit DeviceWeights(const std::vector<math::ResampledBand>& bands) {
         std::vector<int> first{0}, from;
@@ -52,8 +52,8 @@ struct ResampleWork {
     const int *begin = nullptr, *source = nullptr;
     const double* weight = nullptr;
     float* out = nullptr;                 ///< bands x pixels
-    uint8_t* valid = nullptr;             ///< a pixel each
-    unsigned long long* counts = nullptr; ///< added to: valid pixels, and others
+    uint8_t* valid = nullptr;             ///< one per pixel
+    unsigned long long* counts = nullptr; ///< incremented: valid pixels, invalid pixels
 };
 
 __device__ int64_t thread_pixel() { return static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x; }
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads) products_kernel(const ResampleWork w)
 
 class CudaResampleWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaResampleWorker(int ordinal, std::shared_ptr<const DeviceWeights> weights, int inputs, int bands,
                        const TileLimits& l)
         : m_ordinal(ordinal), m_inputs(inputs), m_bands(bands), m_weights(std::move(weights)),

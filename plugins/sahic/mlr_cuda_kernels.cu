@@ -12,7 +12,7 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int64_t product_bytes = int64_t{128} << 20;
-constexpr int largest_product = 16384; ///< small tiles, too, go through in full products
+constexpr int largest_product = 16384; ///< small tiles also use full products
 constexpr int chunk = 16;              ///< sums that one thread keeps in registers
 
 unsigned blocks_of(int64_t n, int64_t each = threads) { return static_cast<unsigned>((n + each - 1) / each); }
@@ -23,7 +23,7 @@ __global__ void valid_kernel(const float* __restrict__ raw, int64_t pixels, int 
     valid[i] = is_valid_pixel(raw + i, bands, pixels);
 }
 
-/// The window's index of a pixel of the core.
+/// Returns the index in the window of a pixel of the core.
 __device__ int64_t window_index(int64_t i, int64_t core_samples, int64_t window_samples, int64_t origin) {
     return origin + i / core_samples * window_samples + i % core_samples;
 }
@@ -44,9 +44,9 @@ __global__ void scale_kernel(const ScaleWork w) {
     w.x2[local] = sum;
 }
 
-/// Sums of weight times kernel value over part blockIdx.y of the anchors, for N outputs from `from` on and
-/// two pixels a thread. Fresh: the product holds -2 x a; else kernel values, where an earlier sweep left them
-/// (Keep).
+/// Sums weight times kernel value over part blockIdx.y of the anchors, for N outputs from `from` on and two
+/// pixels per thread. Fresh: the product holds -2 x a. Otherwise it holds the kernel values that an earlier
+/// sweep stored (Keep).
 template <int N, bool Fresh, bool Keep>
 __global__ void logits_kernel(const LogitsWork w, int from) {
     const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
@@ -111,9 +111,9 @@ __global__ void softmax_kernel(const SoftmaxWork w) {
         const auto logit = [&](int o) {
             return o < w.outputs ? w.sums[static_cast<int64_t>(o * w.parts) * w.pixels + local] : 0.0;
         };
-        best = w.outputs + 1; // invalid
+        best = w.outputs + 1; // marks an invalid pixel
         if (valid) {
-            // The last class has logit 0; of equal ones the first counts.
+            // The last class has logit 0. If several classes are equal, the first one wins.
             double top = 0, sum = 0;
             for (int o = 0; o < w.outputs; ++o) {
                 double z = w.constant[o];
@@ -154,7 +154,7 @@ __global__ void weight_kernel(const WeightWork w) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= w.core_samples * w.core_lines) return;
     const int64_t x = i % w.core_samples, y = i / w.core_samples;
-    const int64_t sx = w.core_x + x, sy = w.core_y + y; // in the scene
+    const int64_t sx = w.core_x + x, sy = w.core_y + y; // position in the scene
     const int64_t at = w.origin + y * w.window_samples + x;
     const bool valid = w.valid[at], wraps = w.first_line != nullptr;
     const bool last_sample = sx + 1 == w.samples, last_line = sy + 1 == w.lines;
@@ -168,7 +168,7 @@ __global__ void weight_kernel(const WeightWork w) {
     else
         below = below && wraps && w.lines > 1 && w.first_line_valid[sx];
     float sum = 0;
-    // Band by band, right then below, nothing fused: every tile and the CPU give the same bits.
+    // Band by band, right then below, without fused operations: every tile and the CPU compute the same bits.
     for (int b = 0; b < w.bands; ++b) {
         const float* v = w.raw + b * w.window_pixels + at;
         if (right) {
@@ -206,14 +206,14 @@ __global__ void kernel_matrix_kernel(double* k, const double* __restrict__ squar
     for (int r = static_cast<int>(threadIdx.y); r < 32; r += static_cast<int>(blockDim.y)) {
         const int64_t j = tj * 32 + r;
         if (i < samples && j < samples && i <= j) k[j * samples + i] = tile[threadIdx.x][r];
-        // The element whose row lies in tile column tj and whose column lies in tile row ti.
+        // The element's row is in tile column tj, and its column in tile row ti.
         const int64_t row = tj * 32 + threadIdx.x, column = ti * 32 + r;
         if (row < samples && column < samples && row > column)
             k[column * samples + row] = tile[r][threadIdx.x];
     }
 }
 
-/// In thread 0, always added up in the same order.
+/// Returns the sum over the block in thread 0; the order of additions is fixed.
 __device__ double block_sum(double v) {
     __shared__ double warps[32];
     for (int o = 16; o > 0; o /= 2)
@@ -277,7 +277,8 @@ __global__ void right_side_kernel(int64_t samples, double beta, const double* __
     if (i < d) g[k * d + i] = beta * (v[k * d + i] + multiplier[k * d + i]) - g[k * d + i];
 }
 
-/// B = 1/2 (I - 1 1'/K) has the eigenvalue 1/(2K) along the vector of ones and 1/2 across it.
+/// Solves the shifted systems. B = 1/2 (I - 1 1'/K) has the eigenvalue 1/(2K) along the vector of ones, and
+/// 1/2 in all orthogonal directions.
 __global__ void shifted_kernel(int64_t d, int outputs, double beta, const double* __restrict__ values,
                                const double* __restrict__ next, double* turned) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;

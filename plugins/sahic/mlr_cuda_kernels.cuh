@@ -11,7 +11,7 @@ namespace hsi::sahic::gpu {
 
 // ---- Class probabilities --------------------------------------------------------------------------------
 
-/// Pixels are processed in products whose size depends only on the model. They are always full, so that
+/// Pixels are processed in products whose size depends only on the model. Products are always full, so that
 /// results do not depend on the tiling.
 struct Products {
     int pixels = 0;   ///< of one product, a multiple of 256
@@ -25,7 +25,7 @@ struct Products {
 /// Sets valid[i] if all values of the pixel are finite and at least one is not zero. raw: [band][pixel].
 void launch_valid(const float* raw, int64_t pixels, int bands, unsigned char* valid, cudaStream_t stream);
 
-/// Pixels [first, first + products.pixels) of the core, scaled: x [feature][pixel] and |x|^2; zeros if
+/// Scales the pixels [first, first + products.pixels) of the core: x [feature][pixel] and |x|^2; zeros if
 /// invalid or after the core's last pixel.
 struct ScaleWork {
     const float* raw = nullptr; ///< [band][window line][window sample]
@@ -83,8 +83,7 @@ void launch_kernel_matrix(double* k, const double* squares, int64_t samples, dou
                           cudaStream_t stream);
 /// Computes r's first column and row from the sums of k's columns; r is d x d, d = samples + 1.
 void launch_border(const double* k, int64_t samples, double* r, cudaStream_t stream);
-/// Converts z [output][sample] (K w without the constant) to P - Y. losses: one per sample, its -log
-/// likelihood.
+/// Converts z [output][sample] (K w without the constant) to P - Y. losses: -log likelihood, one per sample.
 struct ResidualWork {
     int64_t samples = 0;
     int outputs = 0;

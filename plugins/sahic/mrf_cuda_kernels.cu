@@ -11,11 +11,11 @@
 namespace hsi::sahic::gpu {
 namespace {
 
-constexpr int tile_w = 32, tile_h = 8; ///< pixels of a block of step
-constexpr int column_group = 16;       ///< frequencies that a block of filter takes
-constexpr int segment = 10;            ///< lines a thread of filter takes: 0.382^20 is 4e-9
-constexpr int64_t reach = 16;          ///< values that a line is continued by at least: 0.382^16 is 2e-7
-constexpr int segments = 16;           ///< of a column, that a block of filter takes
+constexpr int tile_w = 32, tile_h = 8; ///< pixels per block of step
+constexpr int column_group = 16;       ///< frequencies per block of filter
+constexpr int segment = 10;            ///< lines per thread of filter: 0.382^20 is 4e-9
+constexpr int64_t reach = 16;          ///< minimum number of values that continue a line: 0.382^16 is 2e-7
+constexpr int segments = 16;           ///< segments of a column per block of filter
 constexpr int residual_threads = 128;
 
 unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
@@ -30,12 +30,12 @@ Core core_of(const Rect& r) {
             static_cast<int>(r.bottom())};
 }
 
-// Two classes, or a complex number.
+// Operators for the values of two classes, or for a complex number.
 __device__ __forceinline__ float2 operator+(float2 a, float2 b) { return {a.x + b.x, a.y + b.y}; }
 __device__ __forceinline__ float2 operator-(float2 a, float2 b) { return {a.x - b.x, a.y - b.y}; }
 __device__ __forceinline__ float2 operator*(float f, float2 a) { return {f * a.x, f * a.y}; }
 
-/// A pixel's differences, right and down, of two classes.
+/// The differences of a pixel to the right and down, for two classes.
 struct Pair {
     float2 h, v;
 };
@@ -53,7 +53,7 @@ __device__ __forceinline__ void project_one(float& h, float& v, float limit) {
     }
 }
 
-/// Projection of the differences that count on the ball of radius `limit`.
+/// Projects the differences that count onto the ball of radius `limit`.
 template <bool isotropic>
 __device__ __forceinline__ Pair project(Pair t, uint32_t flags, float limit) {
     if (!(flags & flag_h_counts)) t.h = {0.0f, 0.0f};
@@ -63,9 +63,9 @@ __device__ __forceinline__ Pair project(Pair t, uint32_t flags, float limit) {
     return t;
 }
 
-/// Where the edges of a pixel lie.
+/// The position of a pixel and its neighbours.
 struct Site {
-    int at = 0, wide_at = 0, right = 0, below = 0; ///< offsets in a plane; right and below in v4's
+    int at = 0, wide_at = 0, right = 0, below = 0; ///< offsets in a plane; right and below in v4's planes
     uint32_t flags = 0;
     float limit = 0;
     bool there = false;
@@ -88,7 +88,7 @@ __device__ __forceinline__ Site site_of(const MrfWork& w, int x, int y) {
     return s;
 }
 
-/// What is read of a pixel's edges.
+/// The values at a pixel's edges.
 struct EdgeValues {
     float2 v4{0.0f, 0.0f}, right{0.0f, 0.0f}, below{0.0f, 0.0f};
     Pair old{{0.0f, 0.0f}, {0.0f, 0.0f}};
@@ -106,7 +106,7 @@ __device__ __forceinline__ EdgeValues read_edge(const Site& s, const float2* __r
     return r;
 }
 
-/// w = V5' + D5', and g = (V5 + D5) of the step before - H V4, whose H' is D4'.
+/// w = V5' + D5', and g = V5 + D5 of the previous step minus H V4, so that H'g = D4'.
 struct Edge {
     Pair g, w, t5;
 };
@@ -125,7 +125,7 @@ __device__ __forceinline__ Edge edge_of(const Site& s, const EdgeValues& e) {
     return r;
 }
 
-/// The sum of a value of all threads of a block of `count` threads, in thread 0; always in the same order.
+/// Returns the sum of a value over a block of `count` threads, in thread 0; the order of additions is fixed.
 __device__ double block_sum(double v, double* warps, int thread, int count) {
     for (int o = 16; o > 0; o /= 2)
         v += __shfl_down_sync(~0u, v, o);
@@ -142,11 +142,11 @@ struct Next {
     float q, d1, t, rhs;
 };
 
-/// The step of one pixel and class.
+/// Computes the step of one pixel and class.
 __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, float v4, float d4,
                                         float divergence, float e, float mu, float inverse, bool valid,
                                         uint32_t fixed, uint32_t wanted) {
-    const float v1 = valid ? fmaf(1.0f - mu, d1, p) : q; // V1 + D1; no data term where invalid
+    const float v1 = valid ? fmaf(1.0f - mu, d1, p) : q; // V1 + D1; no data term where the pixel is invalid
     Next r;
     r.q = 0.25f * ((v1 + fabsf(t)) + ((q + e) + (v4 + d4)));
     if (fixed) r.q = fixed == wanted ? 1.0f : 0.0f;
@@ -156,8 +156,8 @@ __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, flo
     return r;
 }
 
-/// A block has tile_w x tile_h pixels of one pair of classes; its first threads take the edges left of and
-/// above the tile, too.
+/// Computes one step. A block covers tile_w x tile_h pixels of one pair of classes; its first threads also
+/// compute the edges left of and above the tile.
 template <bool isotropic, bool first, bool last>
 __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core core, double* change_of) {
     struct Ends {
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core 
                  wide = static_cast<size_t>(pair) * w.wide_plane();
     const Site mine = site_of(w, x0 + tx, y0 + ty);
     const size_t at = plane + static_cast<size_t>(mine.at);
-    // All reads first: they wait for one another nowhere.
+    // All reads come first, so that no read waits for another.
     EdgeValues values, outer_values;
     float2 q{0.0f, 0.0f}, p = q, d1 = q, t = q;
     float e = 0;
@@ -224,7 +224,8 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core 
                                  valid, fixed, number);
         Next two = next_of(q.y, p.y, d1.y, t.y, values.v4.y, d4.y, divergence.y, e, w.mu, w.inverse, valid,
                            fixed, number + 1);
-        if (static_cast<int>(number) == w.classes) two = {0.0f, 0.0f, 0.0f, 0.0f}; // the last class is alone
+        // The last class has no partner
+        if (static_cast<int>(number) == w.classes) two = {0.0f, 0.0f, 0.0f, 0.0f};
         w.q[at] = {one.q, two.q};
         w.d1[at] = {one.d1, two.d1};
         w.t[at] = {one.t, two.t};
@@ -244,7 +245,7 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core 
     }
 }
 
-/// b = (1 - sum of q)/K + D3, e = 2 b - D3 before, and b is the new D3.
+/// Computes b = (1 - sum of q)/K + D3 and e = 2 b - D3, and stores b as the new D3.
 __device__ __forceinline__ void fold_pixel(const MrfWork& w, size_t i) {
     if (i >= w.plane()) return;
     float sum = 0;
@@ -259,7 +260,7 @@ __global__ void fold(const MrfWork w) {
     fold_pixel(w, static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x);
 }
 
-/// Where a line beyond the border comes from.
+/// Returns the index of the line (or sample) that continues the image beyond its border.
 __device__ __forceinline__ int beyond(int i, int size, bool periodic) {
     if (i >= 0 && i < size) return i;
     const int period = periodic ? size : 2 * size;
@@ -267,8 +268,8 @@ __device__ __forceinline__ int beyond(int i, int size, bool periodic) {
     return at < size ? at : period - 1 - at;
 }
 
-// ---- The transform: self-sorting (Stockham), one line in shared memory. The first stage reads and the last
-// one writes device memory.
+// ---- The transform is self-sorting (Stockham), with one line in shared memory. The first stage reads device
+// memory, and the last stage writes it.
 
 __device__ __forceinline__ float2 times(float2 a, float2 w) {
     return {fmaf(a.x, w.x, -a.y * w.y), fmaf(a.x, w.y, a.y * w.x)};
@@ -338,10 +339,11 @@ __device__ __forceinline__ void dft<8>(float2* v) {
     }
 }
 
-/// Where a value of a line lies in shared memory: a gap after every 16, against bank conflicts.
+/// Returns the position of a value of a line in shared memory. A gap after every 16 values avoids bank
+/// conflicts.
 __device__ __forceinline__ int spread(int i) { return i + (i >> 4); }
 
-/// Radices of the transforms that are compiled.
+/// The radices of the compiled transforms.
 template <int N>
 struct Radices;
 #define HSI_TRANSFORM(N, ...)                                                                                \
@@ -372,7 +374,8 @@ HSI_TRANSFORM(3072, 8, 8, 8, 6);
 HSI_TRANSFORM(4096, 8, 8, 8, 8);
 #undef HSI_TRANSFORM
 
-/// Calls f(integral_constant) with the smallest compiled size that is at least `least`; false: there is none.
+/// Calls f(integral_constant) with the smallest compiled size that is at least `least`; returns false if all
+/// compiled sizes are smaller.
 template <class F>
 bool with_transform(int64_t least, const F& f) {
     const auto fits = [&](auto... sizes) {
@@ -387,15 +390,16 @@ bool with_transform(int64_t least, const F& f) {
 }
 
 struct LineWork {
-    float2* data;       ///< device memory: the block's first line
+    float2* data;       ///< device memory: first line of the block
     const float2* from; ///< shared memory, [line][spread(N)]
     float2* to;
     const float2* roots; ///< exp(-2 pi i k/N)
-    int lines, samples;  ///< lines that are there
+    int lines, samples;  ///< number of lines and samples that exist
     bool periodic;
 };
 
-/// Values a_k = x[b + k N/R], k = 0 .. R - 1, of all b, to y[q + S (R p + j)] with b = q + S p.
+/// Transforms a_k = x[b + k N/R], k = 0 .. R - 1, for all b, and writes the results to y[q + S (R p + j)]
+/// with b = q + S p. Calls itself for the next stage.
 template <int N, int Stage, int S, bool backward>
 __device__ __forceinline__ void fft_stages(LineWork l) {
     using Plan = Radices<N>;
@@ -416,8 +420,8 @@ __device__ __forceinline__ void fft_stages(LineWork l) {
             } else if constexpr (backward) {
                 v[k] = {there ? data[x].y : 0.0f, there ? data[x].x : 0.0f};
             } else {
-                // Beyond the line's end its continuation, up to the middle of the gap; then what leads back
-                // to its beginning.
+                // The line is continued beyond its end up to the middle of the gap. The rest of the gap
+                // continues it before its beginning.
                 int at = x;
                 if (x >= l.samples)
                     at = beyond(x - l.samples < (N - l.samples + 1) / 2 ? x : x - N, l.samples, l.periodic);
@@ -450,8 +454,8 @@ __device__ __forceinline__ void fft_stages(LineWork l) {
     }
 }
 
-/// In place: lines of w.rhs to their spectra, or lines of w.v4 (filtered spectra) back. Blocks beyond those
-/// of the lines fold the sums of q.
+/// Transforms in place: lines of w.rhs to their spectra, or filtered spectra in w.v4 back to lines.
+/// Additional blocks fold the sums of q.
 template <int N, bool backward>
 __global__ void __launch_bounds__(Radices<N>::threads)
     transform(const MrfWork w, const float2* __restrict__ roots, int line_blocks) {
@@ -484,10 +488,11 @@ __global__ void lengthen(const MrfWork w) {
             line[beyond(i - w.samples < (w.n - w.samples + 1) / 2 ? i : i - w.n, w.samples, w.periodic)];
 }
 
-/// The tridiagonal systems of column_group frequencies of one pair, for `count` segments of lines: a
-/// causal, then an anticausal filter with the pole z. A thread has one segment in registers; what came before
-/// it is what the two segments before end with, since z^(2 segment) is below rounding. The first and the last
-/// two threads of a column take segments beyond the block's lines, and write nothing.
+/// Solves the tridiagonal systems of column_group frequencies of one pair, for `count` segments of lines, by
+/// a causal and then an anticausal filter with the pole z. A thread keeps one segment in registers. Its
+/// initial state follows from the ends of the two previous segments, since z^(2 segment) is below rounding.
+/// The first and the last two threads of a column process segments outside the block's lines, and write
+/// nothing.
 __global__ void filter(const MrfWork w, const float* __restrict__ pole, const float* __restrict__ gain,
                        int count) {
     extern __shared__ float2 ends[]; // [2][count + 4][column_group]
@@ -553,7 +558,7 @@ __global__ void filter(const MrfWork w, const float* __restrict__ pole, const fl
     }
 }
 
-/// p, weights and training pixels as the host packs them to all that the first iteration needs.
+/// Converts p, weights and training pixels from the host's layout to all data of the first iteration.
 __global__ void prepare(const MrfWork w, const float* __restrict__ p, const float* __restrict__ weight,
                         const uint16_t* __restrict__ fixed, float2* planes_p, double lambda, double mu) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
@@ -588,7 +593,7 @@ __global__ void prepare(const MrfWork w, const float* __restrict__ p, const floa
     }
 }
 
-/// q to packed planes.
+/// Copies q to packed planes.
 __global__ void pack(const MrfWork w, float* out) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= w.samples) return;
@@ -602,7 +607,7 @@ __global__ void pack(const MrfWork w, float* out) {
     }
 }
 
-/// After the last iteration. A thread a pixel of the core.
+/// Computes the residuals after the last iteration, one pixel of the core per thread.
 template <bool isotropic>
 __global__ void residuals_kernel(const MrfWork w, Core core, double mu, PartialResiduals* partial) {
     __shared__ double warps[residual_threads / 32];
@@ -621,7 +626,7 @@ __global__ void residuals_kernel(const MrfWork w, Core core, double mu, PartialR
         for (int k = 0; k < w.classes; ++k) {
             const size_t plane = static_cast<size_t>(k / 2) * w.plane(),
                          wide = static_cast<size_t>(k / 2) * w.wide_plane();
-            // One of the two classes of a pair.
+            // Returns the value of one class of a pair.
             const auto of = [&](const float2* planes, size_t at) {
                 return static_cast<double>(k % 2 ? planes[at].y : planes[at].x);
             };
@@ -685,14 +690,14 @@ dim3 step_grid(int64_t samples, int64_t lines, int64_t pairs) {
     return {blocks_of(samples, tile_w), blocks_of(lines, tile_h), static_cast<unsigned>(pairs)};
 }
 
-/// Lines that one call of cuFFT takes, so that what it needs beside its data is little.
+/// Returns the number of lines per call of cuFFT, small enough that cuFFT's scratch is small.
 int64_t slab_lines(int64_t all, int64_t n) {
     constexpr int64_t values = int64_t{4} << 20;
     const int64_t count = std::max<int64_t>(1, (all * n + values - 1) / values);
     return (all + count - 1) / count;
 }
 
-/// A multiple of 8 from `least` on, without prime factors above 7.
+/// Returns the first multiple of 8, from `least` on, whose prime factors are at most 7.
 int64_t composite(int64_t least) {
     for (int64_t m = (least + 7) / 8;; ++m) {
         int64_t left = m;
@@ -711,7 +716,7 @@ struct Sizes {
         own = with_transform(least, [&](auto size) { n = size; });
         if (!own) n = composite(least);
         plane = l.lines * pitch;
-        // cuFFT's slabs have equal sizes: a little space behind the last line.
+        // cuFFT's slabs have equal sizes, so there is a little space after the last line.
         const int64_t all = pairs * l.lines;
         slab = slab_lines(all, n);
         wide_all = (own ? all : (all + slab - 1) / slab * slab) * n;
@@ -720,7 +725,7 @@ struct Sizes {
 
 } // namespace
 
-/// What depends on a window's size.
+/// The data that depend on a window's size.
 struct DeviceMrf::Shape {
     int lines = 0, samples = 0;
     bool periodic = false, own = false;
@@ -793,7 +798,7 @@ DeviceMrf::DeviceMrf(const MrfOptions& options, const MrfLimits& limits)
     m_change = cuda::DeviceBuffer<double>(static_cast<size_t>(grid.x) * grid.y * grid.z);
     m_partial =
         cuda::DeviceBuffer<PartialResiduals>(blocks_of(limits.lines * limits.samples, residual_threads));
-    // Transforms and sums run over the few values behind the last ones, too.
+    // Transforms and sums also read the few values after the last line.
     HSI_CUDA_CHECK(cudaMemset(m_pixel.data(), 0, m_pixel.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_rhs.data(), 0, m_rhs.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_v4.data(), 0, m_v4.bytes()));
@@ -815,7 +820,7 @@ void DeviceMrf::shape_for(const MrfProblem& p) {
     for (const auto& s : m_shapes)
         if (s->lines == lines && s->samples == samples && s->periodic == p.periodic) m_shape = s.get();
     if (!m_shape) {
-        // Tiles have few sizes: inner ones, and those at the right and lower border and in the corner.
+        // Tiles have few sizes: inner tiles, tiles at the right and lower borders, and the corner tile.
         if (m_shapes.size() >= 12) m_shapes.erase(m_shapes.begin());
         m_shapes.push_back(std::make_unique<Shape>(p.classes, lines, samples, p.periodic));
         m_shape = m_shapes.back().get();
@@ -858,7 +863,7 @@ void DeviceMrf::upload(const MrfProblem& p, cudaStream_t stream) {
     shape_for(p);
     const auto pixels = static_cast<size_t>(p.lines * p.samples);
     const size_t planes = static_cast<size_t>(m_work.pairs) * m_work.plane();
-    // p arrives where right sides will stand; weights and training pixels in the t5 that is cleared last.
+    // p arrives in the memory of the right sides, weights and training pixels in the t5 that is cleared last.
     auto* const values = reinterpret_cast<float*>(m_rhs.data());
     auto* const weight = reinterpret_cast<float*>(m_state.data() + 4 * planes);
     auto* const fixed = reinterpret_cast<uint16_t*>(weight + pixels);

@@ -23,7 +23,7 @@
 
 namespace hsi::sahic::gpu {
 
-/// All data that the kernels read and write; all pointers are device memory.
+/// All data that kernels read and write. All pointers are device memory.
 struct MrfWork {
     int classes = 0, pairs = 0, lines = 0, samples = 0;
     int pitch = 0; ///< pixels per line of p, q, d1, t, t5 and of the planes of a pixel
@@ -36,7 +36,7 @@ struct MrfWork {
     float2 *t5h = nullptr, *t5v = nullptr;
     float* sum = nullptr;                                    ///< of q, [pair][line][pitch]
     float *e = nullptr, *d3 = nullptr, *threshold = nullptr; ///< [line][pitch]
-    uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the bits below
+    uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the flag bits
     float2* rhs = nullptr;     ///< [pair][line][n]; then the spectrum
     float2* v4 = nullptr;      ///< [pair][line][n]; before that, the filtered spectrum
 

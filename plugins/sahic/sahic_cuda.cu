@@ -35,7 +35,7 @@ size_t count_of(T... factors) {
 
 // ---- Class probabilities --------------------------------------------------------------------------------
 
-/// The model in the memory of one device, for all its workers.
+/// The model on one device, shared by all workers.
 struct DeviceModel {
     gpu::Products products;
     int64_t anchors;
@@ -94,7 +94,7 @@ struct DeviceModel {
 
 class SpectralWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     SpectralWorker(int ordinal, std::shared_ptr<const MlrModel> model, const SpectralOptions& options,
                    std::shared_ptr<const DeviceModel> device, int64_t samples, int64_t lines,
                    const TileLimits& l)
@@ -299,7 +299,7 @@ class CudaSpectralPass final : public cuda::LaneOperation<SpectralPass> {
 
 class CudaMrfSolver final : public MrfSolver {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaMrfSolver(int ordinal, const MrfOptions& options, const MrfLimits& limits, double& kernel_seconds)
         : m_ordinal(ordinal), m_options(options), m_kernel_seconds(kernel_seconds),
           m_on_device(std::make_unique<OnDevice>(options, limits)) {}
@@ -319,7 +319,7 @@ class CudaMrfSolver final : public MrfSolver {
         d.clock.start(stream);
         const int all = m_options.iterations;
         int done = 0, launched = 0;
-        // The host is one piece of work ahead of the device.
+        // Lets the host prepare one piece of work while the device computes another.
         const auto keep_pace = [&] {
             if (launched > 0) d.reached[(launched - 1) % 2].wait();
             d.reached[launched++ % 2].record(stream);
@@ -356,8 +356,8 @@ class CudaMrfSolver final : public MrfSolver {
         gpu::DeviceMrf field;
         OnDevice(const MrfOptions& options, const MrfLimits& limits) : field(options, limits) {}
     };
-    /// Iterations of one graph: an even number, so that the multipliers end where they began; of those from
-    /// 16 to 32 the one that leaves the smallest rest.
+    /// Returns the iterations of one graph. The number is even, so that the multipliers end where they began;
+    /// among 16 to 32, it leaves the smallest remainder.
     static int piece_of(int inner) {
         int best = 0;
         for (int n = 16; n <= 32 && n <= inner; n += 2)
@@ -372,7 +372,7 @@ class CudaMrfSolver final : public MrfSolver {
 
 // ---- LORSAL -----------------------------------------------------------------------------------------------
 
-/// The paper's path, as lorsal.cpp has it on the CPU.
+/// Trains by the paper's method, as lorsal.cpp does on the CPU.
 class Trainer {
   public:
     Trainer(int ordinal, const TrainingSet& set, const LorsalOptions& options)
@@ -410,7 +410,7 @@ class Trainer {
     }
 
   private:
-    /// c (rows x cols) = op(a) (rows x inner) b (inner x cols), column-major.
+    /// Computes c (rows x cols) = op(a) (rows x inner) b (inner x cols), column-major.
     void multiply(bool transposed, int64_t rows, int64_t cols, int64_t inner, const double* a, int64_t lda,
                   const double* b, int64_t ldb, double* c, int64_t ldc) {
         const double one = 1, zero = 0;
@@ -430,7 +430,7 @@ class Trainer {
                 u[count_of(i * bands + b)] = v;
                 mean[count_of(b)] += v / static_cast<double>(m_samples);
             }
-        for (int64_t i = 0; i < m_samples; ++i) // centred: differences keep their digits
+        for (int64_t i = 0; i < m_samples; ++i) // centred, so that differences keep their digits
             for (int64_t b = 0; b < bands; ++b) {
                 double& v = u[count_of(i * bands + b)];
                 v -= mean[count_of(b)];
@@ -441,10 +441,10 @@ class Trainer {
                  m_kernel.data(), m_samples);
         gpu::launch_kernel_matrix(m_kernel.data(), squares.data(), m_samples,
                                   1.0 / (2.0 * m_options.delta * m_options.delta * m_spread), m_stream.get());
-        m_stream.synchronize(); // the spectra leave
+        m_stream.synchronize(); // the host's spectra end here
     }
 
-    /// R = H H' = U diag(values) U'.
+    /// Decomposes R = H H' = U diag(values) U'.
     void decompose() {
         const double one = 1, zero = 0;
         const int n = static_cast<int>(m_d), j = static_cast<int>(m_samples);
@@ -538,7 +538,7 @@ class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
     LorsalResult train(const TrainingSet& set, const LorsalOptions& options) override {
-        // The optimum's working set is small and its steps are many: it is the CPU's on every device.
+        // The optimum uses a small working set and many steps, so the CPU computes it for all devices.
         if (options.optimum) return sahic::train(set, options);
         const DeviceGuard guard(first());
         return Trainer(first(), set, options).run(m_kernel_seconds[0]);
@@ -564,7 +564,7 @@ class CudaBackend final : public Backend {
     std::array<double, 3> kernel_seconds() const override { return m_kernel_seconds; }
 
   private:
-    int first() const { return m_devices.front().ordinal; } ///< training and the random field stay there
+    int first() const { return m_devices.front().ordinal; } ///< trains, and solves the Markov random field
     const std::vector<CudaDevice> m_devices;
     std::array<double, 3> m_kernel_seconds{};
 };

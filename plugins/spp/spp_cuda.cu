@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so: displacement on GPUs. A lane is a stream with its own device buffers, made once; lanes
-// take turns on the devices, so copies of one lane overlap the kernels of another.
+// hsi_cuda_spp.so: displacement on GPUs. A lane is a stream with its own device buffers, which are allocated
+// once. Lanes are distributed over the devices, so copies of one lane overlap kernels of another.
 #include "core/error.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
@@ -22,7 +22,7 @@ size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<si
 
 class DisplacementWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     DisplacementWorker(int ordinal, const Options& options, const std::vector<double>& centroid,
                        const TileLimits& limits)
         : m_ordinal(ordinal), m_options(options), m_bands(static_cast<int>(centroid.size())),

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(32 * norm_slices)
 
 struct Domain {
     const float* cube;
-    size_t plane; // elements from a band to the next
+    size_t plane; // elements between two bands
     int bands, samples, lines;
     int domain_lines;
     const float* inverse;
@@ -65,17 +65,18 @@ struct Domain {
     size_t angle_plane;
 };
 
-constexpr int tile_samples = 64; // of one thread block; each thread has 4 neighbouring samples
-constexpr int segment = 256; // bands, or a few more, are summed before the sum is put aside: less rounding
+constexpr int tile_samples = 64; // per thread block; each thread has 4 neighbouring samples
+// Number of bands, or slightly more, per partial sum: this reduces rounding errors
+constexpr int segment = 256;
 
-__device__ __forceinline__ float quick_sqrt(float x) { // within two units in the last place
+__device__ __forceinline__ float quick_sqrt(float x) { // exact to two units in the last place
     float r;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 
-/// The angle 2 asin(|u-v|/2) from |u-v|^2. Beyond 3.5 (an angle over 138 degrees) the sine of the half angle
-/// tells too little. Up to 60 degrees by a polynomial (error 2e-8), beyond through asin(t) = pi/2 - 2
+/// Returns the angle 2 asin(|u-v|/2) from |u-v|^2. Above 3.5 (138 degrees), the sine of the half angle is too
+/// imprecise. Up to 60 degrees it uses a polynomial (error 2e-8), beyond that asin(t) = pi/2 - 2
 /// asin(sqrt((1-t)/2)).
 __device__ __forceinline__ float angle_of(float squared, float inverse_p, float inverse_q) {
     const bool wide = squared > 1.0f;
@@ -93,7 +94,8 @@ __device__ __forceinline__ float angle_of(float squared, float inverse_p, float 
     return inverse_p == 0.0f || inverse_q == 0.0f ? -1.0f : angle;
 }
 
-/// Adds, or finishes, the sums of 4 neighbouring pixels for one offset.
+/// Adds the sums of 4 neighbouring pixels for one offset to their earlier parts, and after the last part
+/// converts them to angles.
 __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last,
                                       const float* own, const float* other) {
     float4 s = make_float4(sum[0], sum[1], sum[2], sum[3]);
@@ -110,13 +112,13 @@ __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool fir
     *reinterpret_cast<float4*>(at) = s;
 }
 
-// Shared memory by its 32-bit addresses, so that the loops below keep one register for each place they read
-// or write.
+// Shared memory is accessed by 32-bit addresses, so that the loops below keep one register for each position
+// they read or write.
 using SharedAddress = unsigned;
 
 __device__ __forceinline__ SharedAddress address_of(const void* p) {
     auto address = static_cast<SharedAddress>(__cvta_generic_to_shared(p));
-    asm volatile("" : "+r"(address)); // kept, not computed anew at each use
+    asm volatile("" : "+r"(address)); // kept in a register instead of computed at each use
     return address;
 }
 #if __CUDA_ARCH__ >= 800
@@ -129,7 +131,7 @@ template <int Pending>
 __device__ __forceinline__ void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
-#else // GPUs without asynchronous copies: through registers
+#else // GPUs without asynchronous copies copy through registers
 template <int Bytes>
 __device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
     if (Bytes == 8) {
@@ -155,7 +157,8 @@ __device__ __forceinline__ void load_row(float (&v)[4 * Vectors], SharedAddress 
                      : "r"(from + 16 * i));
 }
 
-/// Brings the values of Cells pixels to shared memory, V neighbouring ones a copy, as they are in the cube.
+/// Copies the values of Cells pixels to shared memory, V neighbouring values per copy, in the order of the
+/// cube.
 template <int Cells, int Threads, int V>
 struct Loader {
     static constexpr int per_thread = ceil_div(Cells / V, Threads);
@@ -165,8 +168,8 @@ struct Loader {
         return (static_cast<int>(threadIdx.x) + i * Threads) * V;
     }
     static __device__ __forceinline__ bool exists(int i) { return i < per_thread - 1 || cell(i) < Cells; }
-    /// The i-th cell of this thread and the V-1 after it are the window's pixels from (x, y) on. Where they
-    /// are outside, any value will do: their scale is 0.
+    /// Assigns the window's pixels from (x, y) on to this thread's i-th cell and the V-1 following cells.
+    /// Pixels outside get arbitrary values with scale 0.
     __device__ __forceinline__ void place(int i, const Domain& d, int x, int y, float* scales) {
         const bool inside = x >= 0 && x < d.samples && y >= 0 && y < d.lines;
         const int pixel = inside ? y * d.samples + x : 0;
@@ -177,7 +180,7 @@ struct Loader {
                 scales[cell(i) + v] = inside ? __ldg(d.inverse + pixel + v) : 0.0f;
         }
     }
-    /// Starts the copies of the band at `from` to the cells that begin at `to` for this thread.
+    /// Starts copying the band at `from` to this thread's cells, which begin at `to`.
     __device__ __forceinline__ void fetch(const char* from, SharedAddress to) const {
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
@@ -185,9 +188,9 @@ struct Loader {
     }
 };
 
-/// The loop over bands: Chunks of Bands bands lie in shared memory, one in use, the others on their way.
-/// use(shift) adds the band that lies `shift` bytes after the first one in shared memory to the sums;
-/// put_aside(first, last) ends a segment of bands.
+/// Loops over bands. Shared memory holds Chunks chunks of Bands bands: one chunk is in use, the others are
+/// being loaded. use(shift) adds the band that is `shift` bytes after the first band in shared memory to the
+/// sums; put_aside(first, last) ends a segment of bands.
 template <int Bands, int Chunks, int Cells, int Threads, int V, class Use, class PutAside>
 __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
                                            const Loader<Cells, Threads, V>& loader, const Use& use,
@@ -196,7 +199,7 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
     const SharedAddress mine = address_of(tile + loader.cell(0));
     const size_t plane_bytes = d.plane * 4;
     const char* from = reinterpret_cast<const char*>(d.cube);
-    int next = 0; // first band of the chunk to be fetched
+    int next = 0; // first band of the chunk to load
     const auto start = [&](SharedAddress shift) {
         const int count = min(Bands, d.bands - next);
 #pragma unroll 2
@@ -213,7 +216,8 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
     int segment_end = segment;
     for (int band = 0; band < d.bands; band += Bands) {
         wait_copies<Chunks - 2>();
-        __syncthreads(); // the chunk is there for all, and nobody uses the one before it any more
+        // The chunk has arrived for all threads, and all threads have finished the previous one
+        __syncthreads();
         start(free);
         const int count = min(Bands, d.bands - band);
 #pragma unroll 2
@@ -230,8 +234,9 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
     }
 }
 
-/// Small windows, d = D: a thread holds the sums of all 2D(D+1) offsets of its 4 pixels. The scales of pixel
-/// and neighbour enter in the subtraction: |u-v|^2 = sum (y/|y| - z/|z|)^2 costs two instructions a term.
+/// Computes the angles of small windows, d = D. A thread holds the sums of all 2D(D+1) offsets of its 4
+/// pixels. The scales of a pixel and its neighbour are applied in the subtraction: |u-v|^2 = sum (y/|y| -
+/// z/|z|)^2 costs two instructions per term.
 template <int D, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const Domain d) {
     constexpr int threads = 16 * Lines, left = round_up(D, V), skip = left - D;
@@ -300,9 +305,9 @@ __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const 
         });
 }
 
-/// Larger windows: `Groups` groups of warps share a tile; each takes the offsets (a, b), b =
-/// b0..b0+Offsets-1, of one row a of the half window. blockIdx.z runs over the rows of the half window and,
-/// in wide windows, over pieces of rows.
+/// Computes the angles of larger windows. `Groups` groups of warps share a tile; each group takes the offsets
+/// (a, b), b = b0..b0+Offsets-1, of one row a of the half window. blockIdx.z counts the rows of the half
+/// window and, in wide windows, the pieces of rows.
 template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     angles_rows_kernel(const Domain d, int half, int row_begin, int row_end, int pieces) {
@@ -363,7 +368,7 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
             }
         },
         [&](bool first, bool last) {
-            // Planes in the order of the half window, from row row_begin on: row 0 has b = 1..d only.
+            // Planes are ordered as the half window, from row row_begin on; row 0 has only b = 1..d.
             const int before =
                 a == 0 ? -half - 1 : (row_begin == 0 ? half : 0) + (a - max(row_begin, 1)) * (2 * half + 1);
             float* at = d.angles +
@@ -383,7 +388,7 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
 
 struct Results {
     float *alpha, *rho, *scale;
-    /// eq. 4; rho may be left out.
+    /// Computes rho by eq. 4; `rho` may be null.
     __device__ __forceinline__ void set(int i, float a) const {
         const double root = 1.0 + sqrt(static_cast<double>(a));
         alpha[i] = a;
@@ -393,7 +398,7 @@ struct Results {
 };
 
 /// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the
-/// core, in the order of the offsets: first the pair (p, p+o), then (p-o, p).
+/// core, in the order of the offsets. For each offset, the pair (p, p+o) comes before (p-o, p).
 __global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane,
                               TileShape shape, int half, int row_begin, int row_end, bool last,
                               const double* __restrict__ weights, const double* __restrict__ inverse,
@@ -431,7 +436,8 @@ __global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_
     results.set(i, result);
 }
 
-/// alpha of listed pixels: a warp a pixel, a lane a neighbour. The sum over the lanes is a fixed tree.
+/// Computes alpha of the listed pixels, one pixel per warp and one neighbour per lane. A fixed tree sums over
+/// the lanes.
 __global__ void __launch_bounds__(128)
     double_angles_kernel(const float* __restrict__ cube, int bands, TileShape shape, int half,
                          const double* __restrict__ inverse, const int* __restrict__ list,
@@ -476,13 +482,13 @@ __global__ void __launch_bounds__(128)
 
 // --------------------------------------------------------------------------------------------- displacement
 
-constexpr int displacement_bands = 16; // of one thread
+constexpr int displacement_bands = 16; // per thread
 
 __device__ __forceinline__ float displaced(float y, float k, float2 c) {
     return fmaf((y - c.x) - c.y, k, c.y) + c.x;
 }
 
-/// Any core: a thread a pixel.
+/// Displaces any core, one pixel per thread.
 __global__ void __launch_bounds__(256)
     displacement_kernel(const float* __restrict__ cube, int bands, size_t plane, TileShape shape,
                         const float* __restrict__ scale, const float2* __restrict__ centroid,
@@ -500,7 +506,7 @@ __global__ void __launch_bounds__(256)
         __stcs(to, displaced(__ldcs(from), k, __ldg(centroid + b)));
 }
 
-/// Cores as wide as their window: each band's pixels are contiguous, and here aligned to four.
+/// Displaces cores as wide as their window, where each band's pixels are contiguous and aligned to four.
 __global__ void __launch_bounds__(256)
     displacement4_kernel(const float* __restrict__ from, int bands, size_t plane, int pixels,
                          const float* __restrict__ scale, const float2* __restrict__ centroid,
@@ -522,14 +528,14 @@ __global__ void __launch_bounds__(256)
 
 // ------------------------------------------------------------------------------------------------ dispatch
 
-/// Offsets of the rows [begin, end) of the half window.
+/// Returns the number of offsets in the rows [begin, end) of the half window.
 int offsets_in(int half, int begin, int end) {
     return (begin == 0 ? half : 0) + (end - std::max(begin, 1)) * (2 * half + 1);
 }
 
-/// How a window's offsets are shared out in angles_rows_kernel: rows of at most 15 offsets (in pieces when
-/// wider), `block_rows` rows a block. Batches of rows keep the angles of large windows within about a
-/// kilobyte a pixel.
+/// The division of a window's offsets in angles_rows_kernel: rows of at most 15 offsets (wider rows are cut
+/// into pieces), `block_rows` rows per block. Batches of rows limit the angles of large windows to about a
+/// kilobyte per pixel.
 struct RowPlan {
     int half, pieces, offsets, block_rows, batch_rows;
     explicit RowPlan(int window)
@@ -567,7 +573,8 @@ void run_rows(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, i
     HSI_CUDA_LAUNCHED("angles_rows_kernel");
 }
 
-/// Tile lines, bands a chunk, chunks and blocks a multiprocessor are those that were fastest on an H200.
+/// Selects the tile lines, bands per chunk, chunks, and blocks per multiprocessor that were fastest on an
+/// H200.
 void run_angles(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
                 cudaStream_t stream) {
     switch (plan.half) {
@@ -651,7 +658,7 @@ void launch_angles(const AlphaWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemsetAsync(work.count, 0, sizeof(int), stream));
 
     const int rows = plan.half + 1, pixels = t.core_pixels();
-    // Two pixels a copy where lines begin at even addresses.
+    // One copy transfers two pixels if lines begin at even addresses.
     const bool pairs = t.samples % 2 == 0 && reinterpret_cast<uintptr_t>(work.cube) % 8 == 0;
     for (int begin = 0; begin < rows; begin += plan.batch_rows) {
         const int end = std::min(rows, begin + plan.batch_rows);

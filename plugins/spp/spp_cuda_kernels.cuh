@@ -15,7 +15,7 @@
 
 namespace hsi::spp::gpu {
 
-/// A tile in its window, in pixels.
+/// A tile and its window, in pixels.
 struct TileShape {
     int samples = 0, lines = 0;           ///< the window
     int core_x = 0, core_y = 0;           ///< the core's first sample and line in the window
@@ -63,12 +63,12 @@ struct AlphaWork {
 /// Computes alpha, rho and 1/rho of the core's pixels by the three steps below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
-/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision, NaN if single
-/// precision lacks the range (the pixel's angles are then computed in double precision).
+/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision. The latter is
+/// NaN if single precision lacks the range; the pixel's angles are then computed in double precision.
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
-/// Computes angles between the window's pixels and the results from them, in single precision; lists pixels
-/// that need double precision.
+/// Computes the angles between the window's pixels and the results from the angles, in single precision.
+/// Lists pixels that need double precision.
 void launch_angles(const AlphaWork& work, cudaStream_t stream);
 /// Computes the results of the listed pixels in double precision from the cube's values.
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
@@ -77,7 +77,7 @@ void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
 /// bands x core pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream);
-/// Returns c in two parts.
+/// Returns c as a high and a low part.
 std::vector<float2> split_centroid(const std::vector<double>& centroid);
 
 } // namespace hsi::spp::gpu

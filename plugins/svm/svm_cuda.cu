@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_svm.so: classification on GPUs, in double precision throughout (data-centre GPUs have matrix units
-// for it; on others it is slower than single precision would be, and still right). Pixels go through in
-// batches whose size depends on the model alone and which are always full, so that no result depends on the
-// tiling. For a batch: -2 X S as one matrix product (cuBLAS), then kernel values and their sums by class in
-// one sweep over the product, then votes, then probabilities. Pixels with a decision value within the error
-// bound of zero are listed and evaluated by the processor, in LIBSVM's own order of operations.
+// hsi_cuda_svm.so: classification on GPUs, in double precision throughout. Data-centre GPUs have matrix units
+// for double precision; other GPUs are slower, with the same results. Pixels are processed in batches whose
+// size depends only on the model. Batches are always full, so results do not depend on the tiling. A batch
+// needs -2 X S as one matrix product (cuBLAS), kernel values and their sums by class in one sweep over the
+// product, votes, and probabilities. If a decision value is within its error bound of zero, the pixel is
+// listed, and the CPU evaluates it in LIBSVM's own order of operations.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
@@ -34,8 +34,8 @@ constexpr int threads = 128;
 constexpr int chunk = 16; ///< sums of a class that one thread keeps in registers
 constexpr int parts = 4;  ///< threads that share the support vectors of a class, for one pixel
 constexpr int most_local_votes = 64;
-// Measured on an H200: products of 32 MB take 4.2 ms for a scene that takes 2.9 ms with 64 MB and 2.7 with
-// 128; and the decisions of 32768 pixels do not fill the device.
+// Measured on an H200 for one scene: 4.2 ms with products of 32 MB, 2.9 ms with 64 MB, 2.7 ms with 128 MB.
+// Decisions on 32768 pixels at a time do not fill the device.
 constexpr int64_t product_bytes = int64_t{128} << 20;
 constexpr int64_t batch_bytes = int64_t{320} << 20;
 constexpr int64_t smallest_batch = threads, largest_batch = 131072;
@@ -43,11 +43,11 @@ constexpr int64_t smallest_batch = threads, largest_batch = 131072;
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
 int64_t even(int64_t n) { return (n + 1) / 2 * 2; }
 
-/// How pixels go through, from the model alone.
+/// The sizes of batches, which depend only on the model.
 struct Batches {
     int product = 0;  ///< pixels of one matrix product, a multiple of `threads`
-    int batch = 0;    ///< pixels whose decisions are taken together, a multiple of `product`
-    int features = 0; ///< of a product: padded to whole 32 bytes, which the matrix units want
+    int batch = 0;    ///< pixels whose decisions are computed together, a multiple of `product`
+    int features = 0; ///< per product, padded to whole 32 bytes, as the matrix units require
     Batches(const Model& model, bool estimates) {
         const int64_t k = model.class_count();
         const int64_t scratch =
@@ -61,8 +61,8 @@ struct Batches {
     }
 };
 
-/// Features of one tile: raw [feature][pixel] to scaled doubles [product][feature][pixel of product]; |x|^2;
-/// validity.
+/// Scales the features of one tile from raw [feature][pixel] to doubles [product][feature][pixel of product];
+/// also computes |x|^2 and validity.
 __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int features, int padded_features,
                       int batch, const double* minimum, const double* factor, double* x, double* x2,
                       unsigned char* valid) {
@@ -70,11 +70,11 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
     if (i >= padded) return;
     double* to = x + i / batch * batch * padded_features + i % batch;
     double sum = 0;
-    PixelLook<float> look; // at nothing beyond the last pixel: invalid
+    PixelLook<float> look; // beyond the last pixel it reads nothing, so the result is invalid
     for (int f = 0; f < features && i < pixels; ++f) {
         const float v = raw[f * pixels + i];
         look.at(v);
-        // No fused operation: these are the processor's bits.
+        // No fused operations: the bits must equal the CPU's.
         const float s =
             static_cast<float>(__dmul_rn(__dsub_rn(static_cast<double>(v), minimum[f]), factor[f]));
         const double d = static_cast<double>(s);
@@ -91,19 +91,20 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
 struct SumsWork {
     double* product = nullptr; ///< [vector][pixel], -2 x s; the first chunk turns it into kernel values
     const double *x2 = nullptr, *s2 = nullptr;
-    const double* coefficients = nullptr; ///< [vector][other class], `pitch` (even) doubles a vector
+    const double* coefficients = nullptr; ///< [vector][other class], with an even `pitch`
     const int* class_begin = nullptr;
     double gamma = 1;
-    int pixels = 0; ///< of the product
+    int pixels = 0; ///< per product
     int pitch = 0, others = 0, first = 0;
 
     double* sums = nullptr; ///< [class][other][part][pixel of the batch], from this product's first pixel on
     int batch = 0;
 };
 
-/// Sums of coefficient times kernel value over one part of the support vectors of class blockIdx.y, for the N
-/// other classes from `first` on and two pixels a thread: what is read of the model serves both. Fresh: the
-/// product holds -2 x s; else kernel values, where an earlier chunk left them (Keep).
+/// Sums coefficient times kernel value over one part of the support vectors of class blockIdx.y, for the N
+/// other classes from `first` on. A thread computes two pixels, so both use each value it reads from the
+/// model. Fresh: the product holds -2 x s. Otherwise it holds the kernel values that an earlier chunk stored
+/// (Keep).
 template <int N, bool Fresh, bool Keep>
 __global__ void class_sums(const SumsWork w) {
     const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
@@ -151,17 +152,17 @@ __global__ void class_sums(const SumsWork w) {
 
 struct DecideWork {
     int batch = 0, classes = 0, features = 0;
-    int64_t first = 0, pixels = 0; ///< of the tile
+    int64_t first = 0, pixels = 0; ///< pixels of the tile
     const double *sums = nullptr, *rho = nullptr, *coefficient_sum = nullptr, *x2 = nullptr;
     const unsigned char* valid = nullptr;
     const float* class_value = nullptr;
     double gamma = 1, reach = 0, terms = 0;
     int* votes = nullptr;    ///< [class][pixel] of scratch, for many classes
-    double* pairs = nullptr; ///< [pair][pixel]: pairwise probabilities; null: not wanted
+    double* pairs = nullptr; ///< [pair][pixel]: pairwise probabilities; null if not requested
     const double *prob_a = nullptr, *prob_b = nullptr;
     int* label = nullptr;    ///< [pixel of the batch]: index of the class, -1 where invalid
-    float* labels = nullptr; ///< the tile's map
-    int* unsure = nullptr;   ///< list of the tile's pixels
+    float* labels = nullptr; ///< map of the tile
+    int* unsure = nullptr;   ///< list of uncertain pixels of the tile
     int* unsure_count = nullptr;
 };
 
@@ -258,7 +259,7 @@ __global__ void estimate(const EstimateWork w) {
     if (w.confidence) w.confidence[pixel] = static_cast<float>(w.p[static_cast<int64_t>(best) * w.batch + i]);
 }
 
-/// class_sums for `count` other classes.
+/// Launches class_sums for `count` other classes.
 template <int N>
 void launch_sums(int count, const SumsWork& work, dim3 grid, cudaStream_t stream) {
     if constexpr (N > 1)
@@ -272,10 +273,10 @@ void launch_sums(int count, const SumsWork& work, dim3 grid, cudaStream_t stream
     HSI_CUDA_LAUNCHED("class_sums");
 }
 
-/// The model on one device; lanes share it.
+/// The model on one device, shared by all lanes.
 struct DeviceModel {
     Batches batches;
-    int pitch = 0; ///< of coefficients
+    int pitch = 0; ///< pitch of the coefficients
     double reach = 0, terms = 0;
     DeviceBuffer<double> minimum, factor, vectors, squares, coefficients, rho, coefficient_sum, prob_a,
         prob_b;
@@ -330,7 +331,7 @@ int64_t padded_to(int64_t pixels, int batch) { return (pixels + batch - 1) / bat
 
 class CudaWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaWorker(int ordinal, std::shared_ptr<const Model> model, const ClassifyOptions& options,
                std::shared_ptr<const DeviceModel> device_model, const TileLimits& limits)
         : by_class(model->classes.size(), 0), m_ordinal(ordinal), m_model(std::move(model)),
@@ -378,10 +379,10 @@ class CudaWorker final : public stream::Worker {
         const int n = model.features(), k = model.class_count();
         const Batches& b = m_device->batches;
         const auto l = model.vector_count();
-        const int64_t pixels = in.lines * in.samples; // the window is the core
+        const int64_t pixels = in.lines * in.samples; // the window equals the core
         const int64_t padded = padded_to(pixels, b.product);
-        // The next product is made on one stream while the sums over this one are taken on the other: the one
-        // is bound by the matrix units and memory, the other by arithmetic.
+        // The next product is computed on one stream while the other stream sums over this product. Products
+        // are bound by the matrix units and memory, sums by arithmetic.
         const auto products = m_product_stream.get();
         const float* const raw = m_raw.packed(in, stream);
         HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
@@ -508,7 +509,7 @@ class CudaWorker final : public stream::Worker {
         HSI_CUDA_LAUNCHED("estimate");
     }
 
-    /// All features of a pixel, from wherever the tile lies.
+    /// Loads all features of a pixel from host or device memory.
     static void load_pixel(const CubeView<float>& in, bool device, int64_t at, std::vector<float>& to) {
         const auto line = static_cast<ptrdiff_t>(at / in.samples),
                    sample = static_cast<ptrdiff_t>(at % in.samples);
@@ -522,7 +523,7 @@ class CudaWorker final : public stream::Worker {
                 to[f] = from[static_cast<ptrdiff_t>(f) * in.band_stride];
     }
 
-    /// The pixels that the device was not sure of.
+    /// Classifies the pixels that the device was not sure of again.
     void repeat(const CubeView<float>& in, int64_t pixels, int count, float* labels, float* probabilities,
                 float* confidence) {
         const Model& model = *m_model;

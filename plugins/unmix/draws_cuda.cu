@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Unmixing with draws on GPUs. A thread a pixel, draw after draw: the noise of its place, products with the
-// draw's spectra, the active set, and the moments of the fractions, with the operations of the processor in
-// its order and none of them fused (the file is compiled with -fmad=false), so that all results are those of
-// the processor to the last bit. The numbers of up to 16 spectra lie in a thread's own memory, and what a
-// block's pixels share of a draw in shared memory; those of more in the device's.
+// Unmixing with draws on GPUs, one thread per pixel, one draw after another. A draw consists of the noise at
+// the pixel's position, the products with the draw's spectra, the active set, and the moments of the
+// fractions. Operations are in the CPU's order and not fused (the file is compiled with -fmad=false), so all
+// results equal the CPU's bit by bit. For up to 16 spectra, a thread's arrays are in its own memory, and
+// shared memory holds the data of a draw that all pixels share. For more spectra, the arrays are in device
+// memory.
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
@@ -29,19 +30,19 @@ using cuda::DeviceGuard;
 using stream::TileLimits;
 
 constexpr int threads = 128;
-constexpr int chunk = 8;       ///< spectra whose products are made together, where there are many
-constexpr int own_memory = 16; ///< up to so many spectra a thread's room is its own memory
-/// Of a lane, for the numbers of threads whose own memory does not hold them.
+constexpr int chunk = 8;       ///< spectra whose products are computed together if there are many
+constexpr int own_memory = 16; ///< up to this number of spectra, a thread's data fit into its own memory
+/// Limit per lane for the data that do not fit into the threads' own memory.
 constexpr int64_t most_scratch = int64_t{256} << 20;
 
-/// A draw; the places of its parts in the arrays of all draws.
+/// A draw, and the positions of its parts in the arrays of all draws.
 struct DrawPlace {
     int number = 0, size = 0;
-    int64_t members = 0, numbers = 0; ///< numbers: gram, whole, whole_ones
+    int64_t members = 0, numbers = 0; ///< numbers: position of gram, whole, whole_ones
     double weight_squared = 0, longest = 0;
 };
 
-/// What all pixels share.
+/// The data that all pixels share.
 struct DrawTask {
     const DrawPlace* draws = nullptr;
     const int *members = nullptr, *class_of = nullptr;
@@ -52,9 +53,10 @@ struct DrawTask {
     uint64_t seed = 0;
 };
 
-/// The pixels of a tile, and where their results go; null: not wanted.
+/// The pixels of a tile, and the result buffers; null if not requested.
 struct DrawPixels {
-    const float* x = nullptr; ///< [band][pixel]; then the deviations likewise, where there is noise
+    /// [band][pixel]; with noise, the standard deviations follow in the same layout
+    const float* x = nullptr;
     int64_t count = 0, samples = 0, first_number = 0, width = 0;
     float *mean = nullptr, *deviation = nullptr, *rmse = nullptr;
     unsigned long long* invalid = nullptr;
@@ -63,14 +65,14 @@ struct DrawPixels {
     }
 };
 
-/// A thread's numbers of a pixel.
+/// A thread's arrays for a pixel.
 struct DrawRoom {
     double *products, *factor, *abundances, *trial, *ones, *mean, *squared, *fraction;
     int* index;
     unsigned char* state;
 };
 
-/// Bytes of what a thread has: whole numbers of 8.
+/// Returns the bytes of a thread's arrays, a multiple of 8.
 __host__ __device__ int64_t room_bytes(int64_t p, int64_t classes) {
     return 8 * (p * (p + 1) / 2 + 4 * p + 3 * classes) + (5 * p + 7) / 8 * 8;
 }
@@ -90,7 +92,7 @@ __device__ DrawRoom room_at(unsigned char* memory, int p, int classes) {
     return room;
 }
 
-/// Whether values, and deviations where there are any, are such as draws take.
+/// Returns true if the values, and the deviations if noise is used, are valid.
 __device__ bool is_valid_draw_pixel(const DrawTask& t, const DrawPixels& w, int64_t i) {
     double squared = 0;
     bool good = true;
@@ -104,8 +106,8 @@ __device__ bool is_valid_draw_pixel(const DrawTask& t, const DrawPixels& w, int6
     return good && is_valid_sum(squared);
 }
 
-/// The products of Most spectra of a draw, from `first` on, with the pixel's values in this draw, and the sum
-/// of their squares.
+/// Computes the products of Most spectra of a draw, from `first` on, with the pixel's values in this draw,
+/// and the sum of the squared values.
 template <int Most, bool Noise>
 __device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i, const DrawPlace& draw,
                               int first, double* products, double& squared) {
@@ -143,12 +145,12 @@ __device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i,
         if (k < count) products[first + k] = sum[k];
 }
 
-/// What a pixel's draws come to.
+/// The sums over a pixel's draws.
 struct DrawSums {
     double count = 0, sum = 0, error = 0;
 };
 
-/// One draw of one pixel, whose products are in the room.
+/// Solves one draw of one pixel. The products are in the room already.
 __device__ void solve_draw(const DrawTask& t, const Problem& problem, const DrawPlace& draw,
                            const DrawRoom& room, double squared, bool rmse, DrawSums& all) {
     const int p = draw.size;
@@ -221,7 +223,7 @@ __device__ Problem problem_of(const DrawTask& t, const DrawPlace& draw, const do
     return problem;
 }
 
-/// A pixel a thread, for draws of at most Most spectra.
+/// Solves the draws of at most Most spectra, one pixel per thread.
 template <int Most, bool Noise>
 __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, const DrawPixels w) {
     __shared__ double numbers[Most * Most + Most * (Most + 1) / 2 + Most];
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
     DrawSums all;
     for (int d = 0; d < t.count; ++d) {
         const DrawPlace draw = t.draws[d];
-        __syncthreads(); // the draw before is done with its numbers
+        __syncthreads(); // waits until all threads have finished the previous draw
         const int p = draw.size, n = p * p + p * (p + 1) / 2 + p;
         for (int k = static_cast<int>(threadIdx.x); k < n; k += threads)
             numbers[k] = t.numbers[draw.numbers + k];
@@ -250,8 +252,8 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
     if (there) write_draws(t, w, i, valid, room, all);
 }
 
-/// The same for any number of spectra: a thread's numbers are in `scratch`, and its pixels as many apart as
-/// there are threads.
+/// Solves draws of any number of spectra. A thread's arrays are in `scratch`, and it processes every n-th
+/// pixel for n threads.
 template <bool Noise>
 __global__ void __launch_bounds__(threads)
     draw_in_memory(const DrawTask t, const DrawPixels w, unsigned char* scratch) {
@@ -265,7 +267,7 @@ __global__ void __launch_bounds__(threads)
         for (int d = 0; valid && d < t.count; ++d) {
             const DrawPlace draw = t.draws[d];
             double squared = 0;
-            for (int first = 0; first < draw.size; first += chunk) // the noise is made anew for each chunk
+            for (int first = 0; first < draw.size; first += chunk) // noise is generated again for each chunk
                 draw_products<chunk, Noise>(t, w, i, draw, first, room.products, squared);
             solve_draw(t, problem_of(t, draw, t.numbers + draw.numbers), draw, room, squared,
                        w.rmse != nullptr, all);
@@ -274,7 +276,7 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/// The draws on one device; lanes share them.
+/// The draws on one device, shared by all lanes.
 struct DeviceDraws {
     DrawTask task;
     DeviceBuffer<DrawPlace> draws;
@@ -341,7 +343,7 @@ struct DeviceDraws {
     }
 };
 
-/// Blocks of draw_in_memory() in a lane; 0: own memory holds all.
+/// Returns the blocks of draw_in_memory() per lane; 0 if the threads' own memory is enough.
 int64_t blocks_in_memory(const DrawPlan& plan) {
     if (plan.most <= static_cast<size_t>(own_memory)) return 0;
     const int64_t block =
@@ -351,7 +353,7 @@ int64_t blocks_in_memory(const DrawPlan& plan) {
 
 class CudaDrawWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaDrawWorker(int ordinal, std::shared_ptr<const DeviceDraws> draws, const DrawPlan& plan,
                    const TileLimits& limits)
         : m_ordinal(ordinal), m_draws(std::move(draws)), m_plan(plan),
@@ -381,7 +383,7 @@ class CudaDrawWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const int64_t pixels = in.lines * in.samples; // the window is the core
+        const int64_t pixels = in.lines * in.samples; // the window equals the core
         const auto& numbers = m_plan.options.numbers;
         DrawPixels w;
         w.x = m_x.packed(in, stream);

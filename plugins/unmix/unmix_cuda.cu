@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_unmix.so: unmixing on GPUs. A thread a pixel, the operations of the processor in its order and
-// none of them fused (the file is compiled with -fmad=false), so that abundances are those of the processor
-// to the last bit. First E'x and x'x, a chunk of endmembers at a time; then the active set: of few endmembers
-// by a thread, whose numbers lie in its own memory; of more by a warp, whose numbers lie in shared memory or,
-// where that does not hold them, in the device's.
+// hsi_cuda_unmix.so: unmixing on GPUs. Operations are in the CPU's order and not fused (the file is compiled
+// with -fmad=false), so abundances equal the CPU's bit by bit. The first kernel computes E'x and x'x, some
+// endmembers at a time. The second solves the active set. For few endmembers, one thread solves a pixel, with
+// its arrays in its own memory. For more endmembers, one warp solves a pixel, with its arrays in shared
+// memory or, if they do not fit, in device memory.
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "core/valid_pixel.h"
@@ -36,16 +36,16 @@ using stream::TileLimits;
 
 constexpr int threads = 128;
 constexpr int chunk = cuda::rows_at_once;
-constexpr int own_memory = 16; ///< up to so many endmembers a thread's room is its own memory
+constexpr int own_memory = 16; ///< up to this number of endmembers, a thread's arrays fit into its own memory
 constexpr int warp = 32;
-/// Of a lane, for the numbers of warps that shared memory does not hold.
+/// Limit per lane for the arrays of warps that do not fit into shared memory.
 constexpr int64_t most_numbers = int64_t{256} << 20;
 
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
 
-/// products[k][pixel] = sum over the bands of e[k] x, squared[pixel] = sum of x^2, for the endmembers of
-/// chunk blockIdx.y. spectra: cuda::chunked_rows().
+/// Computes products[k][pixel] = sum over the bands of e[k] x, and squared[pixel] = sum of x^2, for the
+/// endmembers of chunk blockIdx.y. spectra: cuda::chunked_rows().
 __global__ void multiply(const float* __restrict__ x, int64_t pixels, int bands, int size,
                          const double* __restrict__ spectra, double* products, double* squared) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -64,13 +64,14 @@ struct Pixels {
     int64_t count = 0;
     const double *products = nullptr, *squared = nullptr;
     float* abundances = nullptr; ///< [endmember][pixel]
-    float* rmse = nullptr;       ///< null: not wanted
+    float* rmse = nullptr;       ///< null if not requested
     double bands = 1;
 };
 
 __device__ float rmse_of(double residual, double bands) { return static_cast<float>(sqrt(residual / bands)); }
 
-/// A pixel a thread, for at most Most endmembers. What all pixels share is read from shared memory.
+/// Unmixes with at most Most endmembers, one pixel per thread. Data that all pixels share are in shared
+/// memory.
 template <int Most>
 __global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, const Pixels w) {
     __shared__ double gram[Most * Most], whole[Most * (Most + 1) / 2], whole_ones[Most];
@@ -113,7 +114,7 @@ __global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, cons
     if (w.rmse) w.rmse[i] = rmse_of(active.residual(squared), w.bands);
 }
 
-/// The threads of a warp. All are there: blocks are whole warps.
+/// The threads of a warp. All of them are active, since blocks consist of whole warps.
 struct Warp {
     static constexpr int lanes = warp;
     __device__ int lane() const { return static_cast<int>(threadIdx.x) % warp; }
@@ -141,13 +142,13 @@ struct Warp {
     }
 };
 
-/// Bytes of what a warp has of its pixel: whole numbers of 8.
+/// Returns the bytes of a warp's arrays for its pixel, a multiple of 8.
 __host__ __device__ int64_t warp_bytes(int64_t p) {
     return 8 * (p * (p + 1) / 2 + 4 * p) + (5 * p + 7) / 8 * 8;
 }
 
-/// A pixel a warp, and then the one that follows as many pixels on as there are warps. numbers: warp_bytes()
-/// of each warp; null: in shared memory.
+/// Unmixes every n-th pixel per warp, for n warps. numbers: warp_bytes() per warp; null if the arrays are in
+/// shared memory.
 __global__ void __launch_bounds__(threads)
     unmix_by_warp(const Problem problem, const Pixels w, unsigned char* numbers) {
     extern __shared__ double shared[];
@@ -184,18 +185,19 @@ __global__ void __launch_bounds__(threads)
         }
         for (int k = team.lane(); k < p; k += warp)
             w.abundances[k * w.count + i] = valid ? static_cast<float>(space.abundances[k]) : nanf("");
-        team.sync(); // the next pixel takes its numbers' place
+        team.sync(); // the next pixel reuses the arrays
     }
 }
 
-/// What the pixels of a tile come to.
+/// The sums over the pixels of a tile.
 struct TallyView {
-    cuda::ExactView sums;       ///< two: of abundances and of squared errors
-    unsigned long long* counts; ///< pixels: valid, and others
-    bool adds;                  ///< the sums are wanted; `rmse` of the pixels is there then
+    cuda::ExactView sums;       ///< two: sums of abundances and of squared errors
+    unsigned long long* counts; ///< valid pixels, invalid pixels
+    bool adds;                  ///< computes the sums; the pixels' `rmse` must exist
 };
 
-/// Threads of a block add to shared memory first: all add to the same few digits.
+/// Adds a tile to the sums. Threads of a block add to shared memory first, since all threads add to the same
+/// few digits.
 __global__ void __launch_bounds__(threads) tally_kernel(const Pixels w, int size, TallyView to) {
     __shared__ unsigned long long digit[cuda::digit_rows * 2], counts[2];
     __shared__ double special[2];
@@ -239,7 +241,7 @@ __global__ void __launch_bounds__(threads) tally_kernel(const Pixels w, int size
     if (counts[at] > 0) atomicAdd(to.counts + at, counts[at]);
 }
 
-/// Blocks of unmix_by_warp() on the current device.
+/// The launch configuration of unmix_by_warp() on the current device.
 struct Warps {
     explicit Warps(int64_t p) {
         if (p <= own_memory) return;
@@ -251,7 +253,8 @@ struct Warps {
             of_block = static_cast<int>(std::min<int64_t>(threads / warp, most_shared / warp_bytes(p)));
             shared = static_cast<int>(of_block * warp_bytes(p));
             most_blocks = processors * 64;
-            // The kernel is that of all operations: all that there is, not what this one takes.
+            // All operations share the kernel, so it is allowed all shared memory, not only what this
+            // operation needs.
             HSI_CUDA_CHECK(cudaFuncSetAttribute(unmix_by_warp, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 most_shared));
         } else {
@@ -262,12 +265,12 @@ struct Warps {
         }
     }
     int of_block = 0;
-    int shared = 0; ///< bytes of a block
+    int shared = 0; ///< bytes per block
     int most_blocks = 0;
     int64_t numbers = 0; ///< bytes of device memory
 };
 
-/// The endmembers on one device; lanes share them.
+/// The endmembers on one device, shared by all lanes.
 struct DeviceMixture {
     Problem problem;
     DeviceBuffer<double> spectra, gram, whole, whole_ones;
@@ -287,7 +290,7 @@ struct DeviceMixture {
 
 class CudaWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
+    /// Precondition: `ordinal` is the current device.
     CudaWorker(int ordinal, std::shared_ptr<const DeviceMixture> mixture, int bands, bool rmse, bool sums,
                const TileLimits& limits)
         : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse), m_adds(sums),
@@ -302,7 +305,7 @@ class CudaWorker final : public stream::Worker {
         m_counts.clear(m_stream.get());
     }
 
-    /// numbers: those of the Warps.
+    /// numbers: bytes of Warps::numbers.
     static uint64_t device_bytes(int64_t bands, int64_t p, bool rmse, int64_t numbers, const TileLimits& l) {
         const int64_t pixels = l.core_samples * l.core_lines;
         return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) + numbers +
@@ -313,7 +316,7 @@ class CudaWorker final : public stream::Worker {
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const int64_t pixels = in.lines * in.samples; // the window is the core
+        const int64_t pixels = in.lines * in.samples; // the window equals the core
         const float* const x = m_x.packed(in, stream);
         float* const abundances = m_abundances.begin(out[0]);
         float* const rmse = m_wants_rmse ? m_rmse.begin(out[1]) : m_adds ? m_rmse.scratch() : nullptr;
@@ -326,7 +329,7 @@ class CudaWorker final : public stream::Worker {
         const Pixels w{pixels, m_products.data(),           m_squared.data(), abundances,
                        rmse,   static_cast<double>(m_bands)};
         solve(w, stream);
-        constexpr int most = 1056; // a few blocks a processor
+        constexpr int most = 1056; // a few blocks per multiprocessor
         tally_kernel<<<static_cast<unsigned>(std::min(blocks(pixels), most)), threads, 0, stream>>>(
             w, size(), {m_sums.view(), m_counts.data(), m_adds});
         HSI_CUDA_LAUNCHED("tally_kernel");
@@ -337,7 +340,7 @@ class CudaWorker final : public stream::Worker {
         kernel_seconds += m_clock.seconds();
         m_pixels += pixels;
     }
-    /// After the last tile: what this lane has seen.
+    /// Adds the sums of this lane after the last tile.
     void finish(int64_t& valid, int64_t& invalid, math::ExactSums& sums) {
         const DeviceGuard guard(m_ordinal);
         const auto memory = process_is_ours()
@@ -381,7 +384,7 @@ class CudaWorker final : public stream::Worker {
     cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     cuda::TileOutput m_abundances, m_rmse;
-    cuda::ExactDeviceSums m_sums; ///< what pixels come to
+    cuda::ExactDeviceSums m_sums; ///< sums over the pixels
     DeviceBuffer<unsigned long long> m_counts;
     int64_t m_pixels = 0;
     DeviceBuffer<double> m_products, m_squared;

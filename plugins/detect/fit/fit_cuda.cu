@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Fits of features on GPUs. A thread a pixel, range after range: the hull, mean and variance of the ratios,
-// and their products with eight features at a time, for which the ratios are made again. Hulls are the
-// processor's (the file is compiled with -fmad=false), scores to rounding.
+// Fits of features on GPUs, one thread per pixel, one range after another. A thread computes the hull, the
+// mean and variance of the ratios, and their products with eight features at a time; it computes the ratios
+// again for each product. Hulls equal the CPU's (the file is compiled with -fmad=false), scores equal the
+// CPU's to rounding.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "detect/detect_cuda_lane.cuh"
@@ -17,7 +18,7 @@ using cuda::HullStack;
 using cuda::RangeValues;
 
 constexpr int threads = 128;
-constexpr int at_once = 8; ///< features whose products are made together
+constexpr int at_once = 8; ///< features whose products are computed together
 
 /// A feature of a range.
 struct DeviceFeature {
@@ -34,17 +35,20 @@ struct DeviceRange {
     const DeviceFeature* feature = nullptr;
 };
 
-/// The pixels of a tile, and what kernels leave for one another.
+/// The pixels of a tile, and the data that one kernel leaves for another.
 struct FitWork {
     const float* x = nullptr; ///< [band][pixel]
     int64_t pixels = 0;
     int inputs = 0, ranges = 0, targets = 0;
     int how = 0;
     double *scores = nullptr, *depths = nullptr; ///< [target][pixel]
-    uint8_t* state = nullptr;                    ///< [range][pixel]: 1 no continuum; and a last row: valid
-    uint16_t* hulls = nullptr;                   ///< [vertex][pixel]; null: own memory
-    const int* first = nullptr;                  ///< of a target, in `range`; one more at the end
-    const int* range = nullptr;                  ///< of features
+    /// [range][pixel]: 1 if there is no continuum; the last row: 1 if the pixel is valid
+    uint8_t* state = nullptr;
+    /// [vertex][pixel]; null if the hulls fit into the threads' own memory
+    uint16_t* hulls = nullptr;
+    /// Index into `range` of each target's first feature; one more entry at the end
+    const int* first = nullptr;
+    const int* range = nullptr; ///< range of each feature
     __device__ uint8_t& valid(int64_t p) const { return state[ranges * pixels + p]; }
 };
 
@@ -58,7 +62,7 @@ __global__ void __launch_bounds__(threads) look_at_pixels(const FitWork w) {
         w.scores[k * w.pixels + p] = w.depths[k * w.pixels + p] = 0;
 }
 
-/// SimdKernels::add_fit() of one pixel.
+/// Computes SimdKernels::add_fit() of one pixel.
 __device__ void add_fit(double product, double inverse, const FitLine& line, int how, double& score,
                         double& depth) {
     const bool is = product > 0 && inverse > 0;
@@ -70,7 +74,7 @@ __device__ void add_fit(double product, double inverse, const FitLine& line, int
     depth = strong ? depth + line.weight * deep : -INFINITY;
 }
 
-/// Own: the hull is in the thread's memory.
+/// Own: the hull is in the thread's own memory.
 template <bool Own>
 __global__ void __launch_bounds__(threads) fit_range(const FitWork w, const DeviceRange range, int number) {
     uint16_t own[Own ? cuda::own_hull : 1];
@@ -108,7 +112,7 @@ __global__ void __launch_bounds__(threads) fit_range(const FitWork w, const Devi
     }
 }
 
-/// Decider::best() of scores that may be none, and the map's own rule: the best one is above 0.
+/// Returns Decider::best() of the scores, or 0 unless the best score is above 0.
 __device__ float best_fit(const FitWork& w, const gpu::Output& out, int64_t p) {
     const auto judged = [&](int k) {
         const double score = w.scores[k * w.pixels + p];
@@ -156,7 +160,7 @@ __global__ void __launch_bounds__(threads) hand_out(const FitWork w, const gpu::
     atomicAdd(out.counts + 2, static_cast<unsigned long long>(open));
 }
 
-/// The plan on one device; lanes share it.
+/// The plan on one device, shared by all lanes.
 struct DeviceFit {
     std::vector<DeviceRange> ranges;
     DeviceBuffer<int> bands, first, of_feature;

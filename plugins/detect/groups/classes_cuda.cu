@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups that a map tells, of a scene that lies on a GPU: its pixels are sorted by groups there.
+// Groups that a map defines, for a scene on a GPU, where pixels are sorted by group.
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/pinned.h"
@@ -37,7 +37,8 @@ class CudaGroupScene final : public GroupScene {
     static uint64_t bytes(const stream::CubeShape& scene, const GroupPlane& plane,
                           const GroupOptions& options) {
         const auto pixels = static_cast<uint64_t>(scene.pixels()),
-                   planes = std::max<uint64_t>(1, options.targets.names.size()) + 1; // and the map
+                   // One more plane for the map
+            planes = std::max<uint64_t>(1, options.targets.names.size()) + 1;
         return GroupScorer::bytes(options, scene.bands, static_cast<uint64_t>(plane.groups) + 1, pixels) +
                pixels * (4 * (planes + 2) + 1);
     }
@@ -46,7 +47,7 @@ class CudaGroupScene final : public GroupScene {
     std::unique_ptr<GroupedDetection> make_detection(const Decision& decision) override;
 
   private:
-    /// Tiles go to where they belong.
+    /// Copies tiles to their positions in the scene.
     class Loading final : public stream::Operation {
       public:
         explicit Loading(CudaGroupScene& scene) : m_scene(scene) {}
@@ -76,12 +77,12 @@ class CudaGroupScene final : public GroupScene {
     };
     class Scores;
 
-    /// While it is in raster order.
+    /// Returns the scene in raster order. Call it before sort().
     CubeView<float> raster() const {
         return CubeView<float>::packed(m_scorer.x(), m_scene.bands, m_scene.lines, m_scene.samples);
     }
 
-    /// Places of pixels: group by group, what has none behind all.
+    /// Reorders pixels group by group; pixels without a group come last.
     void sort(const GroupPlane& plane) {
         m_groups.resize(static_cast<size_t>(plane.groups) + 1);
         const auto group_of = [&](uint16_t number) {
@@ -114,7 +115,7 @@ class CudaGroupScene final : public GroupScene {
         return m_scorer.with_buffers(w);
     }
 
-    /// Once, of the scene that was loaded.
+    /// Scores the loaded scene. Call it once.
     void score() {
         if (m_scored) return;
         m_work = work();
@@ -145,12 +146,12 @@ class CudaGroupScene final : public GroupScene {
     DeviceBuffer<int> m_order;
     DeviceBuffer<uint8_t> m_mask;
     GroupScorer m_scorer;
-    std::vector<gpu::DeviceGroup> m_groups; ///< the last one: of pixels without a group
+    std::vector<gpu::DeviceGroup> m_groups; ///< the last group holds the pixels without a group
     gpu::GroupWork m_work;
     bool m_scored = false;
 };
 
-/// Scores that lie on the device.
+/// A detection whose scores are on the device already.
 class CudaGroupScene::Scores final : public GroupedDetection {
   public:
     Scores(CudaGroupScene& scene, const Decision& decision)

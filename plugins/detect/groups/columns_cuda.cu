@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect_groups.so: groups of columns on GPUs, all groups of a tile at a time; classes_cuda.cu has
-// the groups of a map.
+// hsi_cuda_detect_groups.so: groups of columns on GPUs, all groups of a tile at a time. classes_cuda.cu
+// handles the groups of a map.
 #include "cuda/column_pack.cuh"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/groups/column_task.h"
@@ -13,12 +13,12 @@ namespace {
 
 using cuda::DeviceBuffer;
 
-/// Groups that a tile of so many samples has a part of.
+/// Returns the maximum number of groups that overlap a tile with this number of samples.
 int64_t most_groups(const ColumnTask& task, int64_t samples) {
     return std::min<int64_t>(samples, samples / task.columns.width + 2);
 }
 
-/// Pixels that a group has room for.
+/// Returns the number of pixels that a group has room for.
 int64_t pitch_of(const ColumnTask& task) { return (task.pixels() + 31) / 32 * 32; }
 
 class ColumnDeviceLane final : public CudaWorker {
@@ -74,7 +74,7 @@ class ColumnDeviceLane final : public CudaWorker {
         gpu::launch_output(w, to, stream);
         for (size_t g = 0; g < groups.size(); ++g) {
             const int64_t group = first + static_cast<int64_t>(g);
-            if (m_task.first_sample(group) < tile.core.x) continue; // of the tile before
+            if (m_task.first_sample(group) < tile.core.x) continue; // the previous tile covers this group
             found.push_back({group - c.group(0), GroupScorer::record_of(groups[g])});
         }
     }
@@ -102,7 +102,7 @@ class CudaColumns final : public cuda::LaneOperation<ColumnDetection> {
         : LaneOperation(std::move(devices), std::move(task)), m_kernel_seconds(kernel_seconds) {}
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
-        constexpr uint64_t matrices = 4; // of the host, where it makes a detector
+        constexpr uint64_t matrices = 4; // matrices on the host while it makes a detector
         const auto bands = static_cast<uint64_t>(task().scene.bands);
         return matrices * 8 * bands * bands + window_pixels(l);
     }

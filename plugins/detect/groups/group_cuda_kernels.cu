@@ -12,14 +12,14 @@ namespace hsi::detect::gpu {
 namespace {
 
 constexpr int threads = 256;
-constexpr int block = 32; ///< rows and columns of a matrix that a block of threads makes at a time
+constexpr int block = 32; ///< rows and columns of the matrix that a block of threads computes at a time
 constexpr int warps = threads / 32;
 constexpr uint8_t is_good = 1, in_background = 2, in_statistics = 4;
 
 __device__ double block_sum(double v) { return cuda::block_sum<threads>(v); }
 __device__ double block_least(double v) { return cuda::block_least<threads>(v); }
 
-/// The pixel of the raster.
+/// Returns the pixel's index in the raster.
 __device__ int64_t pixel_of(const GroupWork& w, const DeviceGroup& group, int i) {
     if (w.order != nullptr) return w.order[group.place + i];
     return static_cast<int64_t>(i / group.width) * w.samples + group.first + i % group.width;
@@ -35,11 +35,11 @@ __global__ void __launch_bounds__(threads)
     if (i < w.places) to[i] = band[w.order[i]];
 }
 
-/// The first pixel of a thread among those of a group, and what is between two.
+/// Returns a thread's first pixel in the group.
 __device__ int first_pixel() { return static_cast<int>(blockIdx.y * threads + threadIdx.x); }
 __device__ int pixel_step() { return static_cast<int>(gridDim.y) * threads; }
 
-/// Which pixels are valid and count; how many.
+/// Finds and counts the valid pixels, and those among them that belong to the background.
 __global__ void __launch_bounds__(threads) look_at_groups(const GroupWork w) {
     DeviceGroup& group = w.group[blockIdx.x];
     double valid = 0, counting = 0;
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads) look_at_groups(const GroupWork w) {
     atomicAdd(&group.counted, static_cast<int>(counting));
 }
 
-/// The mean of a band, and whether all values are the same.
+/// Computes the mean of a band, and finds whether all values are equal.
 __global__ void __launch_bounds__(threads) find_means(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), b = static_cast<int>(blockIdx.y);
     const DeviceGroup& group = w.group[g];
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads) find_means(const GroupWork w) {
     w.mean[at] = !w.centred || group.counted == 0 ? 0.0 : constant ? least : sum / group.counted;
 }
 
-/// Sums of products of the pixels less their mean: a block of the lower triangle, and its mirror.
+/// Sums the products of the centred pixels: a block of the lower triangle, and its mirror image.
 __global__ void __launch_bounds__(threads) find_products(const GroupWork w) {
     __shared__ double row[block][block + 1], column[block][block + 1];
     int a = 0, left = static_cast<int>(blockIdx.y); // blocks row by row
@@ -133,13 +133,13 @@ __global__ void __launch_bounds__(threads) find_products(const GroupWork w) {
         }
 }
 
-/// |z|^4 of pixels, z on bands of unit variance.
+/// Computes |z|^4 of the pixels; z is scaled to unit variance in each band.
 __global__ void __launch_bounds__(threads) find_fourth_powers(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x);
     const DeviceGroup& group = w.group[g];
     if (group.settled()) return;
     const int64_t first = static_cast<int64_t>(g) * w.bands;
-    if (blockIdx.y == 0) // for the kernels that follow
+    if (blockIdx.y == 0) // for later kernels
         for (int b = static_cast<int>(threadIdx.x); b < w.bands; b += threads) {
             const double own = w.own[first + b];
             w.weight[first + b] = own > 0 ? group.counted / own : 0.0;
@@ -157,14 +157,14 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const GroupWork w)
     }
 }
 
-/// The share of each group (BandShrinkage).
+/// Returns the group's share of shrinkage (BandShrinkage).
 __device__ double share_of(const GroupWork& w, const DeviceGroup& group, int g, double used) {
     const int n = w.bands;
     const int64_t first = static_cast<int64_t>(g) * n;
     const double* const m = w.matrix + w.matrix_at(g);
     const double count = group.counted;
     double off = 0, fourth = 0;
-    for (int r = static_cast<int>(threadIdx.x) / 32; r < n; r += warps) // a warp a row
+    for (int r = static_cast<int>(threadIdx.x) / 32; r < n; r += warps) // one warp per row
         for (int c = static_cast<int>(threadIdx.x) % 32; c < r; c += 32) {
             const double v = m[static_cast<int64_t>(r) * n + c];
             off += v * v * w.weight[first + r] * w.weight[first + c];
@@ -177,9 +177,9 @@ __device__ double share_of(const GroupWork& w, const DeviceGroup& group, int g, 
     return off > 0 ? fmin(fmax(beta, 0.0), delta) / delta : 1.0;
 }
 
-/// The share of each group, whether its matrix bears an inverse, and the matrix: that of the sums, shrunk, or
-/// with something on its diagonal where pixels are too few for the bands. Bands that are constant have a 1 on
-/// the diagonal and nothing else.
+/// Computes each group's share, decides whether its matrix can be inverted, and forms the matrix: the sums,
+/// shrunk, or with a ridge on the diagonal if there are too few pixels for the bands. A constant band has 1
+/// on the diagonal and zeros elsewhere.
 __global__ void __launch_bounds__(threads) shrink_groups(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     DeviceGroup& group = w.group[g];
@@ -205,9 +205,9 @@ __global__ void __launch_bounds__(threads) shrink_groups(const GroupWork w) {
                  unbiased = count > 1 ? 1 / (w.centred ? count - 1 : count) : 0.0;
     const double share =
         w.ledoit_wolf && count >= 2 && varying > 0 ? share_of(w, group, g, positive) : w.share;
-    __syncthreads(); // all have read what the first thread writes now
+    __syncthreads(); // the first thread overwrites the data after all threads have read it
     const bool surely = share > 0 ? least > 0 && share * least >= 2 * least_share * trace / used
-                                  : w.inverse != nullptr; // which then tells
+                                  : w.inverse != nullptr; // the inverse decides later
     const int fate = count < 2 ? few_pixels : !(varying > 0) ? no_variance : surely ? going : uncertain;
     const double mean_eigenvalue = trace * unbiased / used,
                  ridge = share == 0 && count <= used ? ridge_share * mean_eigenvalue : 0.0;
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(threads) shrink_groups(const GroupWork w) {
         }
 }
 
-/// The Cholesky factor of a group's matrix, in its place, by panels of `block` columns.
+/// Computes the Cholesky factor of a group's matrix in place, in panels of `block` columns.
 __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
     __shared__ double top[block][block + 1], row[block][block + 1], column[block][block + 1];
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
         __syncthreads();
         for (int r = warp; r < width; r += threads / 32)
             if (lane <= r) m[static_cast<int64_t>(k0 + r) * n + k0 + lane] = top[r][lane];
-        // Rows below: a thread each.
+        // Each row below belongs to one thread.
         for (int r = k0 + block + static_cast<int>(threadIdx.x); r < n; r += threads) {
             double* const at = m + static_cast<int64_t>(r) * n + k0;
             double v[block];
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
             for (int c = 0; c < block; ++c)
                 at[c] = v[c];
         }
-        // What is right of the panel, block by block.
+        // The blocks right of the panel follow.
         for (int r0 = k0 + block; r0 < n; r0 += block)
             for (int c0 = k0 + block; c0 <= r0; c0 += block) {
                 __syncthreads();
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
     }
 }
 
-/// The factor's inverse, a thread a column: those of a warp begin with the same row.
+/// Inverts the factor, one column per thread; the columns of a warp begin with the same row.
 __global__ void __launch_bounds__(threads) invert_factors(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     if (w.group[g].fate != going) return;
@@ -331,8 +331,8 @@ __global__ void __launch_bounds__(threads) invert_factors(const GroupWork w) {
     }
 }
 
-/// Whether a matrix that was not shrunk bears its inverse, whose trace is no less than one over the least
-/// eigenvalue.
+/// Decides whether a matrix that was not shrunk can be inverted: the inverse's trace is at least the
+/// reciprocal of the least eigenvalue.
 __global__ void __launch_bounds__(threads) check_inverses(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     DeviceGroup& group = w.group[g];
@@ -348,13 +348,13 @@ __global__ void __launch_bounds__(threads) check_inverses(const GroupWork w) {
     if (threadIdx.x == 0 && !(squared * 2 * least_share * group.mean_eigenvalue <= 1)) group.fate = uncertain;
 }
 
-/// The row of a target in a group: M^-1 z / z'M^-1 z.
+/// Computes the row of a target in a group: M^-1 z / z'M^-1 z.
 __global__ void __launch_bounds__(threads) find_rows(const GroupWork w) {
     extern __shared__ double z[];
     const int g = static_cast<int>(blockIdx.x), target = static_cast<int>(blockIdx.y), n = w.bands;
     DeviceGroup& group = w.group[g];
     __shared__ bool goes;
-    if (threadIdx.x == 0) goes = group.fate == going; // which another target's block may change
+    if (threadIdx.x == 0) goes = group.fate == going; // another target's block may change the fate
     __syncthreads();
     if (!goes) return;
     const int64_t first = static_cast<int64_t>(g) * n;
@@ -395,7 +395,7 @@ __global__ void __launch_bounds__(threads) find_rows(const GroupWork w) {
         w.rows[at * n + b] = z[b] / contrast;
 }
 
-/// |L^-1 (x - m)|^2 of `block` pixels at a time.
+/// Computes |L^-1 (x - m)|^2 of `block` pixels at a time.
 __global__ void __launch_bounds__(threads) find_squares(const GroupWork w) {
     __shared__ double row[block][block + 1], z[block][block + 1];
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
@@ -446,7 +446,7 @@ __global__ void __launch_bounds__(threads) find_squares(const GroupWork w) {
     }
 }
 
-/// Scores of the pixels of a group.
+/// Computes the scores of a group's pixels.
 __global__ void __launch_bounds__(threads) score_groups(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x);
     const DeviceGroup& group = w.group[g];
@@ -472,7 +472,7 @@ __global__ void __launch_bounds__(threads) score_groups(const GroupWork w) {
     }
 }
 
-/// The greatest score of a pixel as it is written, as a number that rises with it.
+/// Returns the greatest score of a pixel, as it is written, as an integer that rises with the score.
 __device__ unsigned rising_score(const GroupWork& w, int64_t place) {
     float score = static_cast<float>(w.scores[place]);
     for (int t = 1; t < w.targets; ++t)
@@ -481,8 +481,8 @@ __device__ unsigned rising_score(const GroupWork& w, int64_t place) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/// Takes the pixels of greatest score out of a group's statistics: the least of them is found digit by digit,
-/// and of those that equal it the first are taken.
+/// Excludes the pixels of greatest score from a group's statistics. It finds the least excluded score digit
+/// by digit; among the pixels with this score, it excludes the first ones.
 __global__ void __launch_bounds__(threads) exclude_greatest(const GroupWork w) {
     __shared__ int counts[256], ahead[warps + 1];
     __shared__ int wanted;
@@ -515,7 +515,7 @@ __global__ void __launch_bounds__(threads) exclude_greatest(const GroupWork w) {
         }
         __syncthreads();
     }
-    int before = 0; // pixels of that score
+    int before = 0; // earlier pixels with this score
     for (int base = 0; base < group.pixels; base += threads) {
         const int i = base + thread;
         const bool inside = i < group.pixels && (state[i] & in_background) != 0;
@@ -543,7 +543,7 @@ __global__ void __launch_bounds__(threads) exclude_greatest(const GroupWork w) {
     group.counted = group.background - leave;
 }
 
-/// Decider::best()
+/// Returns Decider::best() of the scores.
 __device__ float best_target(const double* scores, int count, int64_t pitch, const Output& out) {
     double greatest = scores[0];
     for (int k = 1; k < count; ++k)
@@ -556,7 +556,7 @@ __device__ float best_target(const double* scores, int count, int64_t pitch, con
                                                                           : static_cast<float>(first + 1);
 }
 
-/// What the pixels of a group have in the core of the raster.
+/// Writes the results of a group's pixels to the core of the raster.
 __global__ void __launch_bounds__(threads) put_groups(const GroupWork w, const Output out) {
     const DeviceGroup& group = w.group[blockIdx.x];
     double counts[4] = {};
@@ -581,7 +581,8 @@ __global__ void __launch_bounds__(threads) put_groups(const GroupWork w, const O
 
 unsigned parts(int64_t n, int64_t of) { return static_cast<unsigned>((n + of - 1) / of); }
 
-/// A block of threads for so many pixels of a group each, and for those that lie further on.
+/// Returns a grid of one block of threads per `pixels` pixels of a group; the blocks loop over further
+/// pixels.
 dim3 pixel_grid(const GroupWork& w, int pixels) {
     constexpr unsigned most = 1024;
     return {static_cast<unsigned>(w.groups), std::clamp(parts(w.most, pixels), 1u, most)};

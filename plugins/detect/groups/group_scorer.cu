@@ -10,7 +10,8 @@ namespace {
 
 bool measures(Method method) { return method == Method::ace || method == Method::rx; }
 
-/// Where scores are made from it, and where it tells whether a matrix that is not shrunk bears it.
+/// Returns true if scores need the factor's inverse, or if it decides whether a matrix that was not shrunk
+/// can be inverted.
 bool wants_inverse(const GroupOptions& o) {
     return measures(o.method) || (!o.ledoit_wolf && o.conditioning.shrinkage == 0);
 }
@@ -113,7 +114,7 @@ void GroupScorer::score(const gpu::GroupWork& work, std::vector<gpu::DeviceGroup
     }
 }
 
-/// As the processor does it where a matrix may not bear an inverse.
+/// Decides about a matrix that may be singular, as the CPU's code does.
 void GroupScorer::settle(const gpu::GroupWork& work, size_t g, gpu::DeviceGroup& group, cudaStream_t stream) {
     auto conditioning = m_options.conditioning;
     conditioning.by_bands = true;
@@ -132,7 +133,8 @@ void GroupScorer::settle(const gpu::GroupWork& work, size_t g, gpu::DeviceGroup&
     HSI_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-/// From the sums of products above the diagonal. cem: as if the mean were 0.
+/// Returns the statistics from the sums of products above the diagonal. For cem, they are computed as if the
+/// mean were 0.
 stream::SceneStatistics GroupScorer::moments_of(size_t g, const gpu::DeviceGroup& group,
                                                 cudaStream_t stream) const {
     const auto n = static_cast<size_t>(m_bands);
@@ -153,7 +155,7 @@ stream::SceneStatistics GroupScorer::moments_of(size_t g, const gpu::DeviceGroup
     return moments;
 }
 
-/// Zeros where a detector leaves bands out.
+/// Copies the parts of a detector to the device, with zeros for the bands that the detector leaves out.
 void GroupScorer::take_parts(size_t g, const Detector& d, cudaStream_t stream) {
     const auto n = static_cast<size_t>(m_bands);
     const size_t used = d.used.size();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Groups of pixels on a device, from their pixels to their scores: what columns and the classes of a map have
-// in common.
+// Scores groups of pixels on a device. Groups of columns and the classes of a map share this code.
 #pragma once
 
 #include "core/cuda_module.h"
@@ -15,20 +14,20 @@
 
 namespace hsi::detect {
 
-/// One owner of the buffers of so many groups on the current device. Kernels do all but the detectors of
-/// groups whose matrix may not bear an inverse, which the host makes.
+/// Owns the buffers of a number of groups on the current device. Kernels do everything except the detectors
+/// of groups whose matrix may be singular; the host makes these detectors.
 class GroupScorer {
   public:
-    /// places: of the pixels of all groups. options must outlive it.
+    /// places: the pixels of all groups. `options` must outlive the scorer.
     GroupScorer(const GroupOptions& options, int bands, size_t groups, size_t places, cudaStream_t stream);
     static uint64_t bytes(const GroupOptions& options, int bands, uint64_t groups, uint64_t places);
     float* x() const { return m_x.data(); }
 
-    /// For kernels, with what `work` says of pixels and raster.
+    /// Returns `work` with pointers to the scorer's buffers.
     gpu::GroupWork with_buffers(gpu::GroupWork work) const;
-    /// Onto the device, before their pixels come; then work.groups is their number.
+    /// Copies the groups to the device and sets work.groups to their number. Call it before pixels arrive.
     void begin(const std::vector<gpu::DeviceGroup>& groups, gpu::GroupWork& work, cudaStream_t stream);
-    /// All statistics and scores of pixels that lie in x; groups: what was found.
+    /// Computes all statistics and scores of the pixels in x, and updates the groups.
     void score(const gpu::GroupWork& work, std::vector<gpu::DeviceGroup>& groups, cudaStream_t stream);
     static GroupRecord record_of(const gpu::DeviceGroup& group);
 
@@ -40,7 +39,7 @@ class GroupScorer {
     const GroupOptions& m_options;
     const int m_bands;
     const size_t m_targets;
-    const bool m_inverse; ///< of factors
+    const bool m_inverse; ///< the factors are inverted
     cuda::DeviceBuffer<gpu::DeviceGroup> m_groups;
     cuda::DeviceBuffer<float> m_x;
     cuda::DeviceBuffer<uint8_t> m_state, m_constant;
@@ -48,7 +47,7 @@ class GroupScorer {
         m_constants, m_scores;
 };
 
-/// As GroupBackend::make_group_scene() (classes_cuda.cu).
+/// See GroupBackend::make_group_scene() (classes_cuda.cu).
 std::unique_ptr<GroupScene> make_cuda_group_scene(const CudaDevice& device, const stream::CubeShape& scene,
                                                   const GroupPlane& plane, const GroupOptions& options,
                                                   const PixelMask* mask, uint64_t memory,

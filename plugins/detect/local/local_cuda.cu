@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect_local.so: local RX on GPUs, in batches of runs of pixels, as many as there is room for
-// their matrices; a run's result depends on nothing but the scene.
+// hsi_cuda_detect_local.so: local RX on GPUs, in batches of as many runs of pixels as memory has room for. A
+// run's result depends only on the scene.
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
 #include "detect/detect_cuda_lane.cuh"
@@ -16,9 +16,9 @@ namespace {
 
 using cuda::DeviceBuffer;
 
-/// Of the matrices of a batch: a few thousand pixels of 200 bands keep a large device busy.
+/// The memory of a batch's matrices: a few thousand pixels of 200 bands keep a large device busy.
 constexpr uint64_t batch_bytes = uint64_t{256} << 20;
-constexpr int64_t most_batch_runs = 1024; // a batch's pixels are rows of a grid
+constexpr int64_t most_batch_runs = 1024; // the pixels of a batch are rows of a grid
 
 struct LocalPlan {
     LocalPlan(int b, const Ring& r)
@@ -30,7 +30,7 @@ struct LocalPlan {
     const int order, pitch;
     int64_t reach() const { return ring.outer / 2; }
     size_t matrix() const { return gpu::matrix_size(order); }
-    /// Runs whose matrices are there at the same time.
+    /// Returns the number of runs whose matrices are in memory at the same time.
     size_t runs(const TileLimits& l) const {
         const int64_t of_tile = (l.core_samples + gpu::run_pixels - 1) / gpu::run_pixels * l.core_lines;
         const auto fitting = static_cast<int64_t>(batch_bytes / (8 * matrix() * gpu::run_pixels));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// RX against the ring around each pixel, two steps a batch of pixels. The sums of products over rings: a warp
-// holds 32 x 32 of them in registers and slides along a run of pixels, columns of pixels coming and going, by
-// the matrix units for double precision. Then, a block of threads a pixel, the covariance from these sums,
-// its factor and d'M^-1 d, the matrix in shared memory where it fits there. Every spectrum ends in a 1, so
-// that the sums' last row is that of the values, and its last number their count. Rings of few pixels take U
-// U' instead, as on the CPU (local.cpp); d is then the last row of U.
+// RX against the ring around each pixel, in two steps per batch of pixels. The first step sums products over
+// rings: a warp holds 32 x 32 sums in registers and slides along a run of pixels, adding and removing columns
+// of pixels, with the matrix units for double precision. In the second step, a block of threads per pixel
+// computes the covariance from these sums, its factor, and d'M^-1 d, with the matrix in shared memory if it
+// fits. Every spectrum ends in a 1, so the sums' last row holds the sums of the values, and its last entry
+// the count. Rings of few pixels use U U' instead, as on the CPU (local.cpp); the last row of U is then d.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "detect/local/local_cuda_kernels.cuh"
@@ -14,19 +14,19 @@
 namespace hsi::detect::gpu {
 namespace {
 
-constexpr int warps = 4;              ///< of a block that sums products
-constexpr int most_solvers = 512;     ///< threads of a block that factorises
-constexpr unsigned all = ~0u;         ///< lanes
-constexpr double least_pivot = 1e-11; ///< least_local_pivot (local.h)
+constexpr int warps = 4;              ///< per block that sums products
+constexpr int most_solvers = 512;     ///< threads per block that factorises
+constexpr unsigned all = ~0u;         ///< all lanes of a warp
+constexpr double least_pivot = 1e-11; ///< equals least_local_pivot (local.h)
 
-/// What is to be done for a pixel.
+/// The result of the first look at a pixel.
 enum Status : uint8_t {
-    outside, ///< beyond the core
+    outside, ///< outside the core
     invalid,
-    few,         ///< less than two pixels around
-    equal_here,  ///< pixels around are equal, and this one equals them
-    equal_there, ///< pixels around are equal, and this one is another
-    again,       ///< hardly any variance is left in the sums: look at the ring itself
+    few,         ///< the ring has less than two pixels
+    equal_here,  ///< all pixels of the ring are equal, and this pixel equals them
+    equal_there, ///< all pixels of the ring are equal, and this pixel differs
+    again,       ///< the sums have almost no variance left: compute them from the ring itself
     ready
 };
 
@@ -35,7 +35,7 @@ __device__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
 /// A pixel of a batch.
 struct Place {
-    int x, y, at; ///< in the window; at: its index there
+    int x, y, at; ///< x, y: position in the window; at: index in the window
     bool inside;
     size_t core; ///< index in the core
 };
@@ -52,8 +52,8 @@ __device__ Place place_of(const LocalTile& t, const LocalBatch& b, int pixel) {
     return p;
 }
 
-/// c += a b', a and b 8 x 4: a lane holds entry (lane / 4, lane % 4) of either, and (lane / 4, 2 (lane % 4))
-/// and the next of c.
+/// Computes c += a b' for a and b of 8 x 4. A lane holds the entry (lane / 4, lane % 4) of a and of b, and
+/// the entries (lane / 4, 2 (lane % 4)) and (lane / 4, 2 (lane % 4) + 1) of c.
 __device__ __forceinline__ void multiply_add(double (&c)[2], double a, double b) {
 #if __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -71,16 +71,17 @@ __device__ __forceinline__ void multiply_add(double (&c)[2], double a, double b)
 
 __device__ int solvers() { return static_cast<int>(blockDim.x); }
 
-/// Where number (row, column) of a matrix lies, column <= row or in the same tile.
+/// Returns the index of entry (row, column) of a matrix. The column must be <= row, or be in the same tile.
 __device__ size_t entry(int row, int column) {
     const int i = row / 8, j = column / 8;
     return static_cast<size_t>(i * (i + 1) / 2 + j) * 64 +
            static_cast<size_t>(column % 8 / 4 * 32 + row % 8 * 4 + column % 4);
 }
-/// Where the two numbers of a lane lie in a tile, as multiply_add() has them.
+/// Returns the index of a lane's two entries in a tile, in the layout of multiply_add().
 __device__ int pair_place() { return lane() % 4 / 2 * 32 + lane() / 4 * 4 + lane() % 2 * 2; }
 
-/// In every thread, the same for a number of threads; all of the block call it.
+/// Returns the sum over the block to every thread; it depends only on the number of threads. All threads of
+/// the block must call it.
 __device__ double block_total(double v) {
     __shared__ double part[32];
     for (int o = 16; o > 0; o /= 2)
@@ -94,7 +95,7 @@ __device__ double block_total(double v) {
     return v;
 }
 
-// --- the tile
+// --- The tile
 
 __global__ void states_kernel(const float* __restrict__ raw, int bands, int pixels,
                               const uint8_t* __restrict__ in_mask, uint8_t* __restrict__ state) {
@@ -105,7 +106,7 @@ __global__ void states_kernel(const float* __restrict__ raw, int bands, int pixe
         static_cast<uint8_t>((valid ? 1 : 0) | (valid && (in_mask == nullptr || in_mask[p] != 0) ? 2 : 0));
 }
 
-/// 32 pixels and 32 bands a block of 32 x 8 threads.
+/// Transposes 32 pixels and 32 bands per block of 32 x 8 threads.
 __global__ void spectra_kernel(const float* __restrict__ raw, int bands, int pixels,
                                const uint8_t* __restrict__ state, float* __restrict__ spectra) {
     __shared__ float corner[32][33];
@@ -125,9 +126,9 @@ __global__ void spectra_kernel(const float* __restrict__ raw, int bands, int pix
                     static_cast<size_t>(band + column)] = corner[column][r];
 }
 
-// --- sums
+// --- Sums
 
-/// A block a run: the mean of its valid pixels, in single precision.
+/// Computes the mean of a run's valid pixels in single precision, one run per block.
 __global__ void centres_kernel(LocalTile t, LocalBatch b) {
     const int run = static_cast<int>(blockIdx.x);
     const Place first = place_of(t, b, run * run_pixels);
@@ -145,10 +146,10 @@ __global__ void centres_kernel(LocalTile t, LocalBatch b) {
     }
 }
 
-/// A pixel of a ring, or one that comes or goes as the ring moves on by one.
+/// A pixel of a ring, or a pixel that enters or leaves the ring when it moves on by one pixel.
 struct Member {
     int at = 0;
-    float weight = 0; ///< 1, -1, or 0: none
+    float weight = 0; ///< 1, -1, or 0 for no pixel
 };
 __device__ Member member(const LocalTile& t, int x, int y, int dx, int dy, float weight) {
     const int i = x + dx, j = y + dy;
@@ -158,11 +159,11 @@ __device__ Member member(const LocalTile& t, int x, int y, int dx, int dy, float
     m.weight = weight;
     return m;
 }
-/// Its weight, or 0 where it does not count.
+/// Returns the member's weight, or 0 if the pixel does not count.
 __device__ float weight_of(const LocalTile& t, const Member& m) {
     return (t.state[m.at] & 2) != 0 ? m.weight : 0.0f;
 }
-/// Number `k` of the ring around (x, y), line by line.
+/// Returns member k of the ring around (x, y), line by line.
 __device__ Member ring_member(const LocalTile& t, int x, int y, int k) {
     const int reach = t.outer / 2, gap = t.inner / 2, above = (reach - gap) * t.outer, side = reach - gap;
     if (k < above) return member(t, x, y, k % t.outer - reach, k / t.outer - reach, 1);
@@ -174,7 +175,7 @@ __device__ Member ring_member(const LocalTile& t, int x, int y, int k) {
     k -= t.inner * 2 * side;
     return member(t, x, y, k % t.outer - reach, k / t.outer + gap + 1, 1);
 }
-/// Number `k` of what makes the ring around (x, y) from that of the pixel before.
+/// Returns the k-th pixel that enters or leaves when the ring moves from the previous pixel to (x, y).
 __device__ Member moving_member(const LocalTile& t, int x, int y, int k) {
     const int reach = t.outer / 2, gap = t.inner / 2;
     if (k < t.outer) return member(t, x, y, reach, k - reach, 1);
@@ -185,7 +186,7 @@ __device__ Member moving_member(const LocalTile& t, int x, int y, int k) {
     return member(t, x, y, gap, k - t.outer - gap, -1);
 }
 
-/// The 32 x 32 numbers that a warp holds: row and column of their tiles.
+/// The 32 x 32 entries that a warp holds: row and column of their tiles.
 struct Macro {
     int row, column;
     bool any;
@@ -212,7 +213,7 @@ __device__ void store(const Macro& m, const double (&sum)[4][4][2], int rows, do
             }
 }
 
-/// Values of a member of a ring as a warp's lane needs them.
+/// The values of a ring's member that a lane needs.
 struct Taken {
     __device__ Taken(const LocalTile& t, const Macro& macro, const Member& m) : weight(weight_of(t, m)) {
         const float* const values = t.spectra + static_cast<size_t>(m.at) * t.pitch + lane() / 4;
@@ -225,7 +226,8 @@ struct Taken {
     float weight, row[4], column[4];
 };
 
-/// U'U of the rings of a run (blockIdx.y); or, `single`, of a pixel whose ring is looked at by itself.
+/// Computes U'U of the rings of a run (blockIdx.y), or, if `single`, of a pixel whose ring is summed
+/// separately.
 template <bool single>
 __global__ void __launch_bounds__(32 * warps, 3) sums_kernel(LocalTile t, LocalBatch b) {
     const Macro macro = macro_of(t.bands);
@@ -254,7 +256,7 @@ __global__ void __launch_bounds__(32 * warps, 3) sums_kernel(LocalTile t, LocalB
             if (k >= members) return Member{};
             return x == 0 ? ring_member(t, first.x, first.y, k) : moving_member(t, first.x + x, first.y, k);
         };
-        // What a step needs is on its way while the one before multiplies.
+        // The next values are loaded while the current ones are multiplied.
         Member next = find(lane() % 4);
         Taken taken(t, macro, next);
         next = find(4 + lane() % 4);
@@ -278,7 +280,7 @@ __global__ void __launch_bounds__(32 * warps, 3) sums_kernel(LocalTile t, LocalB
     }
 }
 
-/// A block of 32 warps a run: whether the sums around its pixels hold enough.
+/// Decides whether the sums around a run's pixels have enough variance. One block of 32 warps per run.
 __global__ void __launch_bounds__(1024) totals_kernel(LocalTile t, LocalBatch b) {
     __shared__ double totals[run_pixels];
     const int pixel = static_cast<int>(blockIdx.x) * run_pixels + warp();
@@ -305,13 +307,13 @@ __global__ void __launch_bounds__(1024) totals_kernel(LocalTile t, LocalBatch b)
     double greatest = 0;
     for (int i = 0; i <= warp(); ++i)
         greatest = fmax(greatest, totals[i]);
-    // What came and went leaves its rounding in the sums.
+    // Pixels that entered and left have left rounding errors in the sums.
     if (status == ready && !(apart > 1e-9 * greatest)) status = again;
     b.status[pixel] = status;
 }
 
-/// A block a pixel: its ring's mean, and whether all of it is equal. Of those that are to be looked at again
-/// or, with U U', of all.
+/// Computes the mean of a pixel's ring, and decides whether all its pixels are equal. One block per pixel.
+/// With U U' this applies to all pixels, otherwise to pixels with status `again`.
 __global__ void means_kernel(LocalTile t, LocalBatch b) {
     const int pixel = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x),
               threads = static_cast<int>(blockDim.x);
@@ -356,7 +358,7 @@ __global__ void means_kernel(LocalTile t, LocalBatch b) {
         b.status[pixel] = t.by_pixels ? ready : again;
 }
 
-/// U U' of the ring of a pixel (blockIdx.y), with x - mean as the last row of U.
+/// Computes U U' of the ring of a pixel (blockIdx.y), with x - mean as the last row of U.
 __global__ void __launch_bounds__(32 * warps) gram_kernel(LocalTile t, LocalBatch b) {
     const int order = t.ring(), rows = tile_rows(order), pixel = static_cast<int>(blockIdx.y);
     const Macro macro = macro_of(order);
@@ -399,10 +401,10 @@ __global__ void __launch_bounds__(32 * warps) gram_kernel(LocalTile t, LocalBatc
     store(macro, sum, rows, b.matrices + static_cast<size_t>(pixel) * matrix_size(order));
 }
 
-// --- solving
+// --- Solving
 
-/// The factor of the first `columns` columns of a tile on the diagonal, by a whole warp; inverse[j] = 1 /
-/// L_jj.
+/// Factorises the first `columns` columns of a tile on the diagonal; inverse[j] = 1 / L_jj. A whole warp
+/// calls it.
 __device__ void factorise_corner(double* tile, int columns, double* inverse) {
     const int r = lane() % 8;
     double row[8];
@@ -410,7 +412,7 @@ __device__ void factorise_corner(double* tile, int columns, double* inverse) {
     for (int j = 0; j < 8; ++j)
         row[j] = tile[j / 4 * 32 + r * 4 + j % 4];
     __syncwarp();
-    // L D L' first: its chain from column to column is the shorter one.
+    // L D L' comes first, since its chain of dependences from column to column is shorter.
     double pivot[8];
 #pragma unroll
     for (int j = 0; j < 8; ++j)
@@ -434,7 +436,7 @@ __device__ void factorise_corner(double* tile, int columns, double* inverse) {
             tile[j / 4 * 32 + r * 4 + j % 4] = row[j];
 }
 
-/// Rows below the corner of tile column k, each by a thread.
+/// Solves the rows below the corner of tile column k, one row per thread.
 __device__ void solve_panel(double* m, int k, int rows, const double* inverse) {
     const double* const corner = m + static_cast<size_t>(k * (k + 1) / 2 + k) * 64;
     for (int r = 8 * (k + 1) + static_cast<int>(threadIdx.x); r < 8 * rows; r += solvers()) {
@@ -457,7 +459,8 @@ __device__ void solve_panel(double* m, int k, int rows, const double* inverse) {
     }
 }
 
-/// Takes the product of panels i and j, j + 1 .. j + count - 1 of tile column k from the tiles there; a warp.
+/// Subtracts the products of panel i and panels j .. j + count - 1 of tile column k from their tiles. A whole
+/// warp calls it.
 __device__ void take_product(double* m, int k, int i, int j, int count) {
     const double* const left = m + static_cast<size_t>(i * (i + 1) / 2 + k) * 64 + lane();
     const double a0 = -left[0], a1 = -left[32];
@@ -475,8 +478,8 @@ __device__ void take_product(double* m, int k, int i, int j, int count) {
         }
 }
 
-/// L of the matrix of order n, and L^-1 times its last row in place of that. While most warps take products
-/// from the rest, the first one goes on to the next corner.
+/// Replaces the matrix of order n by its factor L, and its last row by L^-1 times this row. While most warps
+/// subtract products from the rest, the first warp factorises the next corner.
 __device__ void factorise(double* m, int n, double* inverse) {
     const int rows = tile_rows(n);
     if (warp() == 0) factorise_corner(m, min(8, n), inverse);
@@ -516,7 +519,7 @@ __device__ void put(const Output& out, size_t at, bool has, double score) {
         out.map[at] = !has ? nanf("") : out.has_threshold && !(score >= out.threshold) ? 0.0f : 1.0f;
 }
 
-/// A pixel without a matrix; one thread.
+/// Writes a pixel that needs no matrix. One thread calls it.
 __device__ void put_plain(const Output& out, size_t at, uint8_t status) {
     atomicAdd(out.counts + (status == invalid ? 1 : 0), 1ull);
     if (status == few) atomicAdd(out.counts + 2, 1ull);
@@ -524,8 +527,8 @@ __device__ void put_plain(const Output& out, size_t at, uint8_t status) {
     put(out, at, status == equal_here, 0);
 }
 
-/// The covariance with its ridge in place of the sums m, and x - mean below it; `sums` is their last row, and
-/// `means` of as many numbers is made here.
+/// Replaces the sums in m by the covariance with its ridge, and the row below by x - mean. `sums` is the last
+/// row of m; the function fills `means`, of the same length.
 __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const Place& place,
                        const double* sums, double* means, double* m) {
     const int n = t.bands, rows = tile_rows(n);
@@ -535,7 +538,8 @@ __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const
         means[a] = sums[a] / count;
         apart += m[entry(a, a)] - sums[a] * means[a];
     }
-    const double ridge = t.ridge_share * (block_total(apart) * share) / n; // all have made their means, too
+    // All threads have written their means after it, too
+    const double ridge = t.ridge_share * (block_total(apart) * share) / n;
     const bool single = b.status[pixel] == again;
     const size_t centre_at = static_cast<size_t>(single ? pixel : pixel / run_pixels) * t.pitch;
     const float* const x = t.spectra + static_cast<size_t>(place.at) * t.pitch;
@@ -562,7 +566,7 @@ __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const
     }
 }
 
-/// A block a pixel. in_shared: the matrix has room there.
+/// Solves one pixel per block. in_shared: the matrix fits into shared memory.
 template <bool in_shared>
 __global__ void __launch_bounds__(most_solvers) solve_kernel(LocalTile t, LocalBatch b, Output out) {
     extern __shared__ double shared[];
@@ -606,7 +610,7 @@ __global__ void __launch_bounds__(most_solvers) solve_kernel(LocalTile t, LocalB
     }
     __syncthreads();
     const bool plain = !t.by_pixels && !(t.ridge_share > 0);
-    if (plain) { // the sums have done their part: the variances
+    if (plain) { // from here on, `sums` holds the variances
         for (int a = thread; a < n; a += solvers())
             sums[a] = m[entry(a, a)];
         __syncthreads();
@@ -629,12 +633,12 @@ __global__ void __launch_bounds__(most_solvers) solve_kernel(LocalTile t, LocalB
 
 unsigned blocks(size_t n, size_t of) { return static_cast<unsigned>((n + of - 1) / of); }
 
-/// Bytes of a block's shared memory that the device lets us have.
+/// Returns the bytes of shared memory that the device allows a block.
 size_t most_shared() {
     int device = 0, bytes = 0;
     HSI_CUDA_CHECK(cudaGetDevice(&device));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    return static_cast<size_t>(bytes) - 1024; // what the kernel has beside it
+    return static_cast<size_t>(bytes) - 1024; // the kernel's other shared variables
 }
 
 } // namespace

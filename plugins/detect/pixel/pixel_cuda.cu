@@ -14,7 +14,7 @@ namespace {
 
 using cuda::DeviceBuffer;
 
-/// A matrix as the kernels read it (gpu::panel_rows).
+/// Returns a matrix in the kernels' layout (gpu::panel_rows).
 std::vector<double> panels_of(const std::vector<double>& matrix, size_t columns) {
     constexpr auto height = static_cast<size_t>(gpu::panel_rows);
     const size_t rows = matrix.size() / columns, count = (rows + height - 1) / height;
@@ -25,7 +25,7 @@ std::vector<double> panels_of(const std::vector<double>& matrix, size_t columns)
     return panels;
 }
 
-/// The detector as the kernels read it.
+/// The detector in the kernels' layout.
 struct Parts {
     explicit Parts(Detector d)
         : detector(std::move(d)), rows(panels_of(detector.rows, detector.used.size())),
@@ -52,7 +52,7 @@ struct Parts {
             return gpu::Kind::matched;
         }
     }
-    /// Numbers a pixel that kernels leave for one another.
+    /// Returns the number of values per pixel that one kernel leaves for another.
     uint64_t numbers() const {
         return static_cast<uint64_t>(detector.targets) + (detector.method == Method::sid ? 3
                                                           : detector.method == Method::sam || !factor.empty()

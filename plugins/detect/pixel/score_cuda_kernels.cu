@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scores of pixels, most of it a thread a pixel: what the values say by themselves, the quadratic form
-// through the inverse factor, the products with the rows of targets, and the best of them.
+// Scores of pixels, mostly one thread per pixel: quantities of the pixel alone, the quadratic form through
+// the inverse factor, the products with the targets' rows, and the best target.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "detect/pixel/score_cuda_kernels.cuh"
@@ -13,13 +13,13 @@ constexpr int parts = 8; ///< warps that share the rows of a quadratic form
 
 __device__ int thread_pixel() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
-/// Value of a pixel at number `r` of the bands used.
+/// Returns the value of a pixel in the r-th used band.
 __device__ double value(const ScoreWork& w, int p, int r) {
     return static_cast<double>(
         w.raw[static_cast<size_t>(w.used[r]) * static_cast<size_t>(w.pixels) + static_cast<size_t>(p)]);
 }
 
-/// Which pixels are valid; and their lengths (sam) or greatest value, sum and entropy (sid).
+/// Finds valid pixels, and computes their lengths (sam) or their greatest value, sum and entropy (sid).
 __global__ void look_kernel(ScoreWork w) {
     const int p = thread_pixel();
     if (p >= w.pixels) return;
@@ -51,8 +51,8 @@ __global__ void look_kernel(ScoreWork w) {
     w.valid[p] = valid;
 }
 
-/// squared = |L^-1 (x - m)|^2 of 32 pixels a block: a warp takes every eighth panel of rows, which end at the
-/// diagonal.
+/// Computes squared = |L^-1 (x - m)|^2 of 32 pixels per block. Each warp takes every eighth panel of rows;
+/// rows end at the diagonal.
 __global__ void __launch_bounds__(32 * parts) quadratic_kernel(ScoreWork w) {
     __shared__ double squares[parts][32];
     const int lane = static_cast<int>(threadIdx.x) % 32, part = static_cast<int>(threadIdx.x) / 32;
@@ -106,7 +106,7 @@ __device__ double score(const ScoreWork& w, int p, int target, double product, d
     }
 }
 
-/// Scores of eight targets (blockIdx.y).
+/// Computes the scores of eight targets (blockIdx.y).
 __global__ void __launch_bounds__(threads) products_kernel(ScoreWork w) {
     const int p = thread_pixel(), first = static_cast<int>(blockIdx.y) * panel_rows;
     if (p >= w.pixels || w.valid[p] == 0) return;
@@ -137,7 +137,8 @@ __global__ void __launch_bounds__(threads) products_kernel(ScoreWork w) {
                      static_cast<size_t>(p)] = score(w, p, first + k, sum[k], log_sum[k]);
 }
 
-/// 1..count, the first of those that equal the best (detect.cpp); 0 where it is not within the threshold.
+/// Returns 1..count, the first score that equals the best (detect.cpp); 0 if the best score is not within the
+/// threshold.
 __device__ float best(const Output& out, const double* scores, int count, size_t pitch) {
     constexpr double equal = 1e-10;
     const double sign = out.small_is_best ? -1 : 1;

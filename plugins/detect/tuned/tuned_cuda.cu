@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Mixture-tuned matched filtering on GPUs, in double precision: components of a pixel by eight, then what
-// they say of every target.
+// Mixture-tuned matched filtering on GPUs, in double precision. Eight components of a pixel are computed at a
+// time; the scores of every target follow from the components.
 #include "core/valid_pixel.h"
 #include "detect/detect_cuda_lane.cuh"
 #include "detect/tuned/tuned_plan.h"
@@ -13,7 +13,7 @@ namespace {
 using cuda::DeviceBuffer;
 
 constexpr int threads = 128;
-constexpr int at_once = 8; ///< components that are made together
+constexpr int at_once = 8; ///< components that are computed together
 
 struct TunedWork {
     const float* x = nullptr; ///< [band][pixel]
@@ -48,7 +48,8 @@ __global__ void __launch_bounds__(threads) find_components(const TunedWork w) {
         if (from + k < w.components) w.y[(from + k) * w.pixels + p] = sum[k];
 }
 
-/// Of the map: the greatest MF of the feasible targets, as Decider::best() takes it.
+/// Returns the map's value: the target with the greatest MF among the feasible targets, chosen as in
+/// Decider::best().
 __device__ float best_tuned(const TunedWork& w, const gpu::Output& out, int64_t p) {
     const auto judged = [&](int k) {
         const double apart = w.scores[(2 * k + 1) * w.pixels + p];
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(threads) tune_pixels(const TunedWork w, const 
     atomicAdd(out.counts + 1, static_cast<unsigned long long>(here - good));
 }
 
-/// The plan on one device; lanes share it.
+/// The plan on one device, shared by all lanes.
 struct DeviceTuned {
     DeviceBuffer<int> used;
     DeviceBuffer<double> mean, rows, places, weights, signal;
