@@ -16,17 +16,18 @@
 namespace hsi::destripe {
 namespace {
 
-constexpr int64_t enough = 20; ///< valid pixels of a usable column, and pairs of neighbours
+constexpr int64_t enough = 20; ///< minimum of valid pixels in a usable column, and of pairs of neighbours
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
-/// The middle value, or the mean of both; the order of the values changes.
+/// Returns the middle value, or the mean of the two middle values. Changes the order of the values.
 double median(std::vector<double>& values) {
     const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return values.size() % 2 == 1 ? *middle : (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-/// The line of least squares at `at`, through levels within `half` columns that are taken; false under 3.
+/// Sets `value` to the least squares line at `at`, through the taken levels within `half` columns. Returns
+/// false if there are fewer than 3.
 bool line_at(size_t at, const std::vector<size_t>& places, const std::vector<double>& levels,
              const std::vector<char>& taken, size_t half, double& value) {
     const auto begin = static_cast<size_t>(
@@ -184,8 +185,9 @@ class Levels {
 };
 
 struct Found {
-    std::vector<double> level, deviation; ///< [band][column]; of steps the step from the column before
-    std::vector<int64_t> valid;           ///< pixels of a column
+    /// [band][column]; for steps, `level` is the step from the previous column
+    std::vector<double> level, deviation;
+    std::vector<int64_t> valid; ///< pixels per column
 };
 
 class ScanWorker final : public stream::Worker {
@@ -265,7 +267,8 @@ class CpuScan final : public LevelScan {
     }
 
   private:
-    /// Steps become levels. Where the column before is not usable, the step is from the last one that is.
+    /// Adds the steps up to levels. If the previous column is not usable, the step is from the last usable
+    /// column.
     void add_up(const stream::CubeSource& scene, const std::vector<size_t>& usable,
                 std::vector<double>& level) const {
         const auto width = static_cast<size_t>(m_scene.samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pixels scored in blocks of a line: a worker's way through its tile, and its counts.
+// Workers that score pixels in blocks of a line. A worker walks through its tile and counts pixels.
 #pragma once
 
 #include "detect/detect.h"
@@ -23,12 +23,12 @@ class BlockWorker : public stream::Worker {
     int64_t valid = 0, invalid = 0;
 
   protected:
-    /// bands: that whole_block() copies.
+    /// bands: number of bands that whole_block() copies
     explicit BlockWorker(int bands) : m_tail(static_cast<size_t>(bands) * block_pixels) {}
-    /// At most block_pixels from this sample on.
+    /// Processes at most block_pixels pixels from `sample` on.
     virtual void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
                                const std::vector<CubeView<float>>& out) = 0;
-    /// The block with block_pixels that can be read in each band: vectors must not read past the tile.
+    /// A block in which block_pixels values per band may be read, since vectors must not read past the tile.
     struct Block {
         const float* first;
         ptrdiff_t band_stride;
@@ -47,7 +47,7 @@ class BlockWorker : public stream::Worker {
     std::vector<float> m_tail;
 };
 
-/// The common part of operations with such workers. Base: Detection, or a class derived from it.
+/// The common part of operations with block workers. Base: Detection, or a class derived from it.
 template <class Base>
 class OfBlocks : public Base {
   public:

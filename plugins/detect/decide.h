@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From scores to the best target.
+// Selects the best target from scores.
 #pragma once
 
 #include "detect/detect.h"
@@ -10,7 +10,7 @@ class Decider {
   public:
     Decider(bool small_is_best, const Decision& decision) : m_small(small_is_best), m_decision(decision) {}
     bool map() const { return m_decision.map; }
-    /// 1..count, the first of the best scores; 0 where they are not within the threshold.
+    /// Returns 1..count, the index of the first of the best scores; 0 if they are not within the threshold.
     float best(const double* scores, size_t count) const;
 
   private:
@@ -18,7 +18,7 @@ class Decider {
     const Decision m_decision;
 };
 
-/// Scores and map of a pixel; `valid` says whether it has any.
+/// Writes the scores and the map of a pixel; NaN unless `valid`.
 void write_decision(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line,
                     int64_t sample, const std::vector<CubeView<float>>& out);
 

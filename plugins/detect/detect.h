@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the rooms of detection share: targets, the decision for one of them, and what a pass of scores counts.
-// pixel scores a pixel by itself or against one background, local against the ring around it, groups against
-// the columns or classes of its own, fit by absorption features, tuned among components whose noise is known.
+// The types that all detection methods share: targets, the decision for a target, and the counts of a pass.
+// pixel scores each pixel alone or against one background; local scores it against the surrounding ring;
+// groups against the columns or classes of its group; fit uses absorption features; tuned uses components
+// with known noise.
 #pragma once
 
 #include "core/error.h"
@@ -17,71 +18,74 @@
 
 namespace hsi::detect {
 
-using stream::PixelMask; ///< pixels of a scene that are its background
+using stream::PixelMask; ///< the background pixels of a scene
 
 struct Targets {
-    std::vector<std::string> names;           ///< k of them, for messages
-    std::vector<std::vector<double>> spectra; ///< k of one length, in the units of the scene
-    /// mf, ace: the spectra are what one unit of a gas absorbs of the background, negative as a rule: t - m
-    /// is m times them, band by band, and mf tells how many units there are. D. R. Thompson et al.: Real-time
-    /// remote detection and measurement for airborne imaging spectroscopy: a case study with methane,
-    /// Atmospheric Measurement Techniques 8, 2015.
+    std::vector<std::string> names;           ///< k names, for messages
+    std::vector<std::vector<double>> spectra; ///< k spectra of equal length, in the units of the scene
+    /// For mf and ace: the spectra are the absorption of one unit of a gas relative to the background,
+    /// usually negative. Then t - m is m times the spectrum, band by band, and mf is the number of units. D.
+    /// R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a
+    /// case study with methane, Atmospheric Measurement Techniques 8, 2015.
     bool absorption = false;
 };
 
-/// A target that cannot be told from the background's mean (cem: is zero beside it).
+/// A target that equals the background's mean (cem: that is nearly zero compared with the background).
 class TargetIsMean : public Error {
   public:
     using Error::Error;
 };
 
-/// Targets with less of (t-m)'C^-1(t-m) cannot be told from the mean.
+/// Targets with a smaller (t-m)'C^-1(t-m) count as equal to the mean.
 inline constexpr double least_contrast = 1e-12;
-/// Whether a target can be told from the mean by its (t-m)'M^-1(t-m). What one unit of a gas absorbs may be
-/// as little as its unit is small.
+/// Returns true if (t-m)'M^-1(t-m) distinguishes a target from the mean. The absorption of one unit of a gas
+/// may be arbitrarily small.
 HSI_HOST_DEVICE inline bool is_enough_contrast(double contrast, bool absorption) {
     return absorption ? contrast > 0 && std::isfinite(1 / contrast) : contrast >= least_contrast;
 }
 
 struct Decision {
     bool map = false;
-    /// sam, sid: a best score over it, others: under it, is no detection. rx with a map wants one.
+    /// For sam and sid, a best score above the threshold is not a detection; for other methods, a best score
+    /// below it. rx with a map requires a threshold.
     std::optional<double> threshold;
 };
 
-/// What the scores of a pass come to.
+/// A summary of the scores of a pass.
 struct ScoreCounts {
-    std::vector<float> best;     ///< a target each; NaN: no pixel has a score
-    std::vector<int64_t> mapped; ///< pixels of the map, a target each
-    int64_t pixels = 0;          ///< with a score, where there is a map
+    std::vector<float> best;     ///< one per target; NaN if no pixel has a score
+    std::vector<int64_t> mapped; ///< pixels of the map, one count per target
+    int64_t pixels = 0;          ///< pixels with a score, if there is a map
 };
 
-/// Counts of the pass; complete after it.
+/// The counts of the pass are complete after the pass.
 class Detection : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around
-    int64_t without_variance() const { return m_flat; }  ///< local RX: valid, all pixels around are equal
-    /// Of an operation of devices, which counts beside the scores, where these are: what this process has
-    /// seen. Null on the CPU.
+    /// Local RX: valid pixels with fewer than 2 pixels around
+    int64_t without_background() const { return m_few; }
+    /// Local RX: valid pixels whose surrounding pixels are all equal
+    int64_t without_variance() const { return m_flat; }
+    /// Returns the counts of this process if the operation runs on devices and counts with the scores. Null
+    /// on the CPU.
     virtual const ScoreCounts* score_counts() const { return nullptr; }
 
   protected:
     int64_t m_few = 0, m_flat = 0;
 };
 
-/// What makes a room's operations; each room has one of its own (PixelBackend ...), which is the CPU's, and a
-/// CUDA module whose backend overrides it. A device computes in double precision throughout.
+/// Makes the operations of a method. Each method has its own class (PixelBackend ...), which runs on the CPU,
+/// and a CUDA module whose class overrides it. A device computes in double precision throughout.
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Seconds that kernels took since the backend was made, copies left out, added over the workers (which
-    /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
+    /// Returns the seconds of kernels in finished passes, without copies; 0 on the CPU. It is a sum over
+    /// workers, which slow each other down when they share a device.
     virtual double kernel_seconds() const { return 0; }
-    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    /// Returns the free bytes of the device that has least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 
-const char* simd_target(); ///< where the CPU's loops were dispatched to
+const char* simd_target(); ///< Returns the instruction set that the CPU's loops use.
 
 } // namespace hsi::detect

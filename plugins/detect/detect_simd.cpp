@@ -24,7 +24,8 @@ using F = hn::CappedTag<float, 32>;
 using W = hn::Vec<F>;
 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
-/// The place of a pixel's value in a row: strips of two registers, in each the rows one after another.
+/// Returns the position of a pixel's value in a row. Values are stored in strips of two registers; a strip is
+/// stored row by row.
 HWY_INLINE int64_t place(int64_t pixel, int row, int height, int64_t strip) {
     return pixel / strip * strip * height + row * strip + pixel % strip;
 }
@@ -71,7 +72,7 @@ void take_logs(double* HWY_RESTRICT z, int height, double part, double* HWY_REST
     const D d;
     const int64_t n = lanes();
     for (int64_t i = 0; i < block_pixels; i += n) {
-        // Registers of a strip are next to each other.
+        // The registers of a strip are contiguous.
         const int64_t first = i / (2 * n) * (2 * n) * height + i % (2 * n);
         V most = hn::LoadU(d, z + first);
         for (int r = 1; r < height; ++r)
@@ -161,7 +162,7 @@ void tune(const double* HWY_RESTRICT y, int components, const double* HWY_RESTRI
     }
 }
 
-/// Six rows of a panel times a strip: s[2 k], s[2 k + 1] = row k times its pixels.
+/// Multiplies six rows of a panel by a strip: s[2 k] and s[2 k + 1] are row k times the strip's pixels.
 HWY_INLINE void times_panel(const double* HWY_RESTRICT z, const double* HWY_RESTRICT panel, int columns,
                             V* HWY_RESTRICT s) {
     const D d;
@@ -208,7 +209,7 @@ void multiply(const double* z, int height, const Panels& rows, double* HWY_RESTR
         }
 }
 
-/// The same in single precision, for a strip of two registers of floats.
+/// Does the same as times_panel() in single precision, for a strip of two registers of floats.
 HWY_INLINE void times_singles(const float* HWY_RESTRICT z, const float* HWY_RESTRICT panel, int columns,
                               W* HWY_RESTRICT s) {
     const F f;
@@ -240,7 +241,7 @@ HWY_INLINE void times_singles(const float* HWY_RESTRICT z, const float* HWY_REST
     s[6] = e0, s[7] = e1, s[8] = f0, s[9] = f1, s[10] = g0, s[11] = g1;
 }
 
-/// squared += the squares of six rows, in their order, for the strip of floats.
+/// Adds the squares of six rows to `squared`, in the rows' order, for the strip of floats.
 HWY_INLINE void add_squares_of_singles(const W* HWY_RESTRICT s, double* HWY_RESTRICT squared) {
     const D d;
     const F f;
@@ -318,7 +319,7 @@ Panels::Panels(const std::vector<double>& matrix, const std::vector<double>& sca
     for (size_t first = 0; first * width < matrix.size(); first += height) {
         const size_t end = std::min(width, first + height);
         add(matrix, width, first, end);
-        // Single precision has few digits of very small values, and their inverses are too large for it.
+        // Single precision has few digits for very small values, and their inverses are too large for it.
         constexpr double least = 1e-30, greatest = 1e30;
         const bool holds = std::all_of(scales.begin(), scales.begin() + static_cast<ptrdiff_t>(end),
                                        [](double s) { return s >= least && s <= greatest; });
@@ -346,7 +347,8 @@ void Panels::add(const std::vector<double>& matrix, size_t width, size_t first, 
 
 const SimdKernels& simd_kernels() {
     static const SimdKernels kernels = [] {
-        // The first call chooses the target; a table taken before would choose it again in every call.
+        // The first call chooses the target. A table that was taken earlier would choose it again in every
+        // call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
         return SimdKernels{
             HWY_DYNAMIC_DISPATCH(take),     HWY_DYNAMIC_DISPATCH(square),    HWY_DYNAMIC_DISPATCH(take_logs),

@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t sign_bit = 0x80000000u;
 constexpr size_t halves = size_t{1} << 16;
 
-/// Rises with the score, or falls where small ones are best; -0 and 0 are one.
+/// Returns an integer that rises with the score, or falls if small scores are best; -0 and 0 have the same
+/// key.
 uint32_t key_of(float score, bool small_is_best) {
     const auto bits = std::bit_cast<uint32_t>(score == 0 ? 0.0f : score);
     const uint32_t rising = (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
@@ -36,7 +37,7 @@ void ScoreRanking::write(const Rect& core, const CubeView<float>& src) {
     for (int64_t line = 0; line < src.lines; ++line)
         for (int64_t sample = 0; sample < src.samples; ++sample) {
             if (m_mask != nullptr && !m_mask->at(core.y + line, core.x + sample)) continue;
-            float best = no_value; // which some targets may have, and others not
+            float best = no_value; // some targets may have no value, and others may have one
             for (int k = 0; k < src.bands; ++k) {
                 const float score = src.row(k, line)[sample];
                 if (std::isnan(best) || (m_small ? score < best : score > best)) best = score;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Thresholds from scores: the k-th best of all pixels, exactly, in two passes that count and keep nothing.
+// Finds thresholds from scores: the exact k-th best score of all pixels. Two passes count scores, and store
+// none of them.
 #pragma once
 
 #include "core/cube_view.h"
@@ -11,13 +12,14 @@
 
 namespace hsi::detect {
 
-/// Takes the scores of a pass, one band per target, and counts each pixel's best one by the upper half of its
-/// bits; after seek(), by the lower half within the upper half that was found. Counts have no order: tiles,
-/// threads and ranks change nothing. Two passes with the same scores:
+/// Takes the scores of a pass, one band per target, and counts each pixel's best score by the upper half of
+/// its bits. After seek(), it counts scores with the upper half that was found, by their lower half. Counts
+/// do not depend on the order of pixels, so results are equal for any tiles, threads and ranks. Two passes
+/// with the same scores:
 ///   ScoreRanking r(...); run_pass(.., {&r}, ..); r.seek(k); run_pass(.., {&r}, ..); r.value()
 class ScoreRanking final : public stream::GatheringSink {
   public:
-    /// mask: the pixels that count, all with null; it must outlive this.
+    /// mask: the pixels that count; null for all. It must outlive the ranking.
     ScoreRanking(const stream::CubeShape& scores, bool small_is_best,
                  const stream::PixelMask* mask = nullptr);
     stream::CubeShape shape() const override { return m_shape; }
@@ -26,18 +28,18 @@ class ScoreRanking final : public stream::GatheringSink {
     void write(const Rect& core, const CubeView<float>& src) override;
     void gather(parallel::Group& ranks) override;
 
-    /// Pixels with a score; after the first pass.
+    /// Returns the number of pixels with a score, after the first pass.
     int64_t pixels() const;
-    /// After the first pass: the score wanted, 1 the best of all, pixels() the worst.
+    /// Selects the score to find, after the first pass: 1 is the best, pixels() the worst.
     void seek(int64_t rank);
     struct Found {
         float score = 0;
-        int64_t at_least = 0; ///< pixels that have it or a better one
+        int64_t at_least = 0; ///< pixels whose score equals it or is better
     };
     Found found() const; ///< after the second pass
 
   private:
-    /// The place of the `rank`-th best count, and the count before it.
+    /// The bin of the `rank`-th best score, and the count of the better bins.
     struct Place {
         size_t bin = 0;
         int64_t better = 0;
@@ -47,15 +49,15 @@ class ScoreRanking final : public stream::GatheringSink {
     const stream::CubeShape m_shape;
     const bool m_small;
     const stream::PixelMask* const m_mask;
-    std::vector<std::atomic<int64_t>> m_counts; ///< by rising keys (key_of())
+    std::vector<std::atomic<int64_t>> m_counts; ///< in the order of rising keys (key_of())
     bool m_second = false;
-    uint32_t m_upper = 0; ///< second pass: of the key that is looked for
-    int64_t m_rank = 0;   ///< and its rank among those with this half
-    int64_t m_better = 0; ///< pixels with a better half
+    uint32_t m_upper = 0; ///< second pass: upper half of the key to find
+    int64_t m_rank = 0;   ///< its rank among keys with this upper half
+    int64_t m_better = 0; ///< pixels with a better upper half
 };
 
-/// The worst number that single precision rounds to `score` or better: scores in double precision are
-/// compared with it as the stored ones are with `score`.
+/// Returns the worst double that single precision rounds to `score` or better. Scores in double precision
+/// compare with it as stored scores compare with `score`.
 double edge_of(float score, bool small_is_best);
 
 } // namespace hsi::detect

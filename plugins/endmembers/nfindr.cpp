@@ -18,7 +18,7 @@ namespace {
 constexpr int most_sweeps = 100;
 constexpr double least_gain = 1e-10;
 
-/// The vertices as columns y_k of a matrix; row k of its inverse is the barycentric coordinate b_k.
+/// A matrix whose columns y_k are the vertices. Row k of its inverse is the barycentric coordinate b_k.
 class Simplex {
   public:
     explicit Simplex(size_t vertices) : m_size(vertices), m_columns(vertices * vertices) {}
@@ -35,7 +35,8 @@ class Simplex {
                       true, 1.0);
         return forms;
     }
-    /// The height of vertex k over the flat through the others; b_k falls from 1 to 0 along it.
+    /// Returns the height of vertex k above the flat through the other vertices; b_k falls from 1 to 0 along
+    /// it.
     double height(size_t k, const std::vector<double>& deviations) const {
         double sum = 0;
         for (size_t r = 1; r < m_size; ++r) {
@@ -50,9 +51,9 @@ class Simplex {
     std::vector<double> m_columns, m_inverse;
 };
 
-/// y of t - 1 components, each over its standard deviation; fewer where there are not as many.
+/// y of t - 1 components, divided by their standard deviations; t is smaller if fewer components exist.
 struct Components {
-    size_t t = 0; ///< vertices
+    size_t t = 0; ///< number of vertices
     Frame frame;
     std::vector<double> deviations;
 };
@@ -89,7 +90,7 @@ Components components_of(const stream::SceneStatistics& moments, int count, Extr
     return c;
 }
 
-/// A vector of `size` entries, of length 1, that is orthogonal to the basis, which has one vector less.
+/// Returns a unit vector of `size` entries that is orthogonal to the basis, which has size - 1 vectors.
 std::vector<double> normal_of(const OrthonormalBasis& basis, size_t size) {
     std::vector<double> best;
     double longest = 0;
@@ -115,10 +116,10 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
     const size_t t = components.t;
     const auto& deviations = components.deviations;
     Search search(source, std::move(components.frame), make_pass, found);
-    std::vector<std::vector<double>> vertices; // (1, y) of all components
+    std::vector<std::vector<double>> vertices; // (1, y) with all components
     for (size_t k = 0; k < t; ++k) {
-        // The determinant of k vertices and (1, y), y of k components, is a form of y: the product with what
-        // is orthogonal to the vertices. Without vertices it is the first component.
+        // The determinant of k vertices and (1, y), for y of k components, is a linear form of y: the product
+        // with the vector orthogonal to the vertices. Without vertices, the form is the first component.
         const size_t used = std::max<size_t>(k, 1);
         std::vector<double> form{0.0, 1.0};
         if (k > 0) {
@@ -127,7 +128,7 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
                 basis.add({vertex.begin(), vertex.begin() + static_cast<ptrdiff_t>(k) + 1});
             form = normal_of(basis, k + 1);
         }
-        double squares = 0; // of its slope, along components that are not scaled
+        double squares = 0; // squared slope of the form, along unscaled components
         for (size_t r = 1; r <= used; ++r)
             squares += form[r] / deviations[r - 1] * (form[r] / deviations[r - 1]);
         form.resize(t, 0.0);
@@ -170,7 +171,7 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatist
         span.add(basis.vectors().back(), true, 1.0);
     }
     simplex.invert();
-    std::vector<Peak> peaks; // of every vertex's coordinate; empty when a vertex has changed
+    std::vector<Peak> peaks; // peaks of all vertices' coordinates; empty after a vertex has changed
     for (bool changed = true; changed;) {
         if (found.sweeps == most_sweeps) {
             found.warnings.push_back("N-FINDR was stopped after " + std::to_string(most_sweeps) +

@@ -13,7 +13,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<double, 8>;
 
-/// K forms of one register tile: K x 2 vectors of sums.
+/// Computes K forms of one register tile: K x 2 vectors of sums.
 template <int K>
 void affine_tile(const double* HWY_RESTRICT y, ptrdiff_t stride, int rows, const double* HWY_RESTRICT matrix,
                  const double* HWY_RESTRICT offset, int64_t count, double* HWY_RESTRICT out) {

@@ -16,10 +16,10 @@ namespace {
 
 static_assert(block_pixels == pca::BlockTransform::pixels);
 
-/// Pixels that a thread takes at a time from the kept ones.
+/// Number of kept pixels that a thread takes at a time.
 constexpr int64_t unit_pixels = 128 * block_pixels;
 
-/// y of a few pixels of a tile, rows of block_pixels.
+/// Computes y of a few pixels of a tile, in rows of block_pixels.
 class FrameBlock {
   public:
     explicit FrameBlock(const Frame& frame) : m_frame(frame), m_transform(frame.transform) {}
@@ -43,7 +43,7 @@ class FrameBlock {
     pca::BlockTransform m_transform;
 };
 
-/// The goal: the greatest of every form, or the greatest distance from all of them.
+/// The goal: the greatest value of every form, or the greatest distance from all forms.
 struct Question {
     const Forms& forms;
     bool distance = false;
@@ -51,14 +51,14 @@ struct Question {
     size_t leaders() const { return distance ? 1 : static_cast<size_t>(forms.count()); }
 };
 
-/// Looks at blocks of pixels; one a thread.
+/// Finds leaders in blocks of pixels, one per thread.
 class Looker {
   public:
     Looker(const Question& question, int rows)
         : leaders(question.leaders()), m_question(question), m_rows(rows),
           m_values(static_cast<size_t>(block_pixels) * static_cast<size_t>(question.forms.count() + 1)) {}
 
-    /// y: rows `stride` apart, which may be read up to a multiple of 16 pixels; first: index of pixel 0.
+    /// y: rows `stride` apart, readable up to a multiple of 16 pixels. first: index of pixel 0.
     void take(const double* y, ptrdiff_t stride, int64_t count, int64_t first) {
         const auto& simd = simd_kernels();
         const Forms& forms = m_question.forms;
@@ -92,7 +92,7 @@ class Looker {
     std::vector<double> m_values;
 };
 
-/// A pass over the scene that computes y and hands blocks of it to takers.
+/// A pass over the scene that computes y and passes blocks of it to takers.
 class FrameOperation : public stream::Operation {
   public:
     FrameOperation(const Frame& frame, int64_t samples) : m_frame(frame), m_samples(samples) {}
@@ -105,8 +105,8 @@ class FrameOperation : public stream::Operation {
     }
 
   protected:
-    /// Belongs to one thread; take() gets y (rows block_pixels apart) of `count` pixels from index `first`
-    /// on.
+    /// Belongs to one thread. take() receives y (rows block_pixels apart) of `count` pixels from index
+    /// `first` on.
     class Taker {
       public:
         virtual ~Taker() = default;
@@ -142,7 +142,7 @@ class FrameOperation : public stream::Operation {
 
 } // namespace
 
-/// y of the pixels from index `first` on: row r of pixel first + i at values[r * count + i].
+/// y of pixels from index `first` on. Row r of pixel first + i is at values[r * count + i].
 struct Kept {
     int64_t first = 0, count = 0;
     std::unique_ptr<double[]> values;
@@ -176,7 +176,7 @@ class KeepOperation final : public FrameOperation {
     const Kept& m_kept;
 };
 
-/// All ranks together: of each question the leader of all pixels.
+/// Exchanges leaders, so that all ranks know the leader of all pixels for each question.
 void share(parallel::Group& ranks, std::vector<Leader>& leaders) {
     if (!ranks.several()) return;
     BytePacker mine;
@@ -195,7 +195,7 @@ void share(parallel::Group& ranks, std::vector<Leader>& leaders) {
     }
 }
 
-/// Looks at y as it is made.
+/// Finds leaders while y is computed.
 class LookOperation final : public FrameOperation {
   public:
     LookOperation(const Frame& frame, int64_t samples, const Question& question)
@@ -262,7 +262,7 @@ struct Search::State {
     Frame frame;
     MakePass make_pass;
     Extraction& record;
-    Kept kept; ///< of several ranks each keeps a part
+    Kept kept; ///< with several ranks, each rank keeps a part
     int threads = 1;
     const CancelFlag* cancel = nullptr;
     parallel::Group& ranks = parallel::group();
@@ -295,13 +295,13 @@ struct Search::State {
         return leaders;
     }
 
-    /// Makes y of all pixels and keeps it, where half of the memory holds this rank's part.
+    /// Computes and keeps y of all pixels, if half of the memory holds this rank's part.
     void keep() {
         auto options = make_pass("components");
         threads = std::max(1, options.lanes);
         cancel = options.cancel;
         const auto shape = source.shape();
-        // Forms are taken of sixteen pixels at a time: the last ones of the last row look beyond it.
+        // Forms process sixteen pixels at a time, so they read past the end of the last row.
         const auto bytes_of = [&](int64_t lines) {
             return (static_cast<uint64_t>(lines * samples) * static_cast<uint64_t>(rows()) + 16) *
                    sizeof(double);
@@ -312,7 +312,8 @@ struct Search::State {
         options.memory -= least;
         KeepOperation operation(frame, shape, kept);
         const TilePlan plan = stream::plan_pass(source, operation, options);
-        // Whole rows of tiles, with contiguous lines. All ranks must find room.
+        // A rank keeps whole rows of tiles, so that its lines are contiguous. All ranks must have enough
+        // memory.
         const int64_t height = plan.tile_lines(), tile_rows = (shape.lines + height - 1) / height;
         const auto line_of = [&](int rank) {
             return std::min(shape.lines, rank * tile_rows / ranks.size() * height);
@@ -336,7 +337,7 @@ struct Search::State {
         record.in_memory = true;
     }
 
-    /// From the rank that keeps it.
+    /// Returns y of a pixel from the rank that keeps it.
     std::vector<double> kept_at(int64_t index) const {
         std::vector<double> y;
         for (int r = 0; r < rows() && kept.holds(index); ++r)
@@ -390,7 +391,7 @@ std::vector<double> Search::y_at(const Peak& place) {
 }
 
 std::vector<double> OrthonormalBasis::residual(std::vector<double> v) const {
-    for (int twice = 0; twice < 2; ++twice) // once leaves rounding errors
+    for (int twice = 0; twice < 2; ++twice) // a single subtraction leaves rounding errors
         for (const auto& q : m_vectors) {
             double product = 0;
             for (size_t i = 0; i < v.size(); ++i)
@@ -417,7 +418,7 @@ double length_of(const std::vector<double>& v) {
 }
 
 std::unique_ptr<stream::Operation> plan_operation(const stream::CubeShape& shape, const Options& options) {
-    /// Owns the frame that the operation refers to.
+    /// Owns the frame to which the operation refers.
     class Planned final : public stream::Operation {
       public:
         explicit Planned(int bands, int rows) {

@@ -15,7 +15,7 @@
 namespace hsi::endmembers {
 namespace {
 
-/// Signal-to-noise ratio in decibels, by the power inside and outside of t dimensions.
+/// Returns the signal-to-noise ratio in decibels, from the power inside and outside t dimensions.
 double snr_of(const stream::SceneStatistics& moments, const math::SymmetricEigen& eigen, int t) {
     const double mean_power =
         std::inner_product(moments.mean.begin(), moments.mean.end(), moments.mean.begin(), 0.0);
@@ -30,7 +30,7 @@ double snr_of(const stream::SceneStatistics& moments, const math::SymmetricEigen
     return 10 * math::log10(signal / (all - inside));
 }
 
-/// Rows: the first `count` eigenvectors, applied to x less `centre`.
+/// Returns the transform that applies the first `count` eigenvectors to x minus `centre`.
 pca::Transform onto(const math::SymmetricEigen& eigen, int count, const std::vector<double>& centre) {
     pca::Transform t;
     t.inputs = eigen.size;
@@ -67,8 +67,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
         frame.transform = onto(eigen, t - 1, moments.mean);
     }
     Search search(source, std::move(frame), make_pass, found);
-    // The last entry of y is the same for all pixels: c without projection; with projection there is no such
-    // entry.
+    // The last entry of y is equal for all pixels: without projection it is c. With projection this entry
+    // does not exist.
     const double longest = std::sqrt(search.farthest(0.0, {}).value);
     const double last = found.projective ? 0.0 : longest;
     const double greatest = std::sqrt(longest * longest + last * last);

@@ -21,7 +21,7 @@ namespace {
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr double least_share = 0.04; ///< of the residual's variance
 
-/// q of M q = v, and not less than the least share of v.
+/// Returns q of M q = v, but at least the least share of v.
 std::vector<double> solved(const std::vector<double>& matrix, const std::vector<double>& v) {
     const size_t n = v.size();
     const auto inverse = math::invert(matrix, static_cast<int>(n));
@@ -100,8 +100,8 @@ Noise by_differences(const stream::SceneStatistics& statistics) {
 
 namespace {
 
-/// A block's estimate for a band: variance of the residual and three squared coefficients, or standard
-/// deviation and mean. NaN: missing.
+/// A block's estimate for a band: the variance of the residual and three squared coefficients, or the
+/// standard deviation and the mean. NaN if missing.
 using Said = std::array<float, 4>;
 
 struct Grid {
@@ -114,7 +114,7 @@ struct Grid {
     int64_t size, across, down, step = 1, taken = 0;
 };
 
-/// Centred values of a block, one row per band, and their regressions.
+/// The centred values of a block, one row per band, and their regressions.
 class Block {
   public:
     Block(size_t bands, int64_t size, BlockMethod method)
@@ -122,7 +122,7 @@ class Block {
           m_pixels(m_size * m_size - (method == BlockMethod::ssdc ? 1 : 0)), m_rows(bands * m_pixels),
           m_above(m_pixels), m_means(bands), m_squares(bands) {}
 
-    /// first(b): the block's first value in band b; lines are `stride` apart.
+    /// first(b): pointer to the block's first value in band b; lines are `stride` apart.
     template <class First>
     void take(const First& first, ptrdiff_t stride) {
         for (size_t b = 0; b < m_means.size(); ++b) {
@@ -148,7 +148,8 @@ class Block {
         size_t count = 2;
         if (m_method == BlockMethod::ssdc) {
             const float* const from = first(band);
-            for (size_t p = 0; p < m_pixels; ++p) // the pixel above; in the first line that to the left
+            // The pixel above, or in the first line the pixel to the left
+            for (size_t p = 0; p < m_pixels; ++p)
                 m_above[p] = static_cast<double>(from[place(p + 1 >= m_size ? p + 1 - m_size : p, stride)]);
             centre(m_above.data());
             count = 3;
@@ -166,7 +167,7 @@ class Block {
             g[i][3] = dot(x[i], y) / length[i];
         }
         double determinant = 1;
-        for (size_t p = 0; p < count; ++p) { // positive definite: no pivots
+        for (size_t p = 0; p < count; ++p) { // the matrix is positive definite, so pivoting is not needed
             determinant *= g[p][p];
             if (!(determinant >= 1e-12)) return none;
             for (size_t i = 0; i < count; ++i) {
@@ -216,7 +217,7 @@ class Block {
     std::vector<double> m_rows, m_above, m_means, m_squares;
 };
 
-constexpr int64_t least_group = 16; ///< lines whose sums are added up in one go
+constexpr int64_t least_group = 16; ///< lines whose sums are added together
 
 class ScanWorker final : public stream::Worker {
   public:
@@ -248,8 +249,8 @@ class ScanWorker final : public stream::Worker {
                                static_cast<size_t>(place / m_grid.step));
     }
 
-    math::ExactSums sums;        ///< of e and of e^2, for each band and column
-    math::ExactSums column_sums; ///< for each band of the list and column
+    math::ExactSums sums;        ///< sums of e and of e^2, per band and column
+    math::ExactSums column_sums; ///< per listed band and column
     std::vector<int64_t> counts, pixels;
 
   private:
@@ -270,7 +271,7 @@ class ScanWorker final : public stream::Worker {
         return m_valid[static_cast<size_t>(line * m_width + sample)] != 0;
     }
 
-    /// e = x_j - (x_{j-1} + x_{j+1})/2 of triples of valid pixels.
+    /// Sums e = x_j - (x_{j-1} + x_{j+1})/2 of triples of valid pixels.
     void look_for_stripes(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t y, int64_t lines) {
         const auto width = static_cast<size_t>(tile.core.w);
         const size_t first = x0 == 0, last = x0 + tile.core.w == m_width ? width - 1 : width;
@@ -331,7 +332,7 @@ class ScanWorker final : public stream::Worker {
     const int64_t m_group;
     const BlockMethod m_method;
     const std::vector<Neighbours>& m_neighbours;
-    std::vector<Said>& m_said; ///< each block is one worker's
+    std::vector<Said>& m_said; ///< one worker writes each block
     Block m_block;
     std::vector<float> m_magnitude;
     std::vector<char> m_valid; ///< of the window
@@ -448,7 +449,7 @@ class CpuScan final : public NoiseScan {
             if (!std::isnan(m_said[k][0])) values.push_back(static_cast<double>(m_said[k][what]));
         return values;
     }
-    /// The fullest of 150 equal bins of the deviations above 0.
+    /// Takes the fullest of 150 equal bins of the deviations above 0.
     void take_fullest(size_t band, BlockNoise& result) const {
         constexpr size_t bins = 150;
         const auto deviations = said(band, 0), means = said(band, 1);
@@ -487,9 +488,10 @@ class CpuScan final : public NoiseScan {
     std::vector<int64_t> m_pixels;
 };
 
-/// The parabola of least squares through (x, y), as values at every x. \throws Error for fewer than 3.
+/// Returns the values at every x of the least squares parabola through (x, y). \throws Error for fewer than 3
+/// points.
 std::vector<double> parabola(const std::vector<double>& x, const std::vector<double>& y) {
-    // Orthogonal polynomials of degree 0, 1 and 2 on these places.
+    // Orthogonal polynomials of degree 0, 1 and 2 at these points.
     const size_t n = x.size();
     if (n < 3)
         throw Error("-smile: fewer than 3 columns have an absorption",

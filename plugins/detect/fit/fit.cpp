@@ -112,7 +112,7 @@ class FitWorker final : public BlockWorker {
         }
     }
 
-    /// Writes the scores and depths of the block: below 0 where a feature is too weak.
+    /// Writes the scores and depths of the block. Scores below 0 mark features that are too weak.
     void hand_out(int64_t line, int64_t first, const std::vector<CubeView<float>>& out) {
         std::array<bool, pixels> incomplete{};
         size_t last = out.size();
@@ -146,7 +146,7 @@ class FitWorker final : public BlockWorker {
             to[i] = static_cast<float>(from[i]);
     }
 
-    /// The map's value at a pixel of the block.
+    /// Returns the map's value at a pixel of the block.
     float best(size_t i) {
         bool any = false;
         for (size_t k = 0; k < m_targets; ++k) {
@@ -166,12 +166,12 @@ class FitWorker final : public BlockWorker {
     const Decider& m_decider;
     const size_t m_targets;
     std::vector<math::Continuum> m_continua;
-    std::vector<Panels> m_rows; ///< by range
+    std::vector<Panels> m_rows; ///< one per range
     std::vector<double> m_spectra, m_z, m_products;
     std::array<double, pixels> m_inverse{};
     std::vector<double> m_scores, m_depths; ///< targets x pixels
     std::vector<double> m_open;             ///< ranges x pixels: 1 without a continuum
-    std::vector<double> m_judged;           ///< of a pixel
+    std::vector<double> m_judged;           ///< scores of a pixel
     PixelRow m_row;
     size_t m_count = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data of a fit of features that all pixels share, on the processor and on GPUs.
+// The data of a feature fit that all pixels share, on the CPU and on GPUs.
 #pragma once
 
 #include "detect/detect_simd.h"
@@ -10,28 +10,28 @@
 
 namespace hsi::detect {
 
-/// A feature as the kernels take it.
+/// A feature in the kernels' layout.
 struct FeatureToFit {
     size_t target = 0;
     FitLine line;
 };
 
-/// The features of a range, and their spectra less the mean, one row each.
+/// The features of a range; their spectra minus the mean, one per row.
 struct RangeToFit {
     FitRange range;
     std::vector<FeatureToFit> features;
     std::vector<double> matrix;
 };
 
-/// The task as the workers read it.
+/// The task in the workers' layout.
 struct FitPlan {
-    /// \throws Error when the parts of the task do not go together.
+    /// \throws Error if the parts of the task are inconsistent.
     explicit FitPlan(FitTask all);
     std::vector<int> output_bands(bool map) const;
 
     FitTask task;
-    std::vector<RangeToFit> parts; ///< by range
-    size_t longest = 0, most = 0;  ///< bands, and features, of a range
+    std::vector<RangeToFit> parts; ///< one per range
+    size_t longest = 0, most = 0;  ///< maximum numbers of bands, and of features, of a range
 
   private:
     void add_range(size_t r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Groups that a map defines: their pixels are anywhere. The pixels of a block or strip of the scene are put
-// next to each other, group by group, for operations on scenes.
+// Groups that a map defines. Their pixels may be anywhere, so the pixels of a block or strip of the scene are
+// gathered group by group before operations on scenes process them.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "detect/groups/groups.h"
@@ -17,10 +17,10 @@ namespace {
 
 constexpr auto scan_block = stream::block_shape(stream::Statistics::double_covariance);
 constexpr int64_t block_size = scan_block.samples * scan_block.lines;
-/// Pixels of a strip whose scores are made together, if a line has no more.
+/// Pixels of a strip that are scored together, unless a line has more.
 constexpr int64_t strip_pixels = 8192;
 
-/// The pixels of a window, sorted by groups: for each group their places in raster order.
+/// The pixels of a window, sorted by group. Each group has the positions of its pixels in raster order.
 class Members {
   public:
     explicit Members(int groups) : m_count(static_cast<size_t>(groups) + 1) {}
@@ -28,7 +28,7 @@ class Members {
         return static_cast<uint64_t>(groups + 1) * 8 + static_cast<uint64_t>(pixels) * 10;
     }
 
-    /// `window` in the scene; pixels outside of the mask have no group, 0.
+    /// Sorts the pixels of `window` in the scene. Pixels outside the mask get group 0, which is no group.
     void sort(const GroupPlane& plane, const PixelMask* mask, const Rect& window) {
         m_keys.resize(static_cast<size_t>(window.area()));
         m_order.resize(m_keys.size());
@@ -52,19 +52,19 @@ class Members {
         for (const int key : present)
             m_count[static_cast<size_t>(key)] = 0;
     }
-    std::vector<int> present; ///< groups (0: none) with a pixel, rising
-    /// For present[k]: the first and the one after the last.
+    std::vector<int> present; ///< groups with a pixel in ascending order, including 0
+    /// Returns the first position of group present[k]; end() is one past its last.
     const int32_t* begin(size_t k) const { return m_order.data() + m_begin[k]; }
     const int32_t* end(size_t k) const { return m_order.data() + m_begin[k + 1]; }
 
   private:
-    std::vector<int64_t> m_count; ///< by group; zero between calls
+    std::vector<int64_t> m_count; ///< pixels per group; zero between calls
     std::vector<int64_t> m_begin;
     std::vector<uint16_t> m_keys;
     std::vector<int32_t> m_order;
 };
 
-/// Some pixels of a window next to each other, in rows of `width`; the rest of the last row is NaN.
+/// Gathers pixels of a window into rows of `width`; the rest of the last row is NaN.
 CubeView<float> gathered(const CubeView<float>& in, const int32_t* first, const int32_t* last, int64_t width,
                          float* to, int64_t room, std::vector<ptrdiff_t>& offsets) {
     const auto count = static_cast<int64_t>(last - first);
@@ -119,12 +119,12 @@ struct GroupScan::Totals {
     explicit Totals(int bands) : others(bands) {}
     std::shared_ptr<std::vector<stream::StatisticsSums>> sums =
         std::make_shared<std::vector<stream::StatisticsSums>>();
-    std::array<std::mutex, 64> mutexes; ///< of groups by their numbers
-    Others others;                      ///< pixels without a group or outside of the mask
+    std::array<std::mutex, 64> mutexes; ///< each guards the groups with a range of numbers
+    Others others;                      ///< pixels without a group or outside the mask
 };
 
-/// A block goes to a worker of StatisticsScan group by group, and its result to the sums of all lanes, since
-/// there is one per group.
+/// Passes a block to a worker of StatisticsScan group by group, and adds the results to the sums of all
+/// lanes, which exist once per group.
 class GroupScan::Worker final : public stream::Worker {
   public:
     Worker(const GroupScan& scan, std::unique_ptr<stream::Worker> behind)
@@ -159,7 +159,7 @@ class GroupScan::Worker final : public stream::Worker {
                                              m_gathered.data(), block_size, m_offsets);
             m_behind->process(tile_of(view), view, {});
             auto& found = static_cast<stream::StatisticsWorker&>(*m_behind).sums;
-            found.invalid -= view.samples * view.lines - count; // padding of the last row
+            found.invalid -= view.samples * view.lines - count; // subtracts the padding of the last row
             const auto g = static_cast<size_t>(group) - 1;
             {
                 const std::lock_guard lock(m_scan.m_totals->mutexes[g % m_scan.m_totals->mutexes.size()]);
@@ -187,7 +187,7 @@ GroupScan::GroupScan(const stream::CubeShape& scene, const GroupPlane& plane, co
 GroupScan::~GroupScan() = default;
 
 uint64_t GroupScan::bytes(int bands, int groups) {
-    // Products of similar magnitude take six digits of 8 bytes each.
+    // Products of similar magnitude need six digits of 8 bytes per sum.
     return static_cast<uint64_t>(groups) * (stream::at_lower(bands, 0) + static_cast<uint64_t>(bands)) * 48;
 }
 
@@ -347,7 +347,7 @@ class ClassDetection final : public GroupedDetection {
         }
 
         const ClassDetection& m_all;
-        const int64_t m_room; ///< pixels of a strip at most
+        const int64_t m_room; ///< maximum number of pixels of a strip
         Members m_members;
         HostBuffer<float> m_gathered, m_scores;
         std::vector<ptrdiff_t> m_offsets;
@@ -357,7 +357,7 @@ class ClassDetection final : public GroupedDetection {
     const GroupPlane& m_plane;
     const std::vector<GroupRecord>& m_records;
     const Decision m_decision;
-    std::vector<std::unique_ptr<Detection>> m_operations; ///< by group; null: no scores
+    std::vector<std::unique_ptr<Detection>> m_operations; ///< one per group; null without scores
     int m_scores = 1;
 };
 

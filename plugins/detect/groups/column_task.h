@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of detections by columns on the processor and on GPUs.
+// Code that detections by columns share on the CPU and on GPUs.
 #pragma once
 
 #include "detect/groups/groups.h"
@@ -12,26 +12,26 @@
 
 namespace hsi::detect {
 
-/// Data shared by all workers.
+/// The data that all workers share.
 struct ColumnTask : stream::ColumnStrips {
     GroupOptions options;
     Decision decision;
     const PixelMask* mask;
-    bool finite = true; ///< all values of the targets are
+    bool finite = true; ///< true if all values of the targets are finite
     int scores() const {
         return has_target(options.method) ? static_cast<int>(options.targets.names.size()) : 1;
     }
 };
 
-/// \throws Error when its parts do not go together.
+/// \throws Error if the parts are inconsistent.
 ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
                             const GroupOptions& options, const Decision& decision, const PixelMask* mask);
 
-/// A lane with its findings.
+/// A lane and the records of its groups.
 class ColumnLane : public stream::Worker {
   public:
-    /// The groups from `first` to before `last`, at least a part of each in the tile's core. in: the tile's
-    /// window, which has all of them.
+    /// Processes the groups first .. last - 1, which overlap the tile's core. in: the tile's window, which
+    /// contains these groups completely.
     virtual void take_groups(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t last,
                              const std::vector<CubeView<float>>& out) = 0;
     using Found = stream::ColumnRecords<GroupRecord>::Found;
@@ -39,9 +39,9 @@ class ColumnLane : public stream::Worker {
     int64_t valid = 0, invalid = 0, in_bad_groups = 0;
 };
 
-/// On the processor; `task` must outlive it.
+/// Makes a lane on the CPU; `task` must outlive it.
 std::unique_ptr<ColumnLane> make_column_lane(const ColumnTask& task);
-uint64_t column_lane_bytes(const ColumnTask& task); ///< that it takes
+uint64_t column_lane_bytes(const ColumnTask& task); ///< Returns the bytes of a lane.
 
 class ColumnDetection : public GroupedDetection {
   public:

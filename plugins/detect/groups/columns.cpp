@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Groups of columns. A tile has all lines of its groups, so a group is a small scene in memory: its pixels
-// are put next to each other, and statistics, factor and scores follow. Sums of a group are in double
-// precision and in the order of its pixels.
+// Groups of columns. A tile has all lines of its groups, so a group is a small scene in memory. Its pixels
+// are gathered; then statistics, factor and scores are computed. Sums of a group are in double precision and
+// in the order of its pixels.
 #include "core/counted.h"
 #include "core/valid_pixel.h"
 #include "detect/groups/column_task.h"
@@ -18,10 +18,10 @@
 namespace hsi::detect {
 namespace {
 
-/// Pixels whose products are added up at a time: with 224 bands they fill a quarter of a megabyte.
+/// Pixels whose products are added together: with 224 bands they fill a quarter of a megabyte.
 constexpr int64_t product_pixels = 128;
 
-/// The sum of a row, the same for any width of registers.
+/// Returns the sum of a row; the result does not depend on the width of registers.
 double sum_of(const float* x, int64_t count) {
     double sums[8] = {};
     int64_t i = 0;
@@ -39,15 +39,15 @@ bool are_finite(const Targets& targets) {
                        [&](const auto& x) { return std::all_of(x.begin(), x.end(), is_finite); });
 }
 
-/// Pixels of one group, or of its background: bands x pixels.
+/// The pixels of a group, or of its background: bands x pixels.
 struct Pixels {
     const float* first = nullptr;
-    ptrdiff_t pitch = 0; ///< from a band to the next
+    ptrdiff_t pitch = 0; ///< distance between two bands
     int64_t count = 0;
     const float* band(int b) const { return first + b * pitch; }
 };
 
-/// Moments of a background in memory.
+/// The moments of a background in memory.
 class GroupMoments {
   public:
     explicit GroupMoments(int bands)
@@ -59,8 +59,8 @@ class GroupMoments {
         return 8 * pitch * (product_pixels + static_cast<uint64_t>(bands) + math::slack);
     }
 
-    /// Adds at least one pixel. centred: products of the values less the mean, else (cem, whose matrix is R)
-    /// of the values, for all bands.
+    /// Adds at least one pixel. centred: adds products of the values minus the mean. Otherwise (cem, whose
+    /// matrix is R) adds products of the values of all bands.
     void take(const Pixels& x, bool centred) {
         m_count = x.count;
         m_mean.clear();
@@ -85,7 +85,7 @@ class GroupMoments {
     }
     bool varies() const { return !m_varying.empty(); }
 
-    /// The statistics of the added pixels, centred.
+    /// Returns the centred statistics of the added pixels.
     stream::SceneStatistics statistics() const {
         stream::SceneStatistics s;
         s.bands = m_bands;
@@ -104,13 +104,15 @@ class GroupMoments {
         return s;
     }
 
-    /// -shrinkage ledoit-wolf of the added pixels, with x as it came.
+    /// Returns the share of -shrinkage ledoit-wolf for the added pixels; x must be the pixels passed to
+    /// take().
     double share(const Pixels& x) {
         const BandShrinkage shrinkage(m_centre, m_used, m_products.data(), m_pitch, m_count);
         return shrinkage.share(fourth_powers(x, shrinkage));
     }
 
-    /// Whether detector() can be made: the matrix, shrunk by its own diagonal, surely bears an inverse.
+    /// Returns true if detector() can be called: the matrix, shrunk towards its diagonal, certainly has an
+    /// inverse.
     bool is_regular(double share) const {
         double least = std::numeric_limits<double>::infinity(), trace = 0;
         for (size_t a = 0; a < m_used.size(); ++a) {
@@ -121,8 +123,8 @@ class GroupMoments {
         return least > 0 && share * least >= 2 * least_share * trace / static_cast<double>(m_used.size());
     }
 
-    /// make_detector() with that share, which is_regular(), of finite targets: in the place of the sums,
-    /// which are lost. Null where a target is the mean.
+    /// Returns make_detector() with a share for which is_regular() is true, and finite targets. It overwrites
+    /// the sums. Returns null if a target is the mean.
     std::unique_ptr<Detector> detector(Method method, const Targets& targets, double share) {
         const auto n = m_used.size(), pitch = static_cast<size_t>(m_pitch);
         auto made = std::make_unique<Detector>();
@@ -146,7 +148,7 @@ class GroupMoments {
             d.mean_eigenvalue += row[a] / static_cast<double>(n);
             for (size_t b = a + 1; b < n; ++b)
                 row[b] *= rest;
-            row[n] = 0; // solve() has a vector there
+            row[n] = 0; // solve() needs this column for a vector
             d.centre.push_back(m_centre[static_cast<size_t>(m_used[a])]);
         }
         math::definite_kernels().solve(m_products.data(), m_pitch, static_cast<int>(n));
@@ -156,7 +158,7 @@ class GroupMoments {
         return made;
     }
 
-    /// sum |z|^4.
+    /// Returns sum |z|^4.
     double fourth_powers(const Pixels& x, const BandShrinkage& of) {
         m_squared.assign(static_cast<size_t>(x.count), 0.0);
         for (int b = 0; b < m_bands; ++b) {
@@ -196,7 +198,8 @@ class GroupMoments {
         }
     }
 
-    /// L^-1, lower, of M = LL', with R = L' in the place of the products: row by row from those above.
+    /// Returns L^-1, lower, of M = LL'. R = L' is stored in place of the products; each row of L^-1 follows
+    /// from the rows above.
     std::vector<double> inverse_factor(size_t n) const {
         std::vector<double> inverse(n * n);
         const auto pitch = static_cast<size_t>(m_pitch);
@@ -216,7 +219,8 @@ class GroupMoments {
         return inverse;
     }
 
-    /// The row of a target, by substitution in the factor R that is in the place of the products.
+    /// Adds the row of a target, by substitution in the factor R, which is stored in place of the products.
+    /// Returns false if the target is the mean.
     bool add_matched_row(Detector& d, const std::vector<double>& spectrum, bool absorption) {
         const auto n = d.used.size(), pitch = static_cast<size_t>(m_pitch);
         std::vector<double> z(n);
@@ -225,7 +229,7 @@ class GroupMoments {
             z[a] = absorption ? t * d.centre[a] : t - d.centre[a];
         }
         double contrast = 0;
-        for (size_t a = 0; a < n; ++a) { // R'^-1 z
+        for (size_t a = 0; a < n; ++a) { // computes R'^-1 z
             const double* const row = m_products.data() + a * pitch;
             z[a] /= row[a];
             contrast += z[a] * z[a];
@@ -233,7 +237,7 @@ class GroupMoments {
                 z[b] -= row[b] * z[a];
         }
         if (!is_enough_contrast(contrast, absorption)) return false;
-        for (size_t a = n; a-- > 0;) { // R^-1 of that
+        for (size_t a = n; a-- > 0;) { // applies R^-1 to the result
             const double* const row = m_products.data() + a * pitch;
             double sums[4] = {};
             for (size_t b = a + 1; b < n; ++b)
@@ -248,14 +252,15 @@ class GroupMoments {
 
     const int m_bands;
     const ptrdiff_t m_pitch;
-    int64_t m_count = 0;        ///< pixels that were taken
+    int64_t m_count = 0;        ///< added pixels
     std::vector<double> m_mean; ///< by band
     std::vector<int> m_constant, m_varying;
-    std::vector<double> m_centre;   ///< the centre of the products, by band
-    std::vector<int> m_used;        ///< bands that have products
-    std::vector<double> m_rows;     ///< product_pixels x m_pitch: pixels less their centre, at the bands used
-    std::vector<double> m_products; ///< the same bands squared, on and above the diagonal
-    std::vector<double> m_squared;  ///< by pixel
+    std::vector<double> m_centre; ///< centre of the products, one value per band
+    std::vector<int> m_used;      ///< bands that have products
+    /// Matrix of product_pixels x m_pitch: pixels minus their centre, in the used bands
+    std::vector<double> m_rows;
+    std::vector<double> m_products; ///< used bands x used bands, on and above the diagonal
+    std::vector<double> m_squared;  ///< one per pixel
 };
 
 class ColumnWorker final : public ColumnLane {
@@ -270,9 +275,10 @@ class ColumnWorker final : public ColumnLane {
         const auto pixels = static_cast<uint64_t>(task.pixels()),
                    bands = static_cast<uint64_t>(task.scene.bands),
                    scores = static_cast<uint64_t>(task.scores());
-        constexpr uint64_t matrices = 8; // of doubles: covariance, the matrix, factors, the kernels' panels
-        return 4 * task.group_values() * static_cast<uint64_t>(task.batch()) + // side by side
-               4 * pixels * (bands + scores + 1) +                             // of the background, scores
+        // Matrices of doubles: covariance, matrix, factors, the kernels' panels
+        constexpr uint64_t matrices = 8;
+        return 4 * task.group_values() * static_cast<uint64_t>(task.batch()) + // gathered pixels
+               4 * pixels * (bands + scores + 1) +                             // background pixels, scores
                33 * pixels + matrices * 8 * bands * bands + GroupMoments::bytes(task.scene.bands) +
                64 * 16 * (bands + scores);
     }
@@ -316,7 +322,7 @@ class ColumnWorker final : public ColumnLane {
         if (x >= tile.core.x) found.push_back({group - m_first, record});
     }
 
-    /// Valid pixels, and those that count in statistics, by their places.
+    /// Finds the positions of valid pixels, and of pixels that count in statistics.
     void find_background(const Pixels& all, int64_t x, int64_t width) {
         m_row.start(static_cast<size_t>(all.count));
         for (int b = 0; b < m_task.scene.bands; ++b)
@@ -331,7 +337,7 @@ class ColumnWorker final : public ColumnLane {
         }
     }
 
-    /// The pixels of `all` at `places`, side by side.
+    /// Returns the pixels of `all` at `places`, gathered.
     Pixels chosen(const Pixels& all, const std::vector<int64_t>& places) {
         if (static_cast<int64_t>(places.size()) == all.count) return all;
         m_chosen.resize(places.size() * static_cast<size_t>(m_task.scene.bands));
@@ -342,7 +348,7 @@ class ColumnWorker final : public ColumnLane {
         return {m_chosen.data(), static_cast<ptrdiff_t>(places.size()), static_cast<int64_t>(places.size())};
     }
 
-    /// Null if the group has no scores, as `record` states.
+    /// Returns the detector of a group; null if the group has no scores, for the reason in `record`.
     std::unique_ptr<Detector> detector_of(const Pixels& all, GroupRecord& record) {
         const GroupOptions& o = m_task.options;
         auto detector = detector_from(chosen(all, m_background), record);
@@ -401,7 +407,7 @@ class ColumnWorker final : public ColumnLane {
         }
     }
 
-    /// Scores, and behind them the map where there is one, of all pixels of the group.
+    /// Computes the scores, and then the map if requested, of all pixels of the group.
     void score(const Detector& detector, const Decision& decision, const float* packed, int64_t pixels) {
         const auto operation = make_detection(detector, decision);
         stream::TileLimits limits;
@@ -415,7 +421,7 @@ class ColumnWorker final : public ColumnLane {
                                                                         static_cast<size_t>(pixels),
                                                   1, 1, pixels));
         const Rect window{0, 0, pixels, 1};
-        // The worker reads alone.
+        // The worker only reads these pixels.
         worker->process(Tile{0, window, window},
                         CubeView<float>::packed(const_cast<float*>(packed), m_task.scene.bands, 1, pixels),
                         out);
@@ -441,11 +447,11 @@ class ColumnWorker final : public ColumnLane {
     const ColumnTask& m_task;
     const int64_t m_first;
     GroupMoments m_moments;
-    HostBuffer<float> m_packed;  ///< of the groups of a batch
-    std::vector<float> m_chosen; ///< of a background that is not all of a group
+    HostBuffer<float> m_packed;  ///< pixels of the groups of a batch
+    std::vector<float> m_chosen; ///< pixels of a background that is only part of a group
     std::vector<float> m_scores; ///< (scores + map) x pixels
-    std::vector<char> m_valid;   ///< by pixel
-    std::vector<float> m_best;   ///< of the background
+    std::vector<char> m_valid;   ///< one per pixel
+    std::vector<float> m_best;   ///< best scores of the background
     std::vector<int64_t> m_background;
     PixelRow m_row;
 };
@@ -473,7 +479,7 @@ void GroupedDetection::exchange(parallel::Group& ranks) {
     m_in_bad_groups = ranks.sum("pixels of groups without a background", m_in_bad_groups);
 }
 
-// --- what all column detections have in common
+// --- Common parts of all column detections
 
 std::unique_ptr<ColumnLane> make_column_lane(const ColumnTask& task) {
     return std::make_unique<ColumnWorker>(task, task.columns.group(0));

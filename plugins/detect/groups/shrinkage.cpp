@@ -11,7 +11,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Adds up |z|^4 of a line's pixels, band after band.
+/// Adds up |z|^4 of a line's pixels, band by band.
 class GroupShrinkageWorker final : public stream::Worker {
   public:
     GroupShrinkageWorker(const std::vector<double>& centre, const std::vector<double>& weight,
@@ -41,7 +41,7 @@ class GroupShrinkageWorker final : public stream::Worker {
     math::ExactSums sums;
 
   private:
-    /// -1: the pixel does not count.
+    /// Returns -1 if the pixel does not count.
     int group_of(int64_t line, int64_t sample) const {
         if (m_mask != nullptr && !m_mask->at(line, sample)) return -1;
         const int group = m_plane != nullptr ? m_plane->at(line, sample) - 1 : 0;
@@ -131,7 +131,7 @@ GroupShrinkageScan::GroupShrinkageScan(int bands, const std::vector<std::unique_
 }
 
 uint64_t GroupShrinkageScan::scratch_bytes(const stream::TileLimits& limits) const {
-    constexpr uint64_t digits = 12; // of an exact sum
+    constexpr uint64_t digits = 12; // digits of an exact sum
     return static_cast<uint64_t>(limits.window_samples) * 20 + m_parts.size() * digits * 8;
 }
 

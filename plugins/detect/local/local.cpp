@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
-// covariance needs U'U (bands x bands, which slides along four lines at once: columns of pixels come and go,
-// see ring_columns.h) or, if the ring is small, U U' (pixels x pixels): with delta the addition to C's
-// diagonal, and e = U d,
+// RX against the ring of pixels around each pixel. The rows of U are u = x - centre, for some centre. The
+// ring's covariance needs U'U (bands x bands). U'U slides along four lines at once, and adds and removes
+// columns of pixels, see ring_columns.h. If the ring is small, U U' (pixels x pixels) is used instead. With
+// the addition delta to C's diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
 #include "detect/local/local.h"
 #include "core/cancel_scope.h"
@@ -23,11 +23,11 @@
 namespace hsi::detect {
 namespace {
 
-/// Pixels of a line after which sums restart, at multiples of it in the scene; and lines that slide together,
-/// the first a multiple of it.
+/// segment: sums restart at multiples of this number of samples in the scene. together: number of lines that
+/// slide together; the first line is a multiple of it.
 constexpr int64_t segment = 128, together = RingColumns::pixels;
 
-/// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
+/// Returns the pitch of a matrix with padding: an odd number of cache lines, so that rows do not share sets.
 ptrdiff_t pitch_of(size_t columns) {
     const auto eights = static_cast<ptrdiff_t>((columns + math::slack + 7) / 8);
     return (eights | 1) * 8;
@@ -37,9 +37,9 @@ size_t matrix_size(size_t columns) {
     return static_cast<size_t>(pitch_of(columns)) * (columns + Panels::height);
 }
 
-/// The cost of a pixel, in multiplications of double precision, by either way: measured with 60 to 224 bands
-/// and rings of 3 / 11 to 15 / 31. In addition to products and factor, a ring's pixels are centred and sums
-/// are moved.
+/// Returns the cost of a pixel for either method, in multiplications of double precision. It was measured
+/// with 60 to 224 bands and rings of 3 / 11 to 15 / 31. In addition to products and factor, it includes
+/// centring a ring's pixels and moving sums.
 double cost_by_pixels(int bands, const Ring& ring) {
     return products_by_pixels(bands, ring) + 25.0 * static_cast<double>(ring_pixels(ring)) * bands;
 }
@@ -48,10 +48,10 @@ double cost_by_bands(int bands, const Ring& ring) {
     return b * b * b / 9 + (0.14 * window + 16) * b * b;
 }
 
-/// The cost of a neighbour's value that is read and put next to the others of its pixel.
+/// The cost of reading a neighbour's value and gathering it into its pixel's spectrum.
 constexpr double cost_of_value = 75;
 
-/// Facts about all workers' work.
+/// The parameters of all workers.
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
@@ -60,16 +60,16 @@ struct Plan {
           line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
-    const int64_t reach, gap; ///< of the squares beyond the pixel
-    const size_t pixels;      ///< of a whole ring
-    const bool by_pixels;     ///< U U' costs less
+    const int64_t reach, gap; ///< half widths of the squares, without the pixel itself
+    const size_t pixels;      ///< pixels of a whole ring
+    const bool by_pixels;     ///< true if U U' costs less
     const double line_share;  ///< stream::Operation::line_share()
     size_t order() const { return by_pixels ? pixels : bands; }
-    /// Vectors that update() takes at once.
+    /// Returns the number of vectors per call of update().
     size_t batch() const { return by_pixels ? bands : 48; }
     size_t row_pixels() const { return static_cast<size_t>(segment + 2 * reach); }
     int64_t lines_at_once() const { return by_pixels ? 1 : together; }
-    /// Lines that are within reach of those.
+    /// Returns the number of lines within reach of the lines that slide together.
     int64_t lines_held() const { return ring.outer + lines_at_once() - 1; }
     uint64_t bytes() const {
         const uint64_t lines = static_cast<uint64_t>(lines_held()) * row_pixels();
@@ -97,7 +97,7 @@ class LocalWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const Rect& core = tile.core;
         for (int64_t x = core.x, end = x; x < core.right(); x = end) {
-            // Sums restart at multiples of the segment, for any beginning of the tile.
+            // Sums restart at multiples of the segment, wherever the tile begins.
             end = std::min(core.right(), x - x % segment + segment);
             m_from = std::max(tile.window.x, x - m_plan.reach);
             m_to = std::min(tile.window.right(), end + m_plan.reach);
@@ -124,7 +124,8 @@ class LocalWorker final : public stream::Worker {
     }
     const float* spectrum(size_t at) const { return m_lines.data() + at * m_bands; }
 
-    /// A line of the segment and its neighbours, pixel by pixel; which are valid, and which count.
+    /// Copies a line of the segment and its surroundings, pixel by pixel, and finds valid pixels and
+    /// background pixels.
     void take_line(const Tile& tile, const CubeView<float>& in, int64_t line) {
         const size_t first = slot(line, m_from), count = static_cast<size_t>(m_to - m_from);
         std::fill_n(m_magnitude.data(), count, 0.0);
@@ -145,7 +146,7 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// The lines from y to below, which is not one of them.
+    /// Processes the lines y .. below - 1.
     void process_lines(const Tile& tile, int64_t y, int64_t below, int64_t x, int64_t end,
                        const std::vector<CubeView<float>>& out) {
         m_started = false;
@@ -170,7 +171,7 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// The pixels of the ring that count.
+    /// Finds the background pixels of the ring.
     void find_ring(int64_t y, int64_t x) {
         m_ring.clear();
         const int64_t left = std::max(m_from, x - m_plan.reach), right = std::min(m_to, x + m_plan.reach + 1);
@@ -183,7 +184,7 @@ class LocalWorker final : public stream::Worker {
             }
     }
 
-    /// m_mean, and m_apart = x - mean.
+    /// Computes m_mean, and m_apart = x - mean.
     void find_mean(const float* x) {
         std::fill(m_mean.begin(), m_mean.end(), 0.0);
         for (const size_t at : m_ring) {
@@ -197,7 +198,7 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// A ring whose pixels are all equal.
+    /// Returns the score for a ring whose pixels are all equal.
     std::optional<double> score_without_variance(const float* x) {
         ++flat;
         const float* const one = spectrum(m_ring.front());
@@ -220,7 +221,7 @@ class LocalWorker final : public stream::Worker {
         const float* const x = spectrum(slot(y, sample));
         if (all_equal()) return score_without_variance(x);
         find_mean(x);
-        // A band a vector: its values at the ring's pixels, and the column beyond for e = U d.
+        // Each vector has the values of a band at the ring's pixels, and one more entry for e = U d.
         for (size_t i = 0; i < n; ++i) {
             const float* const from = spectrum(m_ring[i]);
             for (size_t b = 0; b < m_bands; ++b)
@@ -250,7 +251,8 @@ class LocalWorker final : public stream::Worker {
 
     double& diagonal(size_t a) { return m_matrix[a * static_cast<size_t>(m_pitch) + a]; }
 
-    /// d'M^-1 d, with M = m_matrix plus `ridge` on its diagonal, d in m_apart; nullopt if M has no inverse.
+    /// Returns d'M^-1 d, where M is m_matrix plus `ridge` on its diagonal and d is m_apart; nullopt if M has
+    /// no inverse.
     std::optional<double> solve_bands(double ridge) {
         for (size_t a = 0; a < m_bands; ++a) {
             diagonal(a) += ridge;
@@ -266,7 +268,7 @@ class LocalWorker final : public stream::Worker {
             }
         return score;
     }
-    /// Pixels that a ring needs: without a ridge those that span the bands.
+    /// Returns the number of pixels that a ring needs; without a ridge, they must span the bands.
     int64_t least_pixels() const {
         return m_plan.ring.ridge_share > 0 ? 2 : static_cast<int64_t>(m_bands) + 1;
     }
@@ -293,16 +295,16 @@ class LocalWorker final : public stream::Worker {
         const auto [products, scatter] = sums.squares(pixel);
         double& greatest = m_greatest[pixel];
         greatest = std::max(greatest, products);
-        // Added and removed pixels leave rounding errors in the sums.
+        // Pixels that were added and removed leave rounding errors in the sums.
         if (!(scatter > 1e-9 * greatest)) return score_directly(y, sample);
         const double ridge = m_plan.ring.ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
-        if (ridge > 0) // single precision bears it
+        if (ridge > 0) // with a ridge, single precision is enough
             if (const auto score = m_columns->solve(pixel, m_apart.data(), ridge)) return *score;
         m_columns->matrix(pixel, m_matrix.data(), m_pitch);
         return solve_bands(ridge);
     }
 
-    /// The ring by itself: where hardly any variance is left in the sums.
+    /// Computes the score from the ring itself, for sums with almost no variance left.
     std::optional<double> score_directly(int64_t y, int64_t sample) {
         find_ring(y, sample);
         const float* const x = spectrum(slot(y, sample));
@@ -320,7 +322,7 @@ class LocalWorker final : public stream::Worker {
         return solve_bands(m_plan.ring.ridge_share * trace_of_matrix() / static_cast<double>(m_bands));
     }
 
-    /// One more pixel for m_matrix.
+    /// Adds a pixel to m_matrix.
     void add_vector(size_t at) {
         if (m_to_add == m_plan.batch()) flush();
         double* const to = m_vectors.data() + m_to_add * static_cast<size_t>(m_pitch);
@@ -329,7 +331,7 @@ class LocalWorker final : public stream::Worker {
             to[b] = static_cast<double>(from[b]) - m_mean[b];
         ++m_to_add;
     }
-    /// Adds the vectors that wait.
+    /// Adds the pending vectors.
     void flush() {
         const auto bands = static_cast<int>(m_bands);
         m_definite.update(m_matrix.data(), m_pitch, bands, bands, m_vectors.data(), m_pitch,
@@ -337,7 +339,7 @@ class LocalWorker final : public stream::Worker {
         m_to_add = 0;
     }
 
-    /// Moves the sums to the rings around the pixels of a sample: from the sample before, or from scratch.
+    /// Moves the sums to the rings around the pixels of `sample`, from the previous sample or from scratch.
     void slide_to(int64_t sample, int64_t x, int64_t end) {
         const int64_t reach = m_plan.reach, gap = m_plan.gap;
         if (!m_started) {
@@ -354,7 +356,7 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// Among the pixels that slide together, active or not, those within so many lines.
+    /// Returns the pixels that slide together, active or not, and are at most `lines` from `line`.
     RingColumns::Pixels pixels_within(int64_t line, int64_t lines) const {
         RingColumns::Pixels within = 0;
         for (int64_t i = 0; i < together; ++i)
@@ -362,7 +364,7 @@ class LocalWorker final : public stream::Worker {
         return within;
     }
 
-    /// Adds lines of a column, or takes them away.
+    /// Adds lines of a column, or subtracts them.
     void add_column(int64_t sample, Lines lines, bool plus) {
         if (sample < m_from || sample >= m_to) return;
         if (m_columns->keeps(sample)) {
@@ -390,7 +392,7 @@ class LocalWorker final : public stream::Worker {
     }
 
     void start(int64_t x, int64_t end) {
-        // Near their mean the sums keep their digits.
+        // A centre near the mean keeps the digits of the sums.
         std::fill(m_centre.begin(), m_centre.end(), 0.0);
         int64_t pixels = 0;
         for (int64_t line = m_first; line < m_below; ++line)
@@ -416,17 +418,19 @@ class LocalWorker final : public stream::Worker {
     const ptrdiff_t m_pitch;
     std::optional<RingColumns> m_columns;
     std::vector<double> m_matrix;  ///< C, then its factor
-    std::vector<double> m_vectors; ///< that wait to be added; zero beyond their last number
+    std::vector<double> m_vectors; ///< pending vectors, padded with zeros
     std::vector<double> m_centre, m_mean, m_apart, m_variances;
     std::vector<float> m_lines; ///< [line % lines_held()][sample - m_from][band]
     std::vector<char> m_valid, m_counts;
     std::array<double, segment + largest_window> m_magnitude{};
     std::vector<size_t> m_ring;
-    RingColumns::Spectra m_spectra;                        ///< of a column
+    RingColumns::Spectra m_spectra;                        ///< of one column
     int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
     int64_t m_at = 0;                                      ///< the pixel that the sums belong to
-    int64_t m_first = 0, m_below = 0;                      ///< lines that are at work
-    std::array<double, together> m_greatest{};             ///< sums of squares that they held since the start
+    /// First and one past the last line that slide together
+    int64_t m_first = 0, m_below = 0;
+    /// Maximum of each pixel's sum of squares since the start
+    std::array<double, together> m_greatest{};
     size_t m_to_add = 0;
     bool m_started = false;
 };

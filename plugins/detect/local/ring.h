@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Decisions that the backends of local RX make alike.
+// Decisions that all backends of local RX share.
 #pragma once
 
 #include "core/error.h"
@@ -10,13 +10,13 @@
 
 namespace hsi::detect {
 
-/// The pixels of a whole ring.
+/// Returns the number of pixels of a whole ring.
 inline int64_t ring_pixels(const Ring& ring) {
     return int64_t{ring.outer} * ring.outer - int64_t{ring.inner} * ring.inner;
 }
 
-/// Multiplications a pixel by U U' (pixels x pixels), and by U'U (bands x bands) with sums that slide along a
-/// line and restart after `run` pixels.
+/// Returns the number of multiplications per pixel with U U' (pixels x pixels). products_by_bands() is for
+/// U'U (bands x bands), with sums that slide along a line and restart after `run` pixels.
 inline double products_by_pixels(int bands, const Ring& ring) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring));
     return n * n * b / 2 + n * n * n / 6;
@@ -25,7 +25,7 @@ inline double products_by_bands(int bands, const Ring& ring, int64_t run) {
     const double b = bands, n = static_cast<double>(ring_pixels(ring)), sides = ring.inner + ring.outer;
     return b * b * b / 6 + sides * b * b + n * b * b / (2 * static_cast<double>(run));
 }
-/// Whether the former costs less, and is possible: it divides by the ridge.
+/// Returns true if U U' costs less and is possible: it divides by the ridge.
 inline bool takes_pixels(int bands, const Ring& ring, int64_t run) {
     return ring.ridge_share > 0 && products_by_pixels(bands, ring) < products_by_bands(bands, ring, run);
 }

@@ -7,15 +7,15 @@
 namespace hsi::detect {
 namespace {
 
-/// Columns are kept while the window is over them, where that takes no more than this; else their products
-/// are made again when they leave.
+/// If columns take at most this memory, they are kept while the window covers them; otherwise their products
+/// are computed again when they leave.
 constexpr uint64_t most_kept = uint64_t{64} << 20;
-/// The error of a score that the solution in single precision may cause.
+/// The greatest error of a score that the solution in single precision may cause.
 constexpr double most_apart = 1e-6;
 constexpr int64_t nothing = std::numeric_limits<int64_t>::min();
 
-/// A column leaves the window in the step that brings the one `outer` samples on; its inner lines have had
-/// their last change when it leaves the inner square.
+/// Returns the number of slots for inner lines. A column leaves the window when the column `outer` samples
+/// further enters; its inner lines change for the last time when it leaves the inner square.
 size_t inner_slots(int inner, int outer) { return static_cast<size_t>(outer / 2 + inner / 2 + 2); }
 
 bool are_kept(int bands, int inner, int outer) {
@@ -79,7 +79,7 @@ void RingColumns::join(const Store& store, int64_t sample, double sign) {
             if ((counts.of[k] >> pixel & 1) != 0) {
                 add(own.vector, pixel);
                 m_counts[pixel] += static_cast<int64_t>(sign);
-                // If a pair has it, the first pixel notes it.
+                // If both pixels of a pair have the vector, the first pixel records it.
                 const Pixels pair = 3u << pixel / 2 * 2;
                 if ((counts.of[k] & pair) != pair || pair > all_pixels)
                     m_step.own[pixel].add(own);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The sums of local RX in bands x bands, column by column of the window, for some pixels at once, one below
-// the other: they share most lines of their windows, and of their inner squares. A column's products are made
-// once when the windows reach it: for the lines of all inner squares, and for those of all windows. Then they
-// join the sums and leave them again. So a step of four pixels takes OUTER - 3 products for all, and, from
-// the three lines of four columns that a pixel has in addition, the common part of a pair of pixels once: not
-// 2 (INNER + OUTER) for each.
+// The sums of local RX in bands x bands, column by column of the window, for some pixels at once. The pixels
+// are below each other, so their windows and inner squares share most lines. A column's products are computed
+// once when the windows reach it: for the lines of all inner squares, and for the lines of all windows. They
+// are added to the sums, and later removed. So a step of four pixels computes OUTER - 3 products for all
+// pixels. Each pixel has three lines of four columns in addition; the common part of a pair of pixels is
+// computed once. Separate pixels would need 2 (INNER + OUTER) products each.
 #pragma once
 
 #include "core/host_memory.h"
@@ -23,26 +23,27 @@ class RingColumns {
     RingColumns(int bands, int inner, int outer);
     static uint64_t bytes(int bands, int inner, int outer);
 
-    static constexpr int pixels = RingStep::pixels; ///< at once, at most
+    static constexpr int pixels = RingStep::pixels; ///< maximum number at a time
 
-    /// Nothing is summed, and no column known. The pixels at work are the first `count`, whose sums the
-    /// others do not change.
+    /// Clears all sums and columns. The first `count` pixels are active; sums of other pixels are not used.
     void clear(int count);
 
     enum class Lines { inner, outer, all };
-    /// Which pixels: bit i, pixel i.
+    /// A set of pixels: bit i is pixel i.
     using Pixels = unsigned;
     static constexpr Pixels all_pixels = (1u << pixels) - 1;
-    /// A line of some pixels only.
+    /// A line in the windows of only some pixels.
     struct Own {
         const float* spectrum;
         Pixels of;
     };
-    /// The spectra of a column that count, pixel 0 being the uppermost.
+    /// The spectra of a column's background pixels; pixel 0 is the uppermost.
     struct Spectra {
         std::vector<const float*> inner; ///< in the lines of all inner squares
-        std::vector<const float*> outer; ///< in other lines of all windows, including those of `square`
-        /// In some windows, and in some inner squares; no more than 2 (pixels - 1).
+        /// In all windows but not in all inner squares, including the lines of `square`
+        std::vector<const float*> outer;
+        /// Lines in only some windows, and lines in only some inner squares; at most 2 (pixels - 1) lines per
+        /// list.
         std::vector<Own> window, square;
         void clear() {
             inner.clear();
@@ -51,36 +52,38 @@ class RingColumns {
             square.clear();
         }
     };
-    /// Whether the column's products are kept: from its first add() until the window has passed it.
+    /// Returns true if the column's products are kept. They are kept from its first add() until the window
+    /// has passed it.
     bool keeps(int64_t sample) const;
-    /// At flush() or the next add() with spectra, adds all lines of a kept column to the sums, or the lines
-    /// of the inner square, or removes them.
+    /// Adds or subtracts lines of a kept column: all lines, or the lines of the inner square. The sums change
+    /// at flush() or at the next add() with spectra.
     void add(int64_t sample, Lines lines, bool plus);
-    /// The same for a column that is not kept, at once. Lines that leave the window in a step must be added
-    /// before.
+    /// Adds or subtracts lines of a column that is not kept, immediately. Within a step, first call the other
+    /// add() for lines that leave the window.
     void add(int64_t sample, Lines lines, bool plus, const Spectra& spectra, const double* centre);
     void flush();
 
-    // The count of a pixel's ring.
-    int64_t count(size_t pixel) const { return m_counts[pixel]; }                       ///< of pixels summed
+    // The statistics of a pixel's ring.
+    /// Number of pixels summed
+    int64_t count(size_t pixel) const { return m_counts[pixel]; }
     const double* apart(size_t pixel) const { return m_apart.data() + pixel * m_room; } ///< sum of x - centre
-    /// Sums of |x - centre|^2 and of |x - mean|^2.
+    /// Returns the sums of |x - centre|^2 and of |x - mean|^2.
     std::pair<double, double> squares(size_t pixel) const;
-    void matrix(size_t pixel, double* out, ptrdiff_t pitch) const; ///< the covariance, b >= a of row a
-    /// d'M^-1 d, M the covariance with ridge on its diagonal; nullopt if single precision does not have
-    /// enough digits.
+    void matrix(size_t pixel, double* out, ptrdiff_t pitch) const; ///< row a of the covariance, from b = a on
+    /// Returns d'M^-1 d, where M is the covariance with `ridge` on its diagonal; nullopt if single precision
+    /// does not have enough digits.
     std::optional<double> solve(size_t pixel, const double* d, double ridge);
 
   private:
     static constexpr size_t most_own = 2 * (pixels - 1);
-    /// Counts of a store in addition to the products: of the lines that all pixels share, and the owners of
-    /// the others.
+    /// The counts that a store has in addition to products: the number of lines that all pixels share, and
+    /// the owners of the other lines.
     struct Counts {
         int all = 0, own = 0;
         std::array<Pixels, most_own> of{};
     };
-    /// A slot for each of some lines of columns: the products of the lines that all pixels share, and data
-    /// that live a step longer, since a column leaves in the step that may bring another into its slot.
+    /// The products of lines that all pixels share, one slot per column. Other data have one slot more, since
+    /// they live one step longer: a column may leave in the step in which another column takes its slot.
     struct Store {
         Store(size_t slots, size_t size, size_t room)
             : samples(slots), products(slots * size), counts(slots + 1),
@@ -94,9 +97,10 @@ class RingColumns {
         std::vector<int64_t> samples;
         HostBuffer<double> products; ///< one Triangle each
         std::vector<Counts> counts;
-        HostBuffer<double> vectors; ///< sum of x - centre over shared lines, and x - centre of the others
+        /// Sum of x - centre over shared lines, then x - centre of the other lines
+        HostBuffer<double> vectors;
     };
-    /// Counts the lines of a store among the sums, and notes the products of lines that not all have.
+    /// Adds the counts of a store to the sums, and records the products of lines that only some pixels have.
     void join(const Store& store, int64_t sample, double sign);
     void take_own(Store& store, int64_t sample, const std::vector<Own>& lines, const double* centre);
 
@@ -105,12 +109,12 @@ class RingColumns {
     const bool m_kept;
     const size_t m_size, m_room;
     Store m_inner, m_all;
-    HostBuffer<double> m_vectors, m_work, m_sums, m_apart; ///< sums and apart: of each pixel
+    HostBuffer<double> m_vectors, m_work, m_sums, m_apart; ///< m_sums, m_apart: one part per pixel
     HostBuffer<float> m_factor, m_singles;
     RingStep m_step;
     std::array<double*, pixels> m_sums_of{};
     std::array<int64_t, pixels> m_counts{};
-    int m_pixels = 0; ///< at work
+    int m_pixels = 0; ///< number of active pixels
 };
 
 } // namespace hsi::detect

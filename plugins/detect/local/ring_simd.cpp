@@ -20,15 +20,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::CappedTag<double, 8>;
 using V = hn::Vec<D>;
-using H = hn::Rebind<float, D>; ///< as many floats as D has numbers
+using H = hn::Rebind<float, D>; ///< one float per double of D
 using F = hn::CappedTag<float, 16>;
 using W = hn::Vec<F>;
 
 constexpr int height = Triangle::rows, width = Triangle::columns, block = Triangle::block;
 constexpr int doubles = static_cast<int>(hn::MaxLanes(D())), singles = static_cast<int>(hn::MaxLanes(F()));
-constexpr int sums_of = 8; ///< partial sums of a sum over columns, column c in sum c % 8
+constexpr int sums_of = 8; ///< partial sums of a sum over columns; column c is in sum c % 8
 
-/// Adds up s[0..7] in one order.
+/// Adds up s[0..7] in a fixed order.
 HWY_INLINE double total_of(const double* s) {
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
@@ -53,7 +53,7 @@ void deviations(const float* const* spectra, int count, int bands, const double*
     }
 }
 
-/// The places of columns from `column` on of a panel's row in its blocks.
+/// Returns the position in a panel's blocks of the entry (row, column).
 HWY_INLINE ptrdiff_t place(int row, int column) {
     return column / width * block + row * width + column % width;
 }
@@ -72,7 +72,7 @@ HWY_INLINE void store(const Tile& t, double* to) {
             hn::StoreU(t.v[r][j], D(), to + r * width + j * doubles);
 }
 
-/// t += left[0..5] right of `count` vectors.
+/// Adds the products of left[0..5] and right to t, for `count` vectors.
 HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const double* HWY_RESTRICT right,
                              ptrdiff_t pitch, int count) {
     const D d;
@@ -91,8 +91,7 @@ HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const dou
     }
 }
 
-/// A tile of the addition to the sums of both pixels: the new products, and the parts, as many as there may
-/// be.
+/// Computes a tile of the change of all pixels' sums: the new products, and `parts` earlier products.
 template <int parts>
 HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT change) {
     const D d;
@@ -119,8 +118,8 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         }
 }
 
-/// t += the products of single vectors with themselves, a tile whose rows begin at band `row` and columns at
-/// `column`.
+/// Adds to t the products of single vectors with themselves. The rows of the tile begin at band `row`, its
+/// columns at band `column`.
 HWY_INLINE void add_singles(Tile& t, const RingStep::Singles& own, int row, int column) {
     const D d;
     for (int k = 0; k < own.count; ++k) {
@@ -148,7 +147,7 @@ HWY_INLINE void load(Tile& t, const double* from) {
             t.v[r][j] = hn::LoadU(D(), from + r * width + j * doubles);
 }
 
-/// sums += t and the singles.
+/// Adds t and the products of single vectors to the sums.
 HWY_INLINE void add_to_sums(Tile& t, const RingStep::Singles& own, int row, int column,
                             double* HWY_RESTRICT sums) {
     const D d;
@@ -173,7 +172,8 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums,
         for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
             for (int c = 0; c < width; c += tile * doubles) {
                 const size_t here = at + static_cast<size_t>(c);
-                // The addends are far away: they are fetched while the tile before is made.
+                // The addends are far away in memory, so they are prefetched while the previous tile is
+                // computed.
                 for (int i = 0; i < parts; ++i)
                     for (int k = c * height; k < (c + tile * doubles) * height; k += 8)
                         hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + block + k);
@@ -225,14 +225,14 @@ void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
     }
 }
 
-/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..]. next: the
-/// next right side, next_pitch apart.
+/// Subtracts from s (six rows, `wide` registers of columns) the sum over six rows k of left[k][0..5]
+/// right[k][..]. next: the next right side, next_pitch apart; it is prefetched.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
                               ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,
                               W (&s)[height][wide]) {
     const F f;
-    // Unrolled, more would be wanted in registers than there are in AVX2.
+    // Unrolled code would need more registers than AVX2 has.
 #pragma GCC unroll 1
     for (int k = 0; k < height; ++k, left += pitch, right += pitch, next += next_pitch) {
         for (int c = 0; c < wide * singles; c += 16)
@@ -251,14 +251,15 @@ HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_R
     }
 }
 
-/// The sums of a matrix M, and how M is made from them.
+/// The sums from which a matrix M is computed.
 struct Sums {
     const double* values; ///< a Triangle
     const double *apart, *mean;
     double share; ///< 1 / (count - 1)
 };
 
-/// M's six rows from `row` on, columns from `column` of the panel on, as floats; without the ridge.
+/// Computes six rows of M from `row` on, and the panel's columns from `column` on, as floats; without the
+/// ridge.
 template <int wide>
 HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int column, W (&s)[height][wide]) {
     const D d;
@@ -287,16 +288,17 @@ HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int col
         }
 }
 
-/// A corner of six rows: the factor's numbers, the same divided by their row's number on the diagonal, and
-/// the inverses of the diagonal.
+/// A corner of six rows: the entries of the factor, the same entries divided by their row's diagonal, and the
+/// reciprocals of the diagonal.
 struct Corner {
     float values[height][height];
     float shares[height][height];
     float inverse[height];
 };
 
-/// R of a corner of `rows` rows and `columns` columns, in place; shares and inverses of the diagonal. A row
-/// waits for a quotient of the one above and not for its root: these are taken when all rows are there.
+/// Computes R of a corner of `rows` rows and `columns` columns in place, with the quotients and the
+/// reciprocals of the diagonal. A row waits only for a quotient of the row above; all square roots are
+/// computed at the end.
 HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
     for (int i = 0; i < rows; ++i) {
         const float inverse = 1.0f / c.values[i][i];
@@ -314,14 +316,14 @@ HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
     }
 }
 
-/// A tile of a panel's rows of M, less the products of the rows of the factor above.
+/// Computes a tile of a panel's rows of M, minus the products of the factor's rows above.
 template <int wide>
 HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, int panel, int column,
                            const float* above, W (&s)[height][wide]) {
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
     static_assert((width & (width - 1)) == 0);
-    // Whole blocks of columns of the panel below, in few instructions: Triangle::blocks() * width.
+    // Prefetches whole blocks of columns of the panel below, in few instructions: Triangle::blocks() * width.
     ptrdiff_t pitch = Triangle::blocks(bands, 0) * width, rest = bands + width - height;
     const float* left = above + row;
     for (int q = 0; q < panel; ++q, rest -= height) {
@@ -342,7 +344,7 @@ HWY_INLINE void store_tile(const W (&s)[height][wide], float* to, ptrdiff_t pitc
             hn::StoreU(s[r][j], F(), to + r * pitch + j * singles);
 }
 
-/// The inverse of the transposed corner times a tile.
+/// Multiplies a tile by the inverse of the transposed corner.
 template <int wide>
 HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
     const F f;
@@ -362,7 +364,7 @@ HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
     }
 }
 
-/// The first block of a panel, which holds the corner on the diagonal.
+/// Computes the first block of a panel, which contains the corner on the diagonal.
 HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int bands, int panel, float ridge,
                                 const float* above, float* to, ptrdiff_t pitch, Corner& corner) {
     constexpr int wide = width / singles < 2 ? 1 : 2;
@@ -376,7 +378,7 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
         for (int c = 0; c < height; ++c)
             corner.values[r][c] = c < r ? 0.0f : to[r * pitch + c];
         std::fill_n(corner.shares[r], height, 0.0f);
-        corner.inverse[r] = 0; // rows beyond the last become zeros
+        corner.inverse[r] = 0; // missing rows become zeros
     }
     for (int r = 0; r < rows; ++r)
         corner.values[r][r] += ridge;
@@ -386,7 +388,8 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
         factorise_corner(corner, rows, rows + 1); // and column `bands`
 }
 
-/// The rest of it. Apart from the above: nothing but this and the ends of other tiles waits for the corner.
+/// Computes the rest of the first block. It is separate, since only it and the last steps of other tiles wait
+/// for the corner.
 HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
     constexpr int wide = width / singles < 2 ? 1 : 2;
     const F f;
@@ -402,8 +405,8 @@ HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
         std::copy_n(corner.values[r], height, to + r * pitch);
 }
 
-/// The factor R of M, M = R'R, and R'^-1 times column `bands`. Rows take what they need from those above
-/// (left-looking), so each number is written once.
+/// Computes the factor R of M = R'R, and R'^-1 times column `bands`. Rows read the rows above (left-looking),
+/// so each entry is written once.
 void factorise(const Sums& m, int bands, float ridge, float* factor, float* inverses) {
     const double* sums_panel = m.values;
     float* to = factor;
@@ -424,7 +427,7 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
             store_tile<1>(one, to + c, columns);
         }
         finish_first(corner, to, columns);
-        // Numbers of the rows below got into the part beyond the last column.
+        // Rows below have written entries after their last column.
         for (int r = 0; r < height; ++r) {
             std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
             inverses[row + r] = corner.inverse[r];
@@ -434,7 +437,8 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
     }
 }
 
-/// y = R^-1 w, w the factor's column `bands`; floats, `y` zero from the first panel's end on.
+/// Computes y = R^-1 w, where w is the factor's column `bands`, in floats. `y` becomes zero after the end of
+/// the first panel.
 void substitute(int bands, const float* factor, const float* inverses, float* HWY_RESTRICT y) {
     const F f;
     const float* from = factor + Triangle::size(bands);
@@ -447,7 +451,7 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < per_block; ++j)
                 s[r][j] = hn::Zero(f);
-        // The latest of y last: they come at the end of a chain.
+        // The latest entries of y come last, since they are the end of a chain of dependences.
         for (int c = columns - width; c >= 0; c -= width)
             for (int j = 0; j < per_block; ++j) {
                 const W v = hn::LoadU(f, y + row + c + j * singles);
@@ -456,7 +460,7 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
             }
 #pragma GCC unroll 6
         for (int r = 0; r < height; ++r) {
-            // Halves to halves, for any width of a register.
+            // Adds halves to halves, for any width of a register.
 #pragma GCC unroll 4
             for (int n = per_block / 2; n > 0; n /= 2)
                 for (int j = 0; j < n; ++j)
@@ -479,7 +483,7 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
     }
 }
 
-/// product = sums times y, y zero beyond the bands.
+/// Computes product = sums times y; y must be zero after the bands.
 void multiply(int bands, const double* sums, const double* HWY_RESTRICT y, double* HWY_RESTRICT product) {
     const D d;
     constexpr int per_row = sums_of / doubles, per_block = width / doubles;
@@ -495,7 +499,7 @@ void multiply(int bands, const double* sums, const double* HWY_RESTRICT y, doubl
             const int first = row + b * width;
             HWY_ALIGN double corner[width];
             double* HWY_RESTRICT to = product + first;
-            // The panel's own rows have their products in their own sums.
+            // The products within the panel use the panel's own sums.
             if (b == 0) std::copy_n(to, height, corner);
 #pragma GCC unroll 2
             for (int j = 0; j < per_block; ++j) {
@@ -526,7 +530,7 @@ double solve(int bands, double* sums, const double* apart, double count, double 
     double* const y = work;
     double* const product = work + room;
     float* const inverses = single + room;
-    // d as a column of the sums, whose mean is zero: it is factorised with them.
+    // d becomes a column of the sums with mean zero, so the factorisation includes it.
     double* panel = sums;
     for (int a = 0; a < bands; ++a) {
         if (a > 0 && a % height == 0) panel += Triangle::blocks(bands, a / height - 1) * block;
@@ -552,7 +556,7 @@ double solve(int bands, double* sums, const double* apart, double count, double 
         correction += r * y[b];
         squared += r * r;
     }
-    // d'M^-1 d = d'y + y'r + r'M^-1 r: y's error counts by its square alone.
+    // d'M^-1 d = d'y + y'r + r'M^-1 r: only the square of y's error remains.
     *bound = squared / ridge;
     return first + correction;
 }
@@ -571,7 +575,8 @@ HWY_EXPORT(solve);
 
 const RingKernels& ring_kernels() {
     static const RingKernels kernels = [] {
-        // The first call of a kernel chooses the target, which a table taken before would do in every call.
+        // The first call of a kernel chooses the target. A table that was taken earlier would choose it again
+        // in every call.
         simd_kernels();
         return RingKernels{HWY_DYNAMIC_DISPATCH(deviations), HWY_DYNAMIC_DISPATCH(slide),
                            HWY_DYNAMIC_DISPATCH(solve)};

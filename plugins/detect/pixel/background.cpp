@@ -12,7 +12,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Hides pixels outside of the mask from another worker, after their values were checked.
+/// Passes pixels to another worker, after it has checked their values and hidden the pixels outside the mask.
 class MaskingWorker final : public stream::Worker {
   public:
     MaskingWorker(std::unique_ptr<stream::Worker> behind, const PixelMask& mask, int bands, int64_t samples)
@@ -27,8 +27,8 @@ class MaskingWorker final : public stream::Worker {
     }
     stream::Worker& behind() { return *m_behind; }
 
-    int64_t valid = 0;           ///< pixels outside of the mask
-    std::vector<int64_t> finite; ///< by band: finite values there
+    int64_t valid = 0;           ///< valid pixels outside the mask
+    std::vector<int64_t> finite; ///< per band: finite values outside the mask
 
   private:
     void take_out(const Tile& tile, const CubeView<float>& in, int64_t line) {
@@ -51,7 +51,7 @@ class MaskingWorker final : public stream::Worker {
 
     std::unique_ptr<stream::Worker> m_behind;
     const PixelMask& m_mask;
-    std::vector<int64_t> m_outside; ///< samples of a line
+    std::vector<int64_t> m_outside; ///< samples of a line outside the mask
     std::vector<double> m_magnitude;
 };
 

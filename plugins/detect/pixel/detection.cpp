@@ -17,7 +17,7 @@
 namespace hsi::detect {
 namespace {
 
-/// The detector as the kernels read it.
+/// The detector in the kernels' layout.
 struct Factors {
     explicit Factors(Detector all)
         : detector(std::move(all)), place(static_cast<size_t>(detector.bands), -1),
@@ -27,8 +27,8 @@ struct Factors {
             place[static_cast<size_t>(detector.used[r])] = static_cast<int>(r);
     }
     const Detector detector;
-    std::vector<int> place; ///< of a band among those used; -1: left out
-    const int height;       ///< bands used
+    std::vector<int> place; ///< [band]: index among the used bands; -1 if not used
+    const int height;       ///< number of used bands
     const Panels rows, log_rows, factor;
 };
 
@@ -116,11 +116,11 @@ class DetectWorker final : public BlockWorker {
     const Method m_method;
     const size_t m_targets;
     const double m_sam_rounding = sam_rounding(m_factors.detector.used.size());
-    std::vector<double> m_z, m_logs;                ///< bands used x block_pixels, in strips
+    std::vector<double> m_z, m_logs;                ///< used bands x block_pixels, in strips
     std::vector<float> m_singles;                   ///< m_z in single precision
     std::vector<double> m_products, m_log_products; ///< rows x block_pixels
     std::vector<double> m_magnitude, m_squared, m_greatest, m_sum, m_entropy;
-    std::vector<double> m_scores; ///< of a pixel
+    std::vector<double> m_scores; ///< scores of a pixel
 };
 
 class CpuDetection final : public OfBlocks<Detection> {

@@ -27,7 +27,7 @@ void check_finite(const Targets& targets) {
             throw Error("target '" + targets.names[k] + "' holds values that are not numbers");
 }
 
-/// x / |x|
+/// Returns x / |x|.
 Vector unit(const Vector& x, const std::string& name) {
     double squared = 0;
     for (double v : x)
@@ -39,7 +39,7 @@ Vector unit(const Vector& x, const std::string& name) {
     return u;
 }
 
-/// q = t+ / sum t+
+/// Returns q = t+ / sum t+.
 Vector distribution(const Vector& t, const std::string& name) {
     const double greatest = *std::max_element(t.begin(), t.end());
     if (!(greatest > 0)) throw no_target(name, "has no positive value");
@@ -54,16 +54,16 @@ Vector distribution(const Vector& t, const std::string& name) {
     return q;
 }
 
-/// How many components are trusted: those whose eigenvalues are not under 1e-10 of the mean one.
+/// Returns the number of reliable components, whose eigenvalues are at least 1e-10 of the mean eigenvalue.
 int usable_components(const Vector& eigenvalues, double mean) {
     return static_cast<int>(std::count_if(eigenvalues.begin(), eigenvalues.end(),
                                           [&](double v) { return v >= least_share * mean && v > 0; }));
 }
 
-/// The number of components, 0 for all bands. \throws Error where there are not so many.
+/// Returns the number of components; 0 for all bands. \throws Error if fewer are available than requested.
 int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
     if (asked == 0) return 0;
-    // n pixels less their mean span at most n - 1 directions; the others are rounding errors.
+    // n centred pixels span at most n - 1 directions; other eigenvalues are rounding errors.
     const auto rank = static_cast<int>(
         std::min<int64_t>(d.method == Method::cem ? d.background_pixels : d.background_pixels - 1,
                           usable_components(eigenvalues, d.mean_eigenvalue)));
@@ -79,7 +79,8 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
     return asked;
 }
 
-/// L with L'L the inverse of the matrix in its first components, lower like the inverse of a factor.
+/// Returns L such that L'L is the inverse of the matrix in its first components. L is lower triangular, as
+/// the inverse of a factor is.
 Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     const auto eigen = math::eigen_symmetric(matrix, static_cast<int>(n));
     Vector rows(components * n);
@@ -89,7 +90,7 @@ Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     return math::lower_factor(rows, static_cast<int>(components), static_cast<int>(n));
 }
 
-/// The same matrix on bands of unit variance.
+/// Returns the matrix for bands of unit variance.
 Vector on_unit_bands(const Vector& matrix, size_t n) {
     Vector scaled(matrix.size());
     for (size_t a = 0; a < n; ++a)
@@ -99,11 +100,11 @@ Vector on_unit_bands(const Vector& matrix, size_t n) {
     return scaled;
 }
 
-/// Detector::free_dimensions of a matrix with these eigenvalues and the mean eigenvalue `mean`, before it was
-/// shrunk.
+/// Returns Detector::free_dimensions of a matrix with these eigenvalues and the mean eigenvalue `mean`, both
+/// before shrinkage.
 double free_dimensions(const Detector& d, const Vector& eigenvalues, double mean) {
     if (d.shrinkage == 0) return static_cast<double>(d.dimensions());
-    // Eigenvalues beyond the rank are rounding errors.
+    // Eigenvalues above the rank are rounding errors.
     const auto most =
         std::min(d.dimensions(), d.background_pixels - (d.method == Method::cem ? int64_t{0} : int64_t{1}));
     double sum = 0;
@@ -114,7 +115,7 @@ double free_dimensions(const Detector& d, const Vector& eigenvalues, double mean
     return sum;
 }
 
-/// C or R at the bands used.
+/// Returns C or R in the used bands.
 Vector plain_matrix(const Detector& d, const stream::SceneStatistics& background) {
     const auto all = static_cast<size_t>(background.bands), n = d.used.size();
     const auto count = static_cast<double>(background.valid_pixels);
@@ -139,24 +140,25 @@ void shrink(Vector& matrix, const Detector& d, bool by_bands) {
     }
 }
 
-/// Whether the least eigenvalue of the shrunk matrix is under 1e-10 of the mean one. Tries cheaper tests than
-/// eigenvalues first; `factor` becomes the inverse of the matrix's factor if that is computed.
+/// Returns true if the least eigenvalue of the shrunk matrix is below 1e-10 of the mean eigenvalue. Tries
+/// cheaper tests before eigenvalues. If it computes the inverse of the matrix's factor, it returns it in
+/// `factor`.
 bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector& factor) {
     const size_t n = d.used.size();
     const double border = least_share * d.mean_eigenvalue;
     double least = matrix[0], squared = 0;
     for (size_t a = 0; a < n; ++a)
         least = std::min(least, matrix[a * n + a]);
-    // (1-a) C has no eigenvalue under 0, so the eigenvalues of the sum are at least a's share of the
-    // diagonal.
+    // All eigenvalues of (1-a) C are at least 0, so the eigenvalues of the shrunk matrix are at least a's
+    // share of the diagonal.
     if (by_bands && d.shrinkage * least >= 2 * border) return false;
     try {
         factor = math::invert_factor(matrix, static_cast<int>(n));
         for (const double v : factor)
             squared += v * v;
-        // The trace of the inverse is no less than one over the least eigenvalue.
+        // The trace of the inverse is at least the reciprocal of the least eigenvalue.
         if (squared * 2 * border <= 1) return false;
-    } catch (const Error&) { // not positive definite to rounding
+    } catch (const Error&) { // not positive definite, due to rounding
     }
     factor.clear();
     return math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back() < border;
@@ -170,8 +172,8 @@ void add_ridge(Detector& d, Vector& matrix) {
         matrix[a * n + a] += d.ridge;
 }
 
-/// C or R at the bands used, as the method and `conditioning` require it, with the addition to its diagonal.
-/// `factor`: from is_singular(), if it is known.
+/// Returns C or R in the used bands, prepared as the method and `conditioning` require, including the
+/// addition to its diagonal. `factor`: the inverse factor from is_singular(), if it was computed.
 Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning,
                  Vector& factor) {
     const size_t n = d.used.size();
@@ -188,13 +190,13 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
         if (is_short || is_singular(d, matrix, conditioning.by_bands, factor)) add_ridge(d, matrix);
         return matrix;
     }
-    // The matrix usually stays as it is: its factor is made at the same time as its eigenvalues.
+    // The matrix usually remains unchanged, so its factor is computed in parallel with its eigenvalues.
     std::future<Vector> beside;
     if (d.shrinkage == 0 && conditioning.components == 0 && !is_short)
         beside = std::async(std::launch::async,
                             [&matrix, n] { return math::invert_factor(matrix, static_cast<int>(n)); });
     auto eigenvalues = math::eigenvalues_symmetric(matrix, static_cast<int>(n));
-    if (beside.valid()) beside.wait(); // before anything changes the matrix
+    if (beside.valid()) beside.wait(); // before the matrix changes
     d.least_eigenvalue = eigenvalues.back();
     d.components = components_of(d, eigenvalues, conditioning.components);
     const bool by_bands = conditioning.by_bands && d.shrinkage > 0;
@@ -216,7 +218,7 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
     return matrix;
 }
 
-/// Rows w = M^-1 z / z'M^-1 z, z = t - m, from the inverse of M's factor.
+/// Computes the rows w = M^-1 z / z'M^-1 z, z = t - m, from the inverse of M's factor.
 void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor) {
     const size_t n = d.used.size();
     for (size_t k = 0; k < targets.spectra.size(); ++k) {
@@ -250,7 +252,7 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
 const char* name_of(Method method) {
     for (const auto& one : method_names)
         if (one.second == method) return one.first;
-    return nullptr; // this is the only one
+    return nullptr; // not reached: method_names has all methods
 }
 
 Detector make_detector(Method method, const Targets& targets) {

@@ -11,8 +11,8 @@
 namespace hsi::detect {
 namespace {
 
-/// The value that a symmetric score exceeds with probability `rate`; its square (or, for ace, its magnitude)
-/// has the beta distribution.
+/// Returns the value that a symmetric score exceeds with probability `rate`. The square of the score (for
+/// ace, its magnitude) has the beta distribution.
 double symmetric_quantile(double rate, double a, double b) {
     if (rate == 0.5) return 0;
     return rate < 0.5 ? math::beta_quantile_of_tail(2 * rate, a, b)
@@ -25,7 +25,7 @@ double threshold_of(const Detector& detector, double rate) {
     const auto n = static_cast<double>(detector.background_pixels);
     const auto p = static_cast<double>(detector.dimensions());
     const char* const advice = "Give a -background, whose scores tell, or a -threshold.";
-    // Fewer components have a distribution even if all bands have none.
+    // Fewer components may have a distribution although all bands do not.
     const char* const fewer = "Take -nc auto, the components that the background has pixels enough for.";
     if (detector.ridge > 0 || detector.shrinkage > 0)
         throw Error("something was added to the background's matrix: its scores have no known distribution",
@@ -46,7 +46,8 @@ double threshold_of(const Detector& detector, double rate) {
         return symmetric_quantile(each, 0.5, (p - 1) / 2);
     case Method::mf: {
         const double square = symmetric_quantile(each, 0.5, (n - 2) / 2) * spread;
-        // The weakest target's scores spread most; below 0, the strongest one's are nearest to it.
+        // The scores of the weakest target spread most. Below 0, the scores of the strongest target are
+        // nearest to it.
         const auto& k = detector.constants;
         const double contrast =
             square > 0 ? *std::min_element(k.begin(), k.end()) : *std::max_element(k.begin(), k.end());

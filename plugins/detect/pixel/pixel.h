@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detection of known spectra, and of pixels that stand out: each pixel by itself, or against one background.
+// Detects known spectra and anomalous pixels. Each pixel is scored alone or against one background.
 // x is a pixel, t a target's spectrum, m and C the mean and the covariance (divided by n - 1) of the
 // background, R = sum x x' / n its correlation matrix:
 //   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians; 0 where rounding hides the difference
@@ -8,7 +8,7 @@
 //   cem  t'R^-1 x / t'R^-1 t
 //   ace  d|d| / ((t-m)'C^-1(t-m) (x-m)'C^-1(x-m)), d = (t-m)'C^-1(x-m); 0 where x = m
 //   rx   (x-m)'C^-1(x-m); without a target
-// sam and sid are small at a target, the others large.
+// sam and sid are small at a target; the other scores are large.
 //
 // F. A. Kruse et al.: The Spectral Image Processing System (SIPS), Remote Sensing of Environment 44, 1993
 // (sam); C.-I. Chang: An Information-Theoretic Approach to Spectral Variability, Similarity, and
@@ -21,10 +21,11 @@
 // Multiple-Band CFAR Detection of an Optical Pattern with Unknown Spectral Distribution, IEEE Trans. ASSP
 // 38(10), 1990 (rx).
 //
-// A pixel is valid when all its values are finite and not all are zero (sid: and one is positive).
-// Statistics, factors and products are in double precision; but rows of the inverse factor that can bear it
-// (ace, rx) meet the centred pixel in single precision, which leaves errors of some 1e-6 of rx. A pixel's
-// score depends on its own values alone, so that neither tiles nor threads change a bit.
+// A pixel is valid if all its values are finite and not all are zero (sid: and at least one is positive).
+// Statistics, factors and products are in double precision. The exception is short rows of the inverse factor
+// (ace, rx), which are multiplied with the centred pixel in single precision; this causes errors of about
+// 1e-6 of rx. A pixel's score depends only on its own values, so it has the same bits for any tiles and
+// threads.
 #pragma once
 
 #include "core/cost.h"
@@ -44,23 +45,24 @@ namespace hsi::detect {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost score{2e-10, 1.3e-12};     ///< a value and a target
-inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< a value, SID
-inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< a value and a band, ACE and RX
-inline constexpr Cost background{2.7e-11, 0};    ///< a pixel and pair of bands, by the CPU throughout
+inline constexpr Cost score{2e-10, 1.3e-12};     ///< per value and target
+inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< per value, SID
+inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< per value and band, ACE and RX
+inline constexpr Cost background{2.7e-11, 0};    ///< per pixel and pair of bands, always on the CPU
 } // namespace cost
 
 enum class Method { sam, sid, mf, cem, ace, rx };
-/// As documents and pixel functions name them.
+/// The names of methods in documents and pixel functions.
 inline constexpr std::pair<const char*, Method> method_names[] = {{"sam", Method::sam}, {"sid", Method::sid},
                                                                   {"mf", Method::mf},   {"cem", Method::cem},
                                                                   {"ace", Method::ace}, {"rx", Method::rx}};
 
 inline bool has_target(Method m) { return m != Method::rx; }
-/// Whether scores want the statistics of a background.
+/// Returns true if scores need the statistics of a background.
 inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
 inline bool is_small_at_target(Method m) { return !has_background(m); }
-/// 1 - u'v up to which sam is 0: the rounding errors of the sums over the bands for equal directions.
+/// Returns the greatest 1 - u'v for which sam is 0: the rounding errors of sums over the bands for equal
+/// directions.
 inline double sam_rounding(size_t bands) {
     return (8 + static_cast<double>(bands) / 16) * std::numeric_limits<double>::epsilon();
 }
@@ -74,8 +76,8 @@ struct Background {
     const std::vector<int>& empty_bands() const { return empty; }
 };
 
-/// The moments of the background: of all valid pixels, or of those in the mask, which must outlive the scan.
-/// Products in double precision.
+/// Computes the moments of the background, from all valid pixels or from the valid pixels in the mask. The
+/// mask must outlive the scan. Products are in double precision.
 class BackgroundScan final : public stream::StatisticsScan {
   public:
     explicit BackgroundScan(const stream::CubeShape& scene, const PixelMask* mask = nullptr);
@@ -88,93 +90,98 @@ class BackgroundScan final : public stream::StatisticsScan {
 
   private:
     const PixelMask* m_mask;
-    int64_t m_valid_outside = 0; ///< valid pixels that are not in the mask
+    int64_t m_valid_outside = 0; ///< valid pixels outside the mask
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Whether they are so few that their own scores are alike: the statistics of n pixels span n - 1 directions,
-/// and if the bands have no more, each pixel is (n - 1)^2 / n from the mean.
+/// Returns true if a background has so few pixels that their scores are equal: the statistics of n pixels
+/// span n - 1 directions, and if the bands do not have more, each pixel is (n - 1)^2 / n from the mean.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
 }
-/// Whether a background has too few pixels for the bands (or components, or Detector::free_dimensions) that
-/// scores are made from: fewer than two for each, or two for a single one.
+/// Returns true if a background has too few pixels for the bands (or components, or
+/// Detector::free_dimensions) of the scores: fewer than two per band, or fewer than two for a single band.
 inline bool is_few(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
-/// The part of its contrast that a matched filter with statistics of n pixels keeps on average, half with two
-/// pixels a band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence
-/// Rate in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
+/// Returns the share of its contrast that a matched filter with statistics of n pixels keeps on average, half
+/// with two pixels per band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid
+/// Convergence Rate in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
 inline double kept_contrast(int64_t pixels, double dimensions) {
     const auto n = static_cast<double>(pixels);
     return (n + 2 - dimensions) / (n + 1);
 }
 
-/// sid: values below this share of the greatest count as that.
+/// sid: smaller values are replaced by this share of the greatest value.
 inline constexpr double least_part = 1e-6;
-/// From this share of the mean eigenvalue on the least one is not trusted, and this share is then added.
+/// If the least eigenvalue is below least_share of the mean eigenvalue, ridge_share of the mean is added.
 inline constexpr double least_share = 1e-10, ridge_share = 1e-6;
-/// ace, rx: rows of the inverse factor times the bands' deviations no longer than this are multiplied in
-/// single precision. Measured on four scenes: rx within 6e-6 of itself; nearly all of their rows are shorter.
+/// ace, rx: if rows of the inverse factor, times the bands' deviations, are at most this long, they are
+/// multiplied in single precision. Measured on four scenes, this changes rx by at most 6e-6 of its value;
+/// nearly all rows are shorter.
 inline constexpr double single_length = 200;
-/// Everything that scores are made from: the pixel, at the bands `used` and less `centre`, times the rows.
+/// The parameters of scores. A score multiplies the pixel, in the `used` bands and minus `centre`, by the
+/// rows.
 struct Detector {
     Method method = Method::sam;
     int bands = 0;                 ///< of the scene
-    std::vector<int> used;         ///< bands (0-based) that scores are made from
-    std::vector<int> constant;     ///< those that are left out, having one value all over the background
-    std::vector<double> centre;    ///< m, or zeros: a number a band used
+    std::vector<int> used;         ///< bands (0-based) used for scores
+    std::vector<int> constant;     ///< bands that are excluded, since they are constant in the background
+    std::vector<double> centre;    ///< m, or zeros: one value per used band
     std::vector<double> rows;      ///< targets x used: v (sam), ln q (sid), M^-1(t-m) / (t-m)'M^-1(t-m)
     std::vector<double> log_rows;  ///< targets x used, for the logarithms of the pixel: q (sid)
-    std::vector<double> constants; ///< by target: (t-m)'C^-1(t-m) (ace), sum q ln q (sid)
+    std::vector<double> constants; ///< per target: (t-m)'C^-1(t-m) (ace), sum q ln q (sid)
     std::vector<double> factor;    ///< used x used, lower: L^-1, C = L L' (ace, rx); empty otherwise
-    std::vector<double> deviation; ///< with a factor: the standard deviation of the bands used
-    int targets = 0;               ///< rx: 0
+    std::vector<double> deviation; ///< with a factor: the standard deviation of the used bands
+    int targets = 0;               ///< 0 for rx
     int scores() const { return targets > 0 ? targets : 1; }
 
     int64_t background_pixels = 0;
-    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before anything was added
-    double ridge = 0;                                 ///< the addition to its diagonal; 0: none
+    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before shrinkage and ridge
+    double ridge = 0;                                 ///< the addition to the diagonal, or 0
     double shrinkage = 0;                             ///< Conditioning::shrinkage
-    int components = 0; ///< principal components that scores are made from; 0: all bands used
-    /// Directions whose variance is the background's own: dimensions(), and of a shrunk matrix the sum of
-    /// (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels can have; shrunk
-    /// by bands, l of the matrix on bands of unit variance, and s = 1.
+    int components = 0; ///< principal components used for scores; 0 for all used bands
+    /// The number of directions whose variance comes from the background: dimensions(), or for a shrunk
+    /// matrix the sum of (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels
+    /// can have. If shrunk by bands, l are the eigenvalues of the matrix for bands of unit variance, and s =
+    /// 1.
     double free_dimensions = 0;
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 
-/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
+/// Makes a detector for sam or sid. Throws Error naming the target if its spectrum is all zero (sid: if no
+/// value is positive).
 Detector make_detector(Method method, const Targets& targets);
 
-/// The means by which a background of few pixels gets an inverse.
+/// Options that give a background of few pixels an inverse.
 struct Conditioning {
-    /// 0..1: (1 - a) C + a s I takes the place of C, s = trace C / bands.
+    /// Shrinkage a, 0..1: (1 - a) C + a s I replaces C, where s = trace C / bands.
     double shrinkage = 0;
-    /// a diag(C) takes the place of a s I there: the units of the bands, and dark ones, do not matter.
+    /// Uses a diag(C) instead of a s I, so that neither the units of the bands nor dark bands matter.
     bool by_bands = false;
-    /// The detector is to state the eigenvalues of the matrix. Else they are NaN, and are computed only if no
-    /// cheaper test proves that the matrix has an inverse.
+    /// Requests the eigenvalues of the matrix. Otherwise they are NaN, and are computed only if no cheaper
+    /// test proves that the matrix has an inverse.
     bool tell_eigenvalues = true;
-    /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
-    /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
-    /// least (ace, which is 1 or -1 in one: two), without those whose eigenvalues are under 1e-10 s.
+    /// Computes the inverse only in the matrix's first components; 0 for all. best_components takes one
+    /// component per ten pixels (a matched filter then keeps nine tenths of its contrast, see is_few()), but
+    /// at least one (for ace two, since ace in one component is 1 or -1). It excludes components whose
+    /// eigenvalues are below 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
-    /// The least result of best_components, if there are as many.
+    /// The least result of best_components, if enough components are available.
     static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
-/// The result of ShrinkageScan: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for
-/// large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma 3.2 to 3.5),
-/// with the least expected squared error: min(b, d) / d of S, the covariance divided by n,
+/// Computes the shrinkage share with the least expected squared error. O. Ledoit, M. Wolf: A well-conditioned
+/// estimator for large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma
+/// 3.2 to 3.5). The share is min(b, d) / d, with S, the covariance divided by n,
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
-/// cem: of R instead of S, and z = x. Bands that are constant are left out (not by cem). Neither tiles,
-/// threads nor ranks change a bit. GroupShrinkageScan (detect/groups/groups.h) finds that on bands of unit
-/// variance.
+/// cem uses R instead of S, and z = x. Constant bands are excluded (except for cem). Results have the same
+/// bits for any tiles, threads and ranks. GroupShrinkageScan (detect/groups/groups.h) computes the share for
+/// bands of unit variance.
 class ShrinkageScan final : public stream::Operation {
   public:
-    /// `moments` of the pixels that it will see; those in the mask count.
+    /// `moments`: of the pixels that the scan will read; only pixels in the mask count.
     ShrinkageScan(Method method, const stream::SceneStatistics& moments, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
@@ -187,16 +194,16 @@ class ShrinkageScan final : public stream::Operation {
     const Method m_method;
     const stream::SceneStatistics& m_moments;
     const PixelMask* m_mask;
-    std::vector<double> m_centre; ///< by band; NaN: left out
-    math::ExactSums m_fourth{1};  ///< of |z|^4
+    std::vector<double> m_centre; ///< one per band; NaN if the band is excluded
+    math::ExactSums m_fourth{1};  ///< sum of |z|^4
 };
 
-/// For mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), as
-/// `conditioning` requires. It becomes C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
-/// 1e-10 s or, unless it was shrunk, the background does not have more pixels than bands; never in
-/// components. Also throws Error for more components than there are eigenvalues over 1e-10 s. Throws Error
-/// when the background has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all
-/// zero).
+/// Makes a detector for mf, cem, ace, or rx (without targets). It uses C without constant bands (cem: R with
+/// all bands), as `conditioning` requires. The matrix becomes C + 1e-6 s I, s = trace C / bands, if its least
+/// eigenvalue is below 1e-10 s, or if it is not shrunk and the background has at most as many pixels as
+/// bands; this does not apply to components. Throws Error if more components are requested than there are
+/// eigenvalues above 1e-10 s, if the background has fewer than 2 pixels or no variance, and, naming the
+/// target, if a target is the mean (cem: all zero).
 Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 
@@ -206,35 +213,38 @@ struct DetectorSizes {
 };
 DetectorSizes sizes_of(Method method, size_t used, size_t targets);
 
-/// Throws Error when a list has another length than sizes_of() says, or a band is not the scene's.
+/// Throws Error if a list's length differs from sizes_of(), or a band is outside the scene.
 void check_detector(const Detector& detector);
 
-/// The threshold that one pixel of a normal background in `false_alarm_rate` (0..1) reaches with one of the
-/// targets: exact for a pixel that is itself one of the n pixels behind the detector's statistics, whose
-/// bands (or components) are p, with K the targets and B(a, b) a beta distribution:
-///   rx   (n-1)^2 / n B(p/2, (n-p-1)/2)
-///   ace  its magnitude is B(1/2, (p-1)/2), either sign as likely; each target has 1/K of the rate
-///   mf   its square is (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m), likewise; the greatest of all targets
+/// Returns the threshold that a pixel of a normal background reaches, with any of the targets, with
+/// probability `false_alarm_rate` (0..1). It is exact for a pixel that is one of the n pixels of the
+/// detector's statistics. p is the number of bands (or components), K the number of targets, and B(a, b) a
+/// beta distribution:
+///   rx   is (n-1)^2 / n B(p/2, (n-p-1)/2)
+///   ace  has the magnitude B(1/2, (p-1)/2) with either sign; each target has 1/K of the rate
+///   mf   has the square (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m) with either sign; each target has 1/K,
+///        and the greatest threshold of all targets is used
 /// R. Gnanadesikan, J. R. Kettenring: Robust Estimates, Residuals, and Outlier Detection with Multiresponse
-/// Data, Biometrics 28(1), 1972 (rx). The rows of the whitened background are an orthonormal frame without a
-/// preferred direction, which gives the others, as S. Kraut, L. L. Scharf, L. T. McWhorter: Adaptive Subspace
-/// Detectors, IEEE Trans. Signal Processing 49(1), 2001, have them for a known covariance. \throws Error if
-/// no such distribution holds: other methods, a matrix with a ridge, n < p + 2, or p = 1 (ace).
+/// Data, Biometrics 28(1), 1972 (rx). The distributions of ace and mf follow, since the rows of the whitened
+/// background are an orthonormal frame without a preferred direction; S. Kraut, L. L. Scharf, L. T.
+/// McWhorter: Adaptive Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, give them for a known
+/// covariance. \throws Error if no distribution is known: other methods, a matrix with a ridge, n < p + 2, or
+/// p = 1 (ace).
 double threshold_of(const Detector& detector, double false_alarm_rate);
 
-/// Output 0: one score per target (rx: one band). Output 1, if requested: the best target, 1..k (rx: 1), the
-/// first of those whose scores are equal to 1e-10 of the best; 0 without a detection. NaN in both for invalid
-/// pixels.
+/// Makes the operation. Output 0: one score per target (rx: one band). Output 1, if requested: the best
+/// target, 1..k (rx: 1); among scores that are equal to 1e-10 of the best, the first wins; 0 without a
+/// detection. Both are NaN for invalid pixels.
 std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision);
 
-/// The scores of single pixels; the backend for devices is in hsi_cuda_detect_pixel.so.
+/// Scores single pixels; the backend for devices is in hsi_cuda_detect_pixel.so.
 class PixelBackend : public Backend {
   public:
     virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
         return detect::make_detection(detector, decision);
     }
-    /// squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the device.
-    /// Returns false if this is not a device.
+    /// Computes squares[i] = the sum of the squares of pixel i, counted line by line, of a scene on the
+    /// device. Returns false on the CPU.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
 };
 

@@ -12,7 +12,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Adds up |z|^4 of a line's pixels, band after band.
+/// Adds up |z|^4 of a line's pixels, band by band.
 class ShrinkageWorker final : public stream::Worker {
   public:
     ShrinkageWorker(const std::vector<double>& centre, const PixelMask* mask, int64_t samples)

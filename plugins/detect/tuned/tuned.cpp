@@ -68,7 +68,7 @@ class TunedWorker final : public BlockWorker {
             map[i] = is_valid_sum(m_magnitude[i]) ? best(i) : no_value;
     }
 
-    /// The map's value at a pixel of the block.
+    /// Returns the map's value at a pixel of the block.
     float best(size_t i) {
         bool any = false;
         for (size_t k = 0; k < m_plan.targets; ++k) {
@@ -86,7 +86,7 @@ class TunedWorker final : public BlockWorker {
     const Panels m_rows; ///< the loadings
     std::vector<double> m_z, m_products;
     std::vector<double> m_scores; ///< targets x (MF, infeasibility) x pixels
-    std::vector<double> m_judged; ///< of a pixel
+    std::vector<double> m_judged; ///< values of a pixel
     std::array<double, pixels> m_magnitude{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Data of a tuned filter that all pixels share, on the processor and on GPUs.
+// The data of a tuned filter that all pixels share, on the CPU and on GPUs.
 #pragma once
 
 #include "detect/tuned/tuned.h"
@@ -10,16 +10,16 @@
 
 namespace hsi::detect {
 
-/// The task as the workers read it.
+/// The task in the workers' layout.
 struct TunedPlan {
-    /// \throws as make_tuned_filter().
+    /// \throws the errors of make_tuned_filter().
     explicit TunedPlan(const TunedTask& task);
     std::vector<int> output_bands(bool map) const;
 
-    const int bands, height, components; ///< height: bands used
+    const int bands, height, components; ///< height: number of used bands
     const size_t targets;
     const std::vector<int> used;
-    std::vector<int> place; ///< of a band among those used; -1: left out
+    std::vector<int> place; ///< [band]: index among the used bands; -1 if not used
     const std::vector<double> mean, loadings;
     std::vector<double> signal;          ///< max(l - 1, 0)
     std::vector<double> places, weights; ///< targets x components: t, and (t / l) / sum(t^2 / l)
