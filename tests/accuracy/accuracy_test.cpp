@@ -9,7 +9,7 @@
 namespace hsi::accuracy {
 namespace {
 
-/// A confusion matrix as pixels, rows reference, columns map.
+/// Returns pixels with this confusion matrix: rows are the reference, columns the map.
 Confusion from(const std::vector<std::vector<int>>& matrix, std::vector<Class> map = {},
                std::vector<Class> reference = {}) {
     Confusion c(std::move(map), std::move(reference));
@@ -23,7 +23,8 @@ Confusion from(const std::vector<std::vector<int>>& matrix, std::vector<Class> m
 }
 
 TEST(Accuracy, MatchesAWorkedExample) {
-    // Two classes: 20, 5 / 10, 15. OA 35/50; by chance (25*30 + 25*20)/2500 = 0.5; kappa 0.4.
+    // Two classes: 20, 5 / 10, 15. OA is 35/50, the chance agreement (25*30 + 25*20)/2500 = 0.5, and kappa
+    // 0.4.
     const Result r = from({{20, 5}, {10, 15}}).result(false);
     EXPECT_DOUBLE_EQ(r.overall.value, 0.7);
     EXPECT_DOUBLE_EQ(r.average.value, (0.8 + 0.6) / 2);
@@ -32,10 +33,10 @@ TEST(Accuracy, MatchesAWorkedExample) {
     EXPECT_DOUBLE_EQ(r.by_class[0].user.value, 20.0 / 30);
     EXPECT_DOUBLE_EQ(r.by_class[0].f1, 40.0 / 55);
     EXPECT_DOUBLE_EQ(r.by_class[1].user.value, 0.75);
-    // Wilson for 35 of 50, worked by hand: centre (0.7 + z2/100)/(1 + z2/50), z2 = 3.841459.
+    // Wilson's interval for 35 of 50, by hand: centre (0.7 + z2/100)/(1 + z2/50), z2 = 3.841459.
     EXPECT_NEAR(r.overall.low, 0.5624965, 1e-6);
     EXPECT_NEAR(r.overall.high, 0.8089645, 1e-6);
-    // The delta method for a 2x2 table: variance from its own derivatives, by finite differences.
+    // The delta method for a 2x2 table, with a variance from numerical derivatives.
     const auto kappa = [](double a, double b, double c, double d) {
         const double n = a + b + c + d, o = (a + d) / n,
                      e = ((a + b) * (a + c) + (c + d) * (b + d)) / (n * n);
@@ -90,7 +91,7 @@ TEST(Accuracy, UnlabelledUnclassifiedAndMaskedPixels) {
     const Result counted = c.result(true);
     EXPECT_DOUBLE_EQ(counted.overall.value, 1.0 / 3);
     EXPECT_DOUBLE_EQ(counted.by_class[0].producer.value, 0.5);
-    EXPECT_EQ(counted.pixels, 3); // those that the accuracies are of
+    EXPECT_EQ(counted.pixels, 3); // the pixels on which the accuracies are based
     EXPECT_EQ(counted.unclassified, 1);
     EXPECT_NE(text(left_out).find("Pixels: 2 compared, 1 labelled but unclassified (left out), 2 unlabelled"),
               std::string::npos)
@@ -102,7 +103,7 @@ TEST(Accuracy, UnlabelledUnclassifiedAndMaskedPixels) {
 }
 
 TEST(Accuracy, ClassesMatchByNameWhenBothHaveNames) {
-    // The map numbers the classes the other way round.
+    // The map numbers the classes in reverse order.
     const Result named =
         from({{0, 9}, {8, 1}}, {{1, "woods"}, {2, "corn"}}, {{1, "corn"}, {2, "woods"}}).result(false);
     EXPECT_DOUBLE_EQ(named.overall.value, 17.0 / 18);
@@ -110,12 +111,12 @@ TEST(Accuracy, ClassesMatchByNameWhenBothHaveNames) {
         from({{0, 9}, {8, 1}}, {{1, "woods"}, {2, "corn"}}, {{1, "corn"}, {2, "woods"}}).renumbered());
     const Result by_value = from({{0, 9}, {8, 1}}, {{1, "woods"}}, {{1, "corn"}, {2, "woods"}}).result(false);
     EXPECT_DOUBLE_EQ(by_value.overall.value, 1.0 / 18);
-    // A class of the map that the reference does not know is always wrong.
+    // A class of the map that the reference lacks is always wrong.
     const Result foreign = from({{5, 3}}, {{1, "corn"}, {2, "lake"}}, {{1, "corn"}}).result(false);
     EXPECT_EQ(foreign.classes.size(), 2u);
     EXPECT_DOUBLE_EQ(foreign.overall.value, 5.0 / 8);
     EXPECT_TRUE(std::isnan(foreign.by_class[1].producer.value));
-    EXPECT_DOUBLE_EQ(foreign.average.value, 5.0 / 8); // over classes of the reference
+    EXPECT_DOUBLE_EQ(foreign.average.value, 5.0 / 8); // the average covers classes of the reference
 }
 
 TEST(Accuracy, NothingToCompareIsAnError) {
@@ -134,7 +135,7 @@ TEST(Accuracy, PerfectAgreementOfOneClassHasNoKappa) {
     EXPECT_NE(text(r).find("Kappa: - (not defined: both hold one class only)"), std::string::npos);
 }
 
-// Agreement is what chance gives, whatever the other side holds: 0 by the formula.
+// The agreement equals the chance agreement for any classes on the other side, so the formula gives 0.
 TEST(Accuracy, OneClassOnEitherSideHasNoKappa) {
     const Result reference = from({{7, 3}, {0, 0}}).result(false), map = from({{7, 0}, {3, 0}}).result(false);
     EXPECT_TRUE(std::isnan(reference.kappa.value) && std::isnan(map.kappa.value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Detection measures against definitions taken literally: every pair, every threshold, every flood fill.
+// Detection measures against literal definitions: every pair, every threshold, every flood fill.
 #include "accuracy/detection.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ DetectionCurve curve_of(const Sample& s, bool small_is_best = false) {
 TEST(Detection, MeasuresAreThoseOfAllPairsAndThresholds) {
     const struct {
         size_t targets, background;
-        double step; ///< 0: no ties
+        double step; ///< 0 for scores without ties
     } rows[] = {{40, 300, 0}, {40, 300, 0.5}, {300, 40, 0.25}, {1, 50, 0}, {50, 1, 0}, {100, 1000, 3}};
     for (const auto& row : rows)
         for (const bool small : {false, true}) {
@@ -107,7 +107,7 @@ TEST(Detection, BoundsAndNothing) {
     EXPECT_EQ(counts.curve().at_rate(0.1), 1u);
 }
 
-/// More distinct scores than are kept unmerged.
+/// Uses more distinct scores than are kept before a merge.
 TEST(Detection, ManyTargets) {
     DetectionCounts counts(false);
     constexpr int n = 2500000;
@@ -136,7 +136,8 @@ TEST(Detection, ObjectsAreThoseOfAFloodFill) {
         std::vector<double> scores;
         for (int k = 0; k < wide * high; ++k) {
             const auto v = random() % 5;
-            classes.push_back(static_cast<uint16_t>(v < 3 ? 0 : v)); // 0: none; classes 3 and 4
+            // 0 is unclassified; the classes are 3 and 4
+            classes.push_back(static_cast<uint16_t>(v < 3 ? 0 : v));
             scores.push_back(random() % 7 == 0 ? std::numeric_limits<double>::quiet_NaN()
                                                : static_cast<double>(random() % 1000));
         }

@@ -101,12 +101,12 @@ TEST(AtdcaCpu, FindsTheSameForEveryTilingThreadsAndMemory) {
             EXPECT_EQ(pixels(scene, tiled), pixels(scene, whole));
             EXPECT_EQ(tiled.cost.in_memory, cut.memory > (1 << 20));
             for (size_t k = 0; k < whole.targets.size(); ++k)
-                EXPECT_EQ(tiled.targets[k].score, whole.targets[k].score); // to the last bit
+                EXPECT_EQ(tiled.targets[k].score, whole.targets[k].score); // equal bits
         }
     }
 }
 
-/// The detection of every rank.
+/// Returns the detections of all ranks.
 std::vector<Detection> run_on_ranks(int ranks, const Cube& scene, const Options& options, const Cut& cut) {
     std::vector<Detection> list(static_cast<size_t>(ranks));
     on_ranks(ranks, [&](parallel::Ranks& mine, CancelFlag&) {
@@ -135,8 +135,8 @@ TEST(AtdcaCpu, RanksFindWhatOneProcessFinds) {
                     EXPECT_EQ(d.warning, alone.warning);
                     EXPECT_EQ(d.cost.in_memory, cut.memory > (1 << 20));
                     for (size_t k = 0; k < alone.targets.size(); ++k)
-                        EXPECT_EQ(d.targets[k].score, alone.targets[k].score); // to the last bit
-                    for (const auto& pass : d.passes) { // nobody did the work of another
+                        EXPECT_EQ(d.targets[k].score, alone.targets[k].score); // equal bits
+                    for (const auto& pass : d.passes) { // each rank did only its own work
                         EXPECT_EQ(pass.ranks.size(), static_cast<size_t>(ranks));
                         if (pass.name == "read") {
                             EXPECT_EQ(pass.tiles, d.cost.tiles);
@@ -148,7 +148,7 @@ TEST(AtdcaCpu, RanksFindWhatOneProcessFinds) {
 }
 
 TEST(AtdcaCpu, RanksBreakTiesAsOneProcess) {
-    // Every spectrum six times, in tiles of different ranks.
+    // Every spectrum occurs six times, in tiles of different ranks.
     Cube scene(40, 30, 12);
     const Cube part = random_scene(20, 10, 12, 5, 0.1);
     for (int b = 0; b < 12; ++b)
@@ -175,7 +175,7 @@ TEST(AtdcaCpu, RanksHoldASceneThatOneOfThemCannot) {
 }
 
 TEST(AtdcaCpu, BreaksTiesByLineThenSample) {
-    // Every spectrum several times: the smallest line, then the smallest sample, is to be found.
+    // Every spectrum occurs several times: the search must find the smallest line, then the smallest sample.
     Cube scene(40, 30, 12);
     const Cube part = random_scene(20, 15, 12, 5, 0.1);
     for (int b = 0; b < 12; ++b)
@@ -194,8 +194,8 @@ TEST(AtdcaCpu, BreaksTiesByLineThenSample) {
 }
 
 TEST(AtdcaCpu, DecidesNearTiesThatSinglePrecisionCannotSee) {
-    // Many copies of one spectrum, one of them longer by the last bit of one band: the first target is that
-    // one.
+    // The scene has many copies of one spectrum. One copy is longer by the last bit of one band, so it is the
+    // first target.
     Cube scene(64, 64, 50, 1.0f);
     for (int b = 0; b < 50; ++b)
         for (int64_t l = 0; l < 64; ++l)
@@ -203,14 +203,14 @@ TEST(AtdcaCpu, DecidesNearTiesThatSinglePrecisionCannotSee) {
                 scene.at(b, l, s) = 1.0f + 0.01f * static_cast<float>(b);
     scene.at(20, 50, 33) = std::nextafter(scene.at(20, 50, 33), 10.0f);
     const Detection got = run(scene, options_of(3), {16, 16, 2});
-    ASSERT_EQ(got.targets.size(), 1u); // nothing is left of the others
+    ASSERT_EQ(got.targets.size(), 1u); // the other pixels have no residual
     EXPECT_EQ(got.targets[0].line, 50);
     EXPECT_EQ(got.targets[0].sample, 33);
     EXPECT_NE(got.warning.find("only 1 of 3"), std::string::npos);
 }
 
 TEST(AtdcaCpu, StopsAtTheRank) {
-    // Mixtures of four spectra without noise: rank 4.
+    // Mixtures of four spectra without noise have rank 4.
     Cube scene(50, 40, 30);
     const Cube part = random_scene(4, 1, 30, 9, 0.5);
     for (int64_t l = 0; l < 40; ++l)
@@ -243,8 +243,8 @@ TEST(AtdcaCpu, StopsAtTheNumberOfBandsAndOfPixels) {
 }
 
 TEST(AtdcaCpu, SignedScoreEndsWhenNothingIsPositive) {
-    // Two orthogonal materials; after both, and after p has turned against the rest, nothing projects
-    // positively.
+    // The scene has two orthogonal materials. When both are targets and p has turned against the rest, no
+    // projection is positive.
     Cube scene(4, 1, 3);
     const float spectra[4][3] = {{9, 0, 0}, {0, 5, 0}, {1, 1, -3}, {2, 2, -1}};
     for (int s = 0; s < 4; ++s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ATDCA as plainly as it can be written, in double precision: one full scan a target, residual vectors kept
-// explicitly. It shares no code with the backends.
+// A plain implementation of ATDCA in double precision: one full scan per target, with explicit residual
+// vectors. It shares no code with the backends.
 #pragma once
 
 #include "support/memory_cube.h"
@@ -14,10 +14,11 @@ namespace hsi::test {
 struct AtdcaReference {
     std::vector<int64_t> pixels; ///< line * samples + sample, in order
     std::vector<double> scores;
-    std::vector<double> margins; ///< score less the best other pixel's, relative to the greatest squared norm
+    /// Score minus the best other pixel's score, relative to the greatest squared norm
+    std::vector<double> margins;
 };
 
-/// gs: Algorithm 2 with the absolute value, or as printed (`sign`).
+/// gs: Algorithm 2, with the absolute value or as printed (`sign`).
 inline AtdcaReference atdca_reference(const Cube& cube, int targets, bool gs = false, bool sign = false) {
     const auto bands = static_cast<size_t>(cube.shape.bands);
     const int64_t samples = cube.shape.samples;

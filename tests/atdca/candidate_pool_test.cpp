@@ -20,7 +20,7 @@ using atdca::Position;
 
 constexpr int bands = 21;
 
-/// Pixels of a scene, a spectrum each.
+/// Returns the spectra of a scene's pixels.
 std::vector<std::vector<float>> spectra_of(int64_t count) {
     const Cube scene = random_scene(count, 1, bands, 9);
     std::vector<std::vector<float>> all(static_cast<size_t>(count), std::vector<float>(bands));
@@ -40,7 +40,7 @@ void expect_alike(const CandidatePool& a, const CandidatePool& b) {
     }
 }
 
-/// The first target, then what the pool suggests.
+/// Returns the first target, then the targets that the pool suggests.
 atdca::Sequence sequence_of(const CandidatePool& pool, const std::vector<std::vector<float>>& all,
                             const atdca::Options& options, Team& team,
                             const CandidatePool::Share& share = {}) {
@@ -70,8 +70,8 @@ TEST(CandidatePool, HoldsWhatATeamAddsAsWhatIsAddedOneByOne) {
     for (const int members : {1, 3}) {
         Team team(members);
         CandidatePool pool(bands);
-        if (members == 3) pool.reserve(100); // fewer than there will be
-        // Beginnings and ends within groups and on their borders; one by one between them.
+        if (members == 3) pool.reserve(100); // fewer than will be added
+        // Ranges begin and end within groups and at their borders; single pixels fill the gaps.
         int64_t next = 0;
         for (const int64_t count : {0, 1, 3, 12, 16, 40, 1, 2000, 0, 2900}) {
             std::vector<std::atomic<int>> asked(static_cast<size_t>(count));
@@ -120,7 +120,7 @@ TEST(CandidatePool, PoolsOfRanksGuessTogetherWhatOneGuesses) {
     const auto all = spectra_of(400);
     for (const auto method : {atdca::Method::osp, atdca::Method::gs})
         for (const auto score : {atdca::Score::absolute, atdca::Score::sign})
-            for (const size_t few : {400u, 9u}) { // of nine the search comes to an end
+            for (const size_t few : {400u, 9u}) { // with nine spectra the search ends early
                 const std::vector<std::vector<float>> scene(all.begin(),
                                                             all.begin() + static_cast<ptrdiff_t>(few));
                 atdca::Options options;
@@ -135,7 +135,7 @@ TEST(CandidatePool, PoolsOfRanksGuessTogetherWhatOneGuesses) {
                 ASSERT_GT(expected.steps.size(), 2u);
                 EXPECT_EQ(expected.steps.back().ends, few == 9u);
                 on_ranks(4, [&](parallel::Ranks& ranks, CancelFlag&) {
-                    // The last rank has found nothing.
+                    // The last rank has no candidates.
                     Team mine(1);
                     CandidatePool pool(bands);
                     for (size_t i = 0; i < scene.size(); ++i)

@@ -65,7 +65,7 @@ Outcome run(const Cube& cube, int k, cluster::Options options, const Cut& cut = 
     const auto assignment = cluster::make_assignment(out.result.centres, options.distance);
     stream::run_pass(source, *assignment, {&sink}, make_pass("assignment"));
     out.labels = sink.cube.values;
-    if (!parallel::group().several()) { // what is kept is what the centres say
+    if (!parallel::group().several()) { // the kept distances are the distances to the centres
         const auto labels = clustering.labels();
         stream::run_pass(stream::EmptySource(cube.shape), *labels, {&sink}, make_pass("labels"));
         EXPECT_EQ(std::memcmp(sink.cube.values.data(), out.labels.data(), out.labels.size() * sizeof(float)),
@@ -74,7 +74,8 @@ Outcome run(const Cube& cube, int k, cluster::Options options, const Cut& cut = 
     return out;
 }
 
-/// The valid pixels as the distance takes them, and their places; plain sums, one pixel after the other.
+/// Holds the valid pixels as the distance uses them, and their positions. It computes plain sums, pixel by
+/// pixel.
 struct Plain {
     Spectra pixels;
     std::vector<int64_t> place;
@@ -101,7 +102,8 @@ struct Plain {
             sum += (a[i] - b[i]) * (a[i] - b[i]);
         return sum;
     }
-    /// k-means++ by the page, of all pixels (no more than are sampled).
+    /// Returns the centres of k-means++ as documented, from all pixels (there are no more than the sample
+    /// holds).
     Spectra start(int k, uint64_t seed) const {
         std::vector<std::pair<uint32_t, size_t>> order;
         for (size_t i = 0; i < pixels.size(); ++i)
@@ -145,7 +147,7 @@ struct Plain {
                 end.labels.push_back(best);
                 end.inertia += apart(x, centres[best]);
             }
-            if (end.iterations == most) break; // the last assignment
+            if (end.iterations == most) break; // last assignment
             ++end.iterations;
             if (end.labels == before) break;
             for (size_t k = 0; k < centres.size(); ++k) {
@@ -220,7 +222,7 @@ bool same_bits(const Outcome& a, const Outcome& b) {
 }
 
 TEST_P(ClusterOf, TilesThreadsMemoryAndRanksChangeNothing) {
-    const Cube cube = spoiled(150, 130, 6, 8); // more than the sample holds
+    const Cube cube = spoiled(150, 130, 6, 8); // more pixels than the sample holds
     cluster::Options options;
     options.distance = GetParam();
     options.iterations = 12;
@@ -246,8 +248,8 @@ TEST_P(ClusterOf, TilesThreadsMemoryAndRanksChangeNothing) {
         });
 }
 
-/// Of values that single precision hardly tells apart, or does not hold the squares of; and many that lie as
-/// far from one centre as from another.
+/// Uses values that single precision can hardly distinguish, or whose squares it cannot hold, and many pixels
+/// that are equally far from two centres.
 TEST_P(ClusterOf, NearestOnesAreThoseOfDoublePrecision) {
     struct Case {
         double scale, level;
@@ -261,7 +263,7 @@ TEST_P(ClusterOf, NearestOnesAreThoseOfDoublePrecision) {
             for (float& v : cube.values)
                 if (std::isfinite(v) && v != 0)
                     v = static_cast<float>(scale * static_cast<double>(v) + level);
-            for (int b = 0; b < bands; ++b) // between the centres that are made of the next two
+            for (int b = 0; b < bands; ++b) // between the centres of the next two
                 cube.at(b, 5, 5) = (cube.at(b, 6, 1) + cube.at(b, 7, 2)) / 2;
             const Plain plain(cube, GetParam());
             cluster::Centres centres;
@@ -279,7 +281,8 @@ TEST_P(ClusterOf, NearestOnesAreThoseOfDoublePrecision) {
             stream::run_pass(source, *assignment, {&sink}, {});
             for (size_t i = 0; i < plain.pixels.size(); ++i) {
                 const auto& x = plain.pixels[i];
-                std::vector<double> apart; // angles: as products are, whose last digits are those of 1
+                // For angles, in products, whose last digits are the last digits of 1
+                std::vector<double> apart;
                 for (int c = 0; c < k; ++c)
                     apart.push_back(GetParam() == Distance::angle
                                         ? 1 - std::inner_product(x.begin(), x.end(), centres.of(c), 0.0)
@@ -296,8 +299,8 @@ TEST_P(ClusterOf, NearestOnesAreThoseOfDoublePrecision) {
 
 INSTANTIATE_TEST_SUITE_P(Distances, ClusterOf, ::testing::Values(Distance::euclidean, Distance::angle));
 
-/// Two heaps and a pixel far away; a centre that nobody is near to takes the latter, which leaves its
-/// cluster.
+/// Uses two groups of pixels and a pixel far away. A centre without pixels moves to the distant pixel, which
+/// leaves its cluster.
 TEST(Cluster, EmptyClusterTakesTheFarthestPixel) {
     Cube cube(5, 1, 2);
     const float x[] = {1, 2, 11, 12, 100}, y[] = {1, 1, 1, 1, 1};
@@ -308,12 +311,13 @@ TEST(Cluster, EmptyClusterTakesTheFarthestPixel) {
     const auto found = run(cube, 3, {}, {}, {{1.5, 1}, {11.5, 1}, {-500, 1}});
     EXPECT_EQ(found.labels, (std::vector<float>{1, 1, 2, 2, 3}));
     EXPECT_EQ(found.result.relocated, 1);
-    EXPECT_EQ(found.result.iterations, 3); // the far pixel is the second's, then the third's, then stays
+    // The distant pixel belongs to the second cluster, then to the third, and stays
+    EXPECT_EQ(found.result.iterations, 3);
     EXPECT_EQ(found.result.centres.values, (std::vector<double>{1.5, 1, 11.5, 1, 100, 1}));
     EXPECT_EQ(found.result.inertia, 1.0);
 }
 
-/// Of equal centres the first; one that stays without a pixel stays where it was.
+/// Among equal centres, the first gets the pixels. A centre that stays without a pixel does not move.
 TEST(Cluster, EqualCentresAndEqualPixels) {
     const Cube cube(4, 3, 3, 2.0f);
     const auto found = run(cube, 2, {}, {}, {{1, 1, 1}, {1, 1, 1}});
@@ -322,7 +326,7 @@ TEST(Cluster, EqualCentresAndEqualPixels) {
     EXPECT_EQ(run(cube, 5, {}).result.centres.count, 1);
 }
 
-/// Pixels beside their centre: 1 - u'c has no digits of their distance.
+/// Uses pixels very close to their centre: 1 - u'c has no digits of their distance.
 TEST(Cluster, InertiaOfAnglesDoesNotCancel) {
     for (const double noise : {1e-2, 1e-4, 1e-6})
         for (const uint64_t memory : {uint64_t{1} << 30, uint64_t{980} << 10}) {
@@ -370,7 +374,7 @@ TEST(Cluster, EqualSpectraHaveNoInertiaOfAngles) {
         pixels += count;
         length += count * found.result.length[k];
         if (found.result.pixels[k] == 0) {
-            EXPECT_NEAR(found.result.length[k], 1.5 * std::sqrt(14.0), 1e-12); // the mean of all
+            EXPECT_NEAR(found.result.length[k], 1.5 * std::sqrt(14.0), 1e-12); // the mean length
         }
     }
     EXPECT_EQ(pixels, 30);
@@ -378,7 +382,7 @@ TEST(Cluster, EqualSpectraHaveNoInertiaOfAngles) {
     EXPECT_GT(std::count(found.result.pixels.begin(), found.result.pixels.end(), 0), 0);
 }
 
-/// The numbers of pixels in their file decide on the sample, not the window.
+/// Checks that the sample depends on the pixels' numbers in the file, not in the window.
 TEST(Cluster, NumbersOfAWindow) {
     const PixelNumbers numbers{100, 7, 3};
     EXPECT_EQ(numbers.of(0, 0), 703);

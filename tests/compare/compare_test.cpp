@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every metric against a naive reference written from its definition, for several tilings and thread counts.
+// Every metric against a naive reference from its definition, for several tilings and thread counts.
 #include "compare/measurement.h"
 #include "core/error.h"
 #include "stream/pipeline.h"
@@ -39,7 +39,7 @@ struct Pair {
     bool valid(int64_t y, int64_t x) const { return valid_in(s, y, x) && valid_in(t, y, x); }
 };
 
-/// Two noisy versions of a scene with holes of every kind.
+/// Returns two noisy versions of a scene, with holes of all types.
 Pair made(int64_t samples = 301, int64_t lines = 43, int bands = 7) {
     Pair p{test::random_scene(samples, lines, bands, 5), {}};
     const test::Cube noise = test::random_scene(samples, lines, bands, 6);
@@ -51,9 +51,9 @@ Pair made(int64_t samples = 301, int64_t lines = 43, int bands = 7) {
     test::make_invalid(p.s, 20, 127, 1);
     test::make_invalid(p.t, 20, 127, 1);
     for (int b = 0; b < bands; ++b)
-        p.t.at(b, 10, 130) = 0; // no spectrum
+        p.t.at(b, 10, 130) = 0; // not a spectrum
     for (int b = 0; b < bands; ++b)
-        p.t.at(b, 12, 200) = p.s.at(b, 12, 200); // agrees
+        p.t.at(b, 12, 200) = p.s.at(b, 12, 200); // equal pixels
     return p;
 }
 
@@ -86,7 +86,7 @@ double reference(Metric metric, const Pair& p, int64_t y, int64_t x) {
     case Metric::maxsde:
         return nb * largest / absolute;
     case Metric::sad: {
-        // |s x t| from Lagrange's identity over all pairs: exact for small angles
+        // |s x t| from Lagrange's identity over all pairs, which is exact for small angles
         double cross = 0, dot = 0;
         for (int b = 0; b < nb; ++b) {
             dot += double{p.s.at(b, y, x)} * double{p.t.at(b, y, x)};
@@ -245,7 +245,7 @@ TEST(Compare, IdenticalCubesAreAtDistanceZero) {
     for (const Summary& s : op->result().summaries) {
         EXPECT_EQ(s.mean, 0);
         EXPECT_EQ(s.maximum, 0);
-        EXPECT_EQ(s.line, 0); // the first compared pixel
+        EXPECT_EQ(s.line, 0); // first compared pixel
         EXPECT_EQ(s.sample, 0);
     }
     for (double v : op->result().ssim)
@@ -253,8 +253,8 @@ TEST(Compare, IdenticalCubesAreAtDistanceZero) {
 }
 
 TEST(Compare, SmallAnglesKeepTheirDigits) {
-    // t = s + e with e orthogonal to s and |e|/|s| = 2^-20: the arc cosine of the dot product would lose half
-    // the digits.
+    // t = s + e with e orthogonal to s and |e|/|s| = 2^-20. The arc cosine of the dot product would lose half
+    // of the digits.
     Pair p{test::Cube(1, 1, 2, 1.0f), test::Cube(1, 1, 2, 1.0f)};
     p.t.at(0, 0, 0) = 1.0f + 0x1p-20f;
     p.t.at(1, 0, 0) = 1.0f - 0x1p-20f;
@@ -352,7 +352,7 @@ TEST(Compare, FlatZonesMatchAFloodFillForEveryTiling) {
 }
 
 TEST(Compare, ZonesThatCloseInLaterStripsAreCountedOnce) {
-    // A spiral and a comb: components of one strip join only further down.
+    // A spiral and a comb: components of one strip are joined only by lines further down.
     Pair p{test::Cube(9, 9, 1), test::Cube(9, 9, 1)};
     const char* comb[] = {"#.#.#.#.#", "#.#.#.#.#", "#.#.#.#.#", "#.#.#.#.#", "#########",
                           "#.......#", "#.#####.#", "#.......#", "#########"};
@@ -364,7 +364,7 @@ TEST(Compare, ZonesThatCloseInLaterStripsAreCountedOnce) {
     for (int lines = 1; lines <= 9; ++lines) {
         const auto scan = make_zone_scan(1, 9, ranges, {{127}, {255}});
         stream::run_pass(*source, *scan, {}, tiles(9, lines, 3));
-        EXPECT_EQ(scan->result().first[0], 4 + 1 + 1 + 1); // teeth gaps, comb, ring, bar
+        EXPECT_EQ(scan->result().first[0], 4 + 1 + 1 + 1); // gaps between teeth, comb, ring, bar
         EXPECT_EQ(scan->result().second[0], 1);
     }
 }
@@ -439,7 +439,7 @@ TEST(Compare, OtsuSplitsTwoHeaps) {
     EXPECT_EQ(otsu_threshold(h), 12);
     h.fill(0);
     h[7] = 5;
-    EXPECT_EQ(otsu_threshold(h), histogram_bins - 1); // one heap: one phase
+    EXPECT_EQ(otsu_threshold(h), histogram_bins - 1); // with one group of values there is one phase
 }
 
 TEST(Compare, SourcesOfDifferentSizesAreRefused) {

@@ -74,7 +74,7 @@ TEST(HostBuffer, PagesThatALibraryKeepsAreZeroAgain) {
         for (const size_t count :
              {size_t{1}, size_t{5000}, size_t{262144}, size_t{262145}, size_t{1000000}}) {
             std::vector<HostBuffer<float>> several;
-            for (int k = 0; k < 40; ++k) { // more than are kept of a size
+            for (int k = 0; k < 40; ++k) { // more blocks than are kept per size
                 several.emplace_back(count);
                 ASSERT_TRUE(is_zero(several.back())) << count;
                 ASSERT_EQ(reinterpret_cast<uintptr_t>(several.back().data()) % 4096, 0u)
@@ -132,7 +132,7 @@ void expect_sound(const TileRequest& r) {
     SCOPED_TRACE(testing::Message() << r.samples << "x" << r.lines << " halo " << r.halo << " budget "
                                     << r.budget << " blocks " << r.block_samples << "x" << r.block_lines);
     const TilePlan plan = plan_tiles(r);
-    // Cores cover the scene once, windows hold them and stay inside.
+    // Cores cover the scene once; windows contain them and stay inside the scene.
     int64_t covered = 0;
     const Rect scene{0, 0, r.samples, r.lines};
     for (int64_t i = 0; i < plan.size(); ++i) {
@@ -192,7 +192,8 @@ TEST(TilePlan, FollowsTheBlocksOfTiledFiles) {
     EXPECT_EQ(plan.tile_lines() % 256, 0);
 }
 
-/// The most lines that one of `workers` computes when each takes the next tile as soon as it is free.
+/// Returns the greatest number of lines that a worker computes if every worker takes the next tile as soon as
+/// it is free.
 int64_t longest(const TilePlan& plan, int64_t workers) {
     std::vector<int64_t> lines(static_cast<size_t>(workers), 0);
     for (int64_t i = 0; i < plan.size(); ++i)
@@ -216,10 +217,11 @@ TEST(TilePlan, SharesLinesThatTakeLongEvenly) {
                     const TilePlan plan = plan_tiles(r);
                     const int64_t workers = int64_t{lanes} * ranks, pairs = (lines + align - 1) / align;
                     const int64_t even = (pairs + workers - 1) / workers * align;
-                    // As near as whole pairs of lines come, or by what is not worth reading more.
+                    // The result is as good as whole pairs of lines allow, or as the limit on additional
+                    // reading allows.
                     EXPECT_LE(static_cast<double>(longest(plan, workers)),
                               static_cast<double>(even) * 1.15 + static_cast<double>(align));
-                    // And no lower than that asks for.
+                    // Tiles are not lower than necessary.
                     if (lines >= 10 * workers) {
                         EXPECT_GE(plan.tile_lines(), 2);
                     }
@@ -227,7 +229,7 @@ TEST(TilePlan, SharesLinesThatTakeLongEvenly) {
                         EXPECT_GE(plan.tile_lines(), std::min<int64_t>(64, lines / 2));
                     }
                 }
-    // Tiles that are as large as they are for another reason stay so where they are many.
+    // Where there are many tiles, tiles that have their size for another reason keep it.
     TileRequest r = request(614, 4000, 200, 15, uint64_t{8} << 30);
     const int64_t height = plan_tiles(r).tile_lines();
     r.line_share = 0.006;
@@ -263,7 +265,7 @@ TEST(TilePlan, SaysWhenMemoryIsTooShort) {
     EXPECT_THROW(plan_tiles(request(614, 512, 224, 31, 1 << 20)), Error);
 }
 
-/// A device that holds `fixed` bytes a lane and three times the host's tile.
+/// Adds a device that needs `fixed` bytes per lane and three times the host's tile.
 TileRequest with_device(TileRequest r, uint64_t device_budget, uint64_t fixed) {
     r.device_budget = device_budget;
     r.device_bytes = [host = r.lane_bytes, fixed](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
@@ -284,7 +286,7 @@ TEST(TilePlan, KeepsWithinBothMemories) {
 TEST(TilePlan, LeavesTheHostsTilesAloneWhereTheDeviceHasRoom) {
     const TileRequest host = request(614, 512, 224, 2, uint64_t{32} << 30);
     const TilePlan alone = plan_tiles(host);
-    // Device memory is far smaller than the host's, and yet larger than what the lanes need of it.
+    // Device memory is much smaller than host memory, or larger than the lanes need.
     for (uint64_t device : {uint64_t{1} << 30, uint64_t{200} << 30}) {
         const TilePlan both = plan_tiles(with_device(host, device, 0));
         EXPECT_EQ(both.tile_samples(), alone.tile_samples());
@@ -294,7 +296,7 @@ TEST(TilePlan, LeavesTheHostsTilesAloneWhereTheDeviceHasRoom) {
 }
 
 TEST(TilePlan, NamesAMemoryThatIsEnough) {
-    // A quarter of -memory is held elsewhere.
+    // A quarter of -memory is in use elsewhere.
     for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{30} << 20}) {
         TileRequest r = request(614, 512, 224, 31, memory / 4 * 3);
         r.memory = memory;
@@ -333,7 +335,7 @@ TEST(TilePlan, NamesTheMemoryThatIsShort) {
                           "that -memory leaves | Use a larger -memory.");
 }
 
-/// What a variable is after `act`, when it was `before`; both as they were afterwards.
+/// Returns the value of a variable after `act`, if it was `before`. Restores the original value.
 std::optional<std::string> after(const char* name, const std::optional<std::string>& before,
                                  const std::function<void()>& act) {
     const auto get = [&]() -> std::optional<std::string> {
@@ -360,11 +362,11 @@ TEST(CudaStart, LeavesTheDriverTheFirstDeviceAlone) {
         EXPECT_EQ(visible(std::nullopt, device, 8), "0");
         EXPECT_EQ(visible("3,1", device, 8), "3");
         EXPECT_EQ(visible("GPU-5f0c,GPU-77aa", device, 8), "GPU-5f0c");
-        EXPECT_EQ(visible("", device, 8), ""); // none
+        EXPECT_EQ(visible("", device, 8), ""); // no device is visible
         EXPECT_EQ(visible(std::nullopt, device, 1), std::nullopt);
         EXPECT_EQ(visible("1,0", device, 0), "1,0");
     }
-    EXPECT_EQ(visible(std::nullopt, "cuda:1", 8), std::nullopt); // of all
+    EXPECT_EQ(visible(std::nullopt, "cuda:1", 8), std::nullopt); // of all devices
     EXPECT_EQ(visible("3,1", "cuda:0,1", 8), "3,1");
 }
 
@@ -374,7 +376,7 @@ TEST(CudaStart, AsksForFewQueuesWhereTheUserDoesNotSay) {
     EXPECT_EQ(after(name, "8", ask_for_few_cuda_queues), "8");
 }
 
-/// What the function has read of the text, in words that tell -0 from 0 and one NaN from another's sign.
+/// Returns the result of reading a text, in words that distinguish -0 from 0 and the sign of NaN.
 std::string reading(const std::optional<double>& value, size_t length) {
     if (!value) return "nothing";
     char text[64];
@@ -395,9 +397,9 @@ TEST(Number, IsReadAsTheStandardSays) {
     EXPECT_EQ(to_number(".5"), 0.5);
     EXPECT_EQ(to_number("5."), 5);
     EXPECT_EQ(to_number("1E+2"), 100);
-    EXPECT_EQ(to_number("4.9e-324"), 4.9e-324); // the least there is
+    EXPECT_EQ(to_number("4.9e-324"), 4.9e-324); // the least double
     EXPECT_EQ(to_number("2.4703282292062328e-324"), 4.9e-324);
-    EXPECT_EQ(to_number("9007199254740993"), 9007199254740992); // halfway: to even
+    EXPECT_EQ(to_number("9007199254740993"), 9007199254740992); // halfway, so rounded to even
     EXPECT_EQ(to_number("9007199254740993.00000000000000000000000000000000000001"), 9007199254740994);
     EXPECT_EQ(to_number("1.7976931348623158e308"), std::numeric_limits<double>::max());
     EXPECT_EQ(to_number("-Infinity"), -std::numeric_limits<double>::infinity());
@@ -420,7 +422,7 @@ TEST(Number, IsReadAsTheStandardSays) {
 TEST(Number, HasAPointInEveryLocale) {
     const std::string before = std::setlocale(LC_NUMERIC, nullptr);
     bool comma = std::setlocale(LC_NUMERIC, "de_DE.UTF-8") != nullptr;
-    if (!comma) { // made of the data that Debian's package `locales` brings
+    if (!comma) { // requires the data of Debian's package `locales`
         const std::string folder = testing::TempDir() + "hsi-locales-" + std::to_string(::getpid());
         const std::string make = "mkdir -p " + folder + " && localedef -i de_DE -f UTF-8 " + folder +
                                  "/de_DE.UTF-8 > /dev/null 2>&1";
@@ -438,7 +440,7 @@ TEST(Number, HasAPointInEveryLocale) {
     if (!comma) GTEST_SKIP() << "no data to make a German locale of are here (Debian's package locales)";
 }
 
-#ifdef __cpp_lib_to_chars // a library that reads fractions
+#ifdef __cpp_lib_to_chars // requires a library that reads fractions
 
 std::string from_chars(std::string_view text) {
     double value = 0;
@@ -446,7 +448,7 @@ std::string from_chars(std::string_view text) {
     return error == std::errc() ? reading(value, static_cast<size_t>(end - text.data())) : "nothing";
 }
 
-/// A double of any size, as likely with few digits as with all.
+/// Returns a double of any magnitude, with few digits as often as with all digits.
 double any_double(std::mt19937_64& random) {
     uint64_t bits = random();
     if (bits % 5 == 0) bits &= ~uint64_t{0} << (random() % 53);
@@ -477,7 +479,7 @@ TEST(Number, IsThatOfFromChars) {
         std::string text = printed(formats[i % 4], digits, value);
         check(text);
         if (text.empty()) continue;
-        // One character is another, is missing, or comes again.
+        // One character is changed, removed or repeated.
         constexpr std::string_view letters = "0123456789.eE+-infaNty_()x, ";
         const size_t at = random() % text.size();
         if (i % 3 == 0) text[at] = letters[random() % letters.size()];
@@ -485,7 +487,7 @@ TEST(Number, IsThatOfFromChars) {
         if (i % 3 == 2) text.insert(at, 1, letters[random() % letters.size()]);
         check(text);
     }
-    // Halfway between two neighbours and next to it: 53 digits more than a double has.
+    // Texts halfway between two neighbours, or close to it, have 53 digits more than a double.
     for (int i = 0; i < 20000; ++i) {
         const double value = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 60));
         if (value < 4503599627370496.0) continue;
@@ -553,14 +555,14 @@ TEST(Utf8, LettersComposedInTwoWaysAreOne) {
     EXPECT_TRUE(same("\xed\x95\x9c", "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab")); // a syllable of Hangul
     EXPECT_FALSE(same("same", "same"));
     EXPECT_FALSE(same("", "e\xcc\x81"));
-    EXPECT_FALSE(same("e", "e\xcc\x81"));       // without the mark
-    EXPECT_FALSE(same("\xc3\xa9", "e"));        // likewise
-    EXPECT_FALSE(same("\xc3\xa9", "\xc3\xa8")); // another letter
+    EXPECT_FALSE(same("e", "e\xcc\x81"));       // the mark is missing
+    EXPECT_FALSE(same("\xc3\xa9", "e"));        // the mark is missing
+    EXPECT_FALSE(same("\xc3\xa9", "\xc3\xa8")); // a different letter
     EXPECT_FALSE(same("\xc3\xa9t", "e\xcc\x81"
                                    "d"));
     EXPECT_FALSE(same("\xc3\xa9", "e\xcc\x81"
                                   "e"));
-    EXPECT_FALSE(same("\xe9", "e\xcc\x81")); // no UTF-8
+    EXPECT_FALSE(same("\xe9", "e\xcc\x81")); // invalid UTF-8
 }
 
 TEST(Names, BeginWithOneOfSeveral) {
@@ -582,7 +584,7 @@ TEST(Names, Lists) {
         EXPECT_FALSE(listed_words(wrong)) << wrong;
 }
 
-/// A listening socket of the loopback, and its port.
+/// Returns a listening socket on the loopback interface, and its port.
 std::pair<int, int> listening() {
     const int server = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -606,7 +608,7 @@ int connected_to(int port) {
     return client;
 }
 
-/// The connection to one server ends, that to another one goes on.
+/// Ends the connection to one server, and continues the connection to another server.
 TEST(Connections, EndWhereTheyLead) {
     const auto [stalled, port] = listening();
     const auto [other, other_port] = listening();
@@ -634,7 +636,7 @@ TEST(FileState, TellsStatesApart) {
     EXPECT_EQ(FileState::of(path), before);
     struct stat facts {};
     ASSERT_EQ(stat(path.c_str(), &facts), 0);
-    usleep(20000); // file systems count time in steps
+    usleep(20000); // file systems store times in steps
     write_file("two");
     const timespec times[] = {facts.st_atim, facts.st_mtim};
     ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Forks while another thread holds what the child needs.
+// Forks while another thread holds locks that the child needs.
 #include "core/fork.h"
 
 #include <gtest/gtest.h>
@@ -14,11 +14,11 @@
 namespace hsi {
 namespace {
 
-ForkMutex g_mutex, g_other; // guard the numbers
+ForkMutex g_mutex, g_other; // they guard the counters
 int g_first = 0, g_second = 0, g_begun = 0;
 const InForkedChild g_child([] { ++g_begun; });
 
-/// What the child of a fork makes of `look`; -1: it did not end by itself.
+/// Returns the exit status of a forked child that calls `look`; -1 if the child was killed.
 template <class Look>
 int in_child(const Look& look) {
     const pid_t child = ::fork();
@@ -45,7 +45,7 @@ TEST(Fork, ChildFindsMutexesFreeAndWhatTheyGuardWhole) {
     });
     changing.join();
     EXPECT_EQ(seen, 0);
-    EXPECT_EQ(g_begun, 0); // here
+    EXPECT_EQ(g_begun, 0); // in the parent
     EXPECT_TRUE(g_mutex.try_lock());
     g_mutex.unlock();
 }

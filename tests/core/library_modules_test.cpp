@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Modules that lie beside a library, wherever the program is that has loaded it.
+// Modules next to a library are found, wherever the program that loaded the library is.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ class LibraryModules : public testing::Test {
         m_folder = fs::canonical(pattern);
         fs::create_directories(m_folder / "lib" / "gdalplugins");
         fs::create_directories(m_folder / "lib" / "hsi");
-        // A copy of its own for each test: a library is loaded once for each file.
+        // Each test uses a new copy, since a library is loaded once per file.
         fs::copy_file(HSI_MODULE_PROBE, library());
     }
     void TearDown() override {
@@ -62,7 +62,7 @@ TEST_F(LibraryModules, AreFoundBesideTheLibraryAndInItsNeighbour) {
     EXPECT_NE(places().find((m_folder / "lib" / "hsi").string()), std::string::npos) << places();
 }
 
-/// An installation without the package of CUDA modules, on a machine with a GPU.
+/// An installation without the package of CUDA modules, on a machine with a GPU, names the package.
 TEST_F(LibraryModules, OneThatIsNotThereLeadsToItsPackage) {
     load(library());
     const auto text = error("absent");
@@ -72,7 +72,7 @@ TEST_F(LibraryModules, OneThatIsNotThereLeadsToItsPackage) {
     EXPECT_EQ(error("damaged").find("cannot load the CUDA module: "), 0u) << error("damaged");
 }
 
-/// The loader of glibc calls it "No such file".
+/// The loader of glibc reports "No such file" for it.
 TEST_F(LibraryModules, OneOfAnotherProcessorIsNamed) {
     load(library());
     for (const auto& [name, machine, called] :
@@ -101,7 +101,7 @@ TEST_F(LibraryModules, OneOfAnotherProcessorIsNamed) {
     }
 }
 
-/// As a full disk or a broken download leaves it; the loader of glibc would die of it.
+/// Such a file is left by a full disk or a broken download; the loader of glibc would crash on it.
 TEST_F(LibraryModules, OneThatIsNotWholeIsRefused) {
     load(library());
     const fs::path file = m_folder / "lib" / "hsi" / "hsi_cuda_part.so";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A library with the code that looks for CUDA modules inside, as GDAL's plugin has it.
+// A library that contains the code that finds CUDA modules, as GDAL's plugin does.
 #include "core/cuda_module.h"
 #include "core/error.h"
 
@@ -9,7 +9,7 @@ extern "C" {
 __attribute__((visibility("default"))) int hsi_probe_present(const char* algorithm) {
     return hsi::cuda_module_present(algorithm) ? 1 : 0;
 }
-/// The error for a module that is not there, or is none, and below it the advice.
+/// Writes the error and the advice for a module that is missing or invalid.
 __attribute__((visibility("default"))) void hsi_probe_error(const char* algorithm, char* text, size_t size) {
     try {
         hsi::cuda_module_symbol(algorithm, "none");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a module of an algorithm is to its loader: a function by name. With HSI_STUB_INTERFACE it says that it
-// was built from other headers.
+// A module as its loader sees it: a function with a name. With HSI_STUB_INTERFACE it claims that other
+// headers were used to build it.
 
 extern "C" {
 __attribute__((visibility("default"))) void none();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The limits of control groups, read below a folder that stands for the whole machine.
+// The limits of control groups, read below a folder that represents the whole machine.
 #include "core/process_limits.h"
 #include "core/system.h"
 
@@ -59,10 +59,10 @@ TEST_F(Limits, VersionTwoCountsTheGroupAndAllItsParents) {
     write("/sys/fs/cgroup/system.slice/memory.max", std::to_string(9000 * MB) + "\n");
     EXPECT_EQ(cgroup_memory_limit(root), 4096 * MB);
     write(job + "/step_0/memory.high",
-          std::to_string(3000 * MB) + "\n"); // from here on the kernel takes it back
+          std::to_string(3000 * MB) + "\n"); // beyond this, the kernel reclaims memory
     EXPECT_EQ(cgroup_memory_limit(root), 3000 * MB);
     write("/sys/fs/cgroup/memory.max",
-          std::to_string(2000 * MB) + "\n"); // in a container: the top of what it sees
+          std::to_string(2000 * MB) + "\n"); // in a container: the top group that it sees
     EXPECT_EQ(cgroup_memory_limit(root), 2000 * MB);
 
     write(job + "/step_0/cpu.max", "max 100000\n");
@@ -82,7 +82,7 @@ TEST_F(Limits, VersionOneHasAHierarchyForEveryController) {
                                "1:name=systemd:/elsewhere\n0::/elsewhere\n");
     const std::string memory = "/sys/fs/cgroup/memory/slurm/uid_5/job_7";
     write(memory + "/step_batch/memory.limit_in_bytes",
-          "9223372036854771712\n"); // the kernel's word for none
+          "9223372036854771712\n"); // the kernel's value for no limit
     write(memory + "/memory.limit_in_bytes", std::to_string(512 * MB) + "\n");
     EXPECT_EQ(cgroup_memory_limit(root), 512 * MB);
     const std::string cpu = "/sys/fs/cgroup/cpu,cpuacct/slurm/uid_5";
@@ -100,7 +100,7 @@ TEST_F(Limits, AContainerMayTellTheGroupAsItsHostSeesIt) {
     write("/proc/self/cgroup", "9:memory:/docker/0a1b/inner\n");
     write("/sys/fs/cgroup/memory/inner/memory.limit_in_bytes", std::to_string(300 * MB));
     EXPECT_EQ(cgroup_memory_limit(root), 300 * MB);
-    // A process that was moved in from outside: only the top can be asked.
+    // A process that was moved into the group from outside can read only the top group.
     mount_second();
     write("/proc/self/cgroup", "0::/../../outside\n");
     write("/outside/memory.max", "1000\n");
@@ -160,13 +160,13 @@ TEST_F(Slurm, ItsMemoryCountsWhereItIsLess) {
     const uint64_t machine = usable_ram();
     say("SLURM_MEM_PER_NODE", "100");
     EXPECT_EQ(usable_ram(), 100 * MB);
-    say("SLURM_MEM_PER_NODE", "0"); // all that the node has
+    say("SLURM_MEM_PER_NODE", "0"); // all memory of the node
     EXPECT_EQ(usable_ram(), machine);
     say("SLURM_MEM_PER_NODE", "100000000");
     EXPECT_EQ(usable_ram(), machine);
     unsetenv("SLURM_MEM_PER_NODE");
     say("SLURM_MEM_PER_CPU", "30");
-    EXPECT_EQ(usable_ram(), machine); // of how many?
+    EXPECT_EQ(usable_ram(), machine); // the number of ranks is unknown
     say("SLURM_CPUS_ON_NODE", "3");
     EXPECT_EQ(usable_ram(), 90 * MB);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What system.h promises, the system's way and the portable one: ctest runs all of it once with
-// HSI_PORTABLE=1.
+// The functions of system.h, by the system's method and by the portable method: ctest runs all tests again
+// with HSI_PORTABLE=1.
 #include "core/process_limits.h"
 #include "core/system.h"
 
@@ -91,9 +91,9 @@ TEST_F(System, PagesOfAPartAreMadeWhereverItBegins) {
         ::mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_NE(at, MAP_FAILED);
     at[page] = 5;
-    system::make_pages(at + page + page / 2, page); // ends in the third
+    system::make_pages(at + page + page / 2, page); // ends in the third page
 #ifdef MADV_POPULATE_WRITE
-    // Linux 5.14 and newer; an emulator takes the advice and makes nothing.
+    // Requires Linux 5.14 or newer; an emulator accepts the advice but does not populate pages.
     unsigned char made = 0;
     if (::madvise(at, 1, MADV_POPULATE_WRITE) == 0 && ::mincore(at, 1, &made) == 0 && (made & 1) != 0) {
         EXPECT_EQ(system::in_memory(at + page, 2 * page), !m_portable);
@@ -154,7 +154,8 @@ TEST_F(System, NamesAreTakenOnceAndExchanged) {
         return;
     }
     const Renamed exchanged = system::exchange(a.c_str(), b.c_str());
-    if (exchanged == Renamed::unsupported) { // not on this file system, where both names stay as they are
+    // This file system does not support it, and both names are unchanged
+    if (exchanged == Renamed::unsupported) {
         EXPECT_EQ(text_of(a), "first");
         EXPECT_EQ(text_of(b), "second");
         return;
@@ -215,7 +216,7 @@ TEST_F(System, WhoWaitsForAWordIsWoken) {
     system::wake(word);
     other.join();
     EXPECT_TRUE(seen);
-    system::wait(word, 1, std::chrono::milliseconds(60000)); // another value already: no waiting
+    system::wait(word, 1, std::chrono::milliseconds(60000)); // the value differs already, so it does not wait
     system::wait(word, 2, std::chrono::milliseconds(1));
 }
 

@@ -22,8 +22,8 @@ constexpr float largest = std::numeric_limits<float>::max();
 
 using Pixel = std::vector<float>;
 
-/// The rule's text, by the bits of the values: an exponent of ones is NaN or an infinity, no bit but the sign
-/// is zero.
+/// Implements the rule's text on the bits of values: an exponent of ones is NaN or an infinity, and a value
+/// whose bits are all zero except the sign is zero.
 bool reference(const Pixel& values, bool zero_is_invalid) {
     bool finite = true, nonzero = false;
     for (const float v : values) {
@@ -42,7 +42,8 @@ std::string text(const Pixel& values) {
     return all;
 }
 
-/// Judges pixels of one number of bands in every form there is, and compares with what is right.
+/// Tests pixels with an equal number of bands by all functions, and compares the results with the right
+/// answers.
 void judge(const std::vector<Pixel>& pixels, bool zero_is_invalid) {
     const size_t count = pixels.size(), bands = pixels.front().size();
     PixelRow row, one_by_one;
@@ -138,7 +139,7 @@ TEST(ValidPixel, OfOneBand) {
     judge({{1}, {-1}, {0}, {-0.0f}, {smallest}, {1e-40f}, {largest}, {infinity}, {nan}});
 }
 
-/// Of any bits, with many zeros and values that are none among them: every exponent comes up.
+/// Uses random bits with many zeros and invalid values, so that every exponent occurs.
 TEST(ValidPixel, OfAnyBits) {
     std::mt19937 random(1);
     for (const size_t bands : {1, 2, 7, 64}) {
@@ -148,7 +149,7 @@ TEST(ValidPixel, OfAnyBits) {
             for (float& v : x) {
                 auto bits = static_cast<uint32_t>(random());
                 if (kind == 1) bits &= 0x807fffff;                             // denormal
-                if (kind == 2) bits = random() % 8 ? bits & 0x80000000 : bits; // nearly all are zero
+                if (kind == 2) bits = random() % 8 ? bits & 0x80000000 : bits; // nearly all zero
                 if (kind == 3 && (bits >> 23 & 0xff) == 0xff) bits = 0;        // finite throughout
                 std::memcpy(&v, &bits, sizeof v);
             }
@@ -157,7 +158,7 @@ TEST(ValidPixel, OfAnyBits) {
     }
 }
 
-/// Sums of the parts of values that a float does not hold.
+/// Uses doubles whose parts do not fit into a float.
 TEST(ValidPixel, OfDoubles) {
     const auto valid = [](const std::vector<double>& x, bool zero_is_invalid = true) {
         return is_valid_pixel(x.data(), static_cast<int>(x.size()), 1, zero_is_invalid);

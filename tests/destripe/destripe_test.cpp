@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The low pass against its definition, stripes that are known, and the same bits for every tiling.
+// The low pass against its definition, known stripes, and equal bits for every tiling.
 #include "destripe/destripe.h"
 
 #include "destripe/medians.h"
@@ -32,11 +32,11 @@ TEST(Destripe, LowPassKeepsLinesAndLeavesOutFarColumns) {
     auto far = line;
     for (size_t k = 0; k < far.size(); ++k)
         far[k] += k % 2 == 0 ? 0.01 : -0.01;
-    far[4] += 50; // left out of the second line
+    far[4] += 50; // excluded from the second fit
     const auto again = destripe::low_pass(places, far, 9);
     for (size_t k = 0; k < places.size(); ++k)
         EXPECT_NEAR(again[k], line[k], 0.05) << k;
-    EXPECT_EQ(destripe::low_pass({3, 4}, {1, 5}, 5), (std::vector<double>{1, 5})); // under 3 columns
+    EXPECT_EQ(destripe::low_pass({3, 4}, {1, 5}, 5), (std::vector<double>{1, 5})); // fewer than 3 columns
 }
 
 TEST(Destripe, MediansOfColumnsAreThoseOfSortedValues) {
@@ -82,7 +82,7 @@ TEST(Destripe, MediansOfColumnsAreThoseOfSortedValues) {
 constexpr int bands = 3;
 constexpr int64_t samples = 60, lines = 50;
 
-/// A smooth scene, once with stripes that the method knows.
+/// Returns a smooth scene, and the scene with stripes that the method can remove.
 std::pair<Cube, Cube> scenes(Method method) {
     std::mt19937 random(3);
     std::normal_distribution<double> normal;

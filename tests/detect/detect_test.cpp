@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scores against their definitions in long double, closed forms, tiles and threads, and what is refused.
+// Scores against their definitions in long double and closed forms, tiles and threads, and refused input.
 #include "core/error.h"
 #include "detect/pixel/pixel.h"
 #include "detect/reference.h"
@@ -25,7 +25,7 @@ using detect::Targets;
 
 constexpr Method methods[] = {Method::sam, Method::sid, Method::mf, Method::cem, Method::ace, Method::rx};
 
-/// Spectra of pixels and one that is none of them; two are the same.
+/// Returns the spectra of some pixels, and a spectrum that no pixel has; two spectra are equal.
 Targets some_targets(const Cube& cube) {
     Targets t;
     const auto add = [&](const char* name, const Vector& x) {
@@ -114,7 +114,7 @@ void expect_definitions(const Cube& cube, const detect::PixelMask* mask, double 
                     }
                     const auto& t = targets.spectra[static_cast<size_t>(k)];
                     const double want = reference.score(method, v, Vector(t.begin(), t.end()));
-                    // Where single precision takes part, the tolerance is just so.
+                    // Scores that use single precision have a larger tolerance.
                     const double part = detector.factor.empty() ? finer : 1.0;
                     ASSERT_NEAR(score, want, std::max(1e-7 * std::fabs(want), part * tolerance(method, want)))
                         << k << " " << y << " " << x;
@@ -128,7 +128,7 @@ TEST(Detect, ScoresAreTheirDefinitions) { expect_definitions(a_scene(), nullptr,
 TEST(Detect, ManyBandsAndBlocksAreNoOtherThing) { expect_definitions(a_scene(130, 11, 50), nullptr, 0.1, 7); }
 
 TEST(Detect, BandsThatHardlyDifferKeepTheirAccuracy) {
-    // The least eigenvalue of C is some 1e-8 of the mean one, C comes from values near 1000.
+    // The least eigenvalue of C is about 1e-8 of the mean eigenvalue; C is computed from values near 1000.
     auto cube = a_scene(90, 40, 12);
     std::mt19937 random(3);
     std::normal_distribution<double> noise(0, 0.05);
@@ -182,7 +182,7 @@ TEST(Detect, TargetsAndMeanScoreAsTheyMust) {
     auto cube = a_scene();
     const auto targets = some_targets(cube);
     const auto moments = background(cube);
-    for (int b = 0; b < 13; ++b) // opposite to the first target, as seen from the mean
+    for (int b = 0; b < 13; ++b) // opposite to the first target, relative to the mean
         cube.at(b, 0, 0) = static_cast<float>(2 * moments.mean[static_cast<size_t>(b)] -
                                               targets.spectra[0][static_cast<size_t>(b)]);
     const auto at = [&](Method m, int64_t y, int64_t x) {
@@ -201,7 +201,7 @@ TEST(Detect, TargetsAndMeanScoreAsTheyMust) {
 }
 
 TEST(Detect, AceIsNothingAtTheMean) {
-    // Pairs around (4, 4, 4): the mean is exact.
+    // Pixels are pairs around (4, 4, 4), so the mean is exact.
     Cube cube(9, 1, 3);
     const float apart[4][3] = {{1, 0, 0}, {0, 2, 0}, {0, 0, 1}, {1, 1, 0}};
     for (int k = 0; k < 4; ++k)
@@ -315,9 +315,9 @@ TEST(Detect, ConstantBandsAreLeftOut) {
     auto cube = a_scene();
     for (int64_t y = 0; y < 19; ++y)
         for (int64_t x = 0; x < 37; ++x) {
-            cube.at(3, y, x) = 0.1f; // no sum of it is exact
+            cube.at(3, y, x) = 0.1f; // its sums are not exact
             cube.at(8, y, x) = 0;
-            cube.at(10, y, x) = x == 20 && y == 7 ? 1e6f : std::nextafter(1e6f, 2e6f); // hardly constant
+            cube.at(10, y, x) = x == 20 && y == 7 ? 1e6f : std::nextafter(1e6f, 2e6f); // nearly constant
         }
     make_invalid(cube, 9, 9, 0);
     for (const Method method : {Method::mf, Method::ace, Method::rx}) {
@@ -325,13 +325,13 @@ TEST(Detect, ConstantBandsAreLeftOut) {
         EXPECT_EQ(d.constant, (std::vector<int>{3, 8}));
         EXPECT_EQ(d.used.size(), 11u);
     }
-    // A mask that leaves out the one pixel that differs.
+    // The mask excludes the only pixel that differs.
     detect::PixelMask mask(37, 19);
     for (int64_t y = 0; y < 19; ++y)
         for (int64_t x = 0; x < 37; ++x)
             if (y != 7) mask.set(y, x);
     EXPECT_EQ(detector_for(cube, Method::rx, {}, &mask).constant, (std::vector<int>{3, 8, 10}));
-    // Scores are those without the bands.
+    // Scores equal the scores without these bands.
     Cube fewer(37, 19, 10);
     const auto targets = some_targets(cube);
     Targets same = targets;
@@ -361,7 +361,7 @@ TEST(Detect, SmallAndDependentSamplesAreRegularised) {
         SCOPED_TRACE(detect::name_of(method));
         const auto d = detector_for(scene, method, t);
         EXPECT_NEAR(d.ridge, 1e-6 * d.mean_eigenvalue, 1e-12 * d.mean_eigenvalue) << "14 pixels of 20 bands";
-        // The same by hand.
+        // The same result from the definition.
         Reference r(scene, [](int64_t, int64_t) { return true; });
         add_ridge(r.covariance, static_cast<long double>(d.ridge));
         add_ridge(r.all, static_cast<long double>(d.ridge));
@@ -370,7 +370,7 @@ TEST(Detect, SmallAndDependentSamplesAreRegularised) {
         const double want = r.score(method, x, Vector(20, 700));
         EXPECT_NEAR(got.scores.cube.at(0, 1, 2), want, tolerance(method, want));
     }
-    // A band that is the sum of two others.
+    // One band is the sum of two others.
     auto cube = a_scene();
     for (int64_t y = 0; y < 19; ++y)
         for (int64_t x = 0; x < 37; ++x)

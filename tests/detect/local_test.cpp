@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RX against the ring around a pixel: by the definition in long double, borders, holes, masks, rings without
+// RX against the ring around a pixel: the definition in long double, borders, holes, masks, rings without
 // variance, tiles and threads.
 #include "core/error.h"
 #include "detect/local/local.h"
@@ -68,11 +68,11 @@ Cube a_scene(int64_t samples, int64_t lines, int bands) {
 
 TEST(LocalRx, IsItsDefinition) {
     expect_definition(a_scene(23, 14, 4), {1, 3});      // more pixels than bands
-    expect_definition(a_scene(23, 14, 4), {3, 9});      // whose square is higher than half of the scene
-    expect_definition(a_scene(23, 14, 20), {1, 3});     // 8 pixels, 20 bands: pixels' space
-    expect_definition(a_scene(23, 14, 150), {3, 7}, 3); // 40 pixels, likewise
-    expect_definition(a_scene(23, 14, 37), {5, 11});    // 96 pixels, bands' space
-    expect_definition(a_scene(5, 4, 6), {7, 21});       // a square beyond the scene on all sides
+    expect_definition(a_scene(23, 14, 4), {3, 9});      // the square is higher than half of the scene
+    expect_definition(a_scene(23, 14, 20), {1, 3});     // 8 pixels, 20 bands: uses U U'
+    expect_definition(a_scene(23, 14, 150), {3, 7}, 3); // 40 pixels: uses U U'
+    expect_definition(a_scene(23, 14, 37), {5, 11});    // 96 pixels: uses U'U
+    expect_definition(a_scene(5, 4, 6), {7, 21});       // the square exceeds the scene on all sides
     expect_definition(a_scene(300, 5, 6), {3, 9}, 1);   // several segments
     expect_definition(a_scene(1, 9, 3), {1, 5});
     expect_definition(a_scene(140, 3, 2), {125, 127}, 5);
@@ -81,14 +81,14 @@ TEST(LocalRx, IsItsDefinition) {
 TEST(LocalRx, WithoutARidgeIsRxByDefinition) {
     expect_definition(a_scene(23, 14, 4), {1, 3, nullptr, 0}); // rings at the border have too few pixels
     expect_definition(a_scene(23, 14, 10), {3, 9, nullptr, 0});
-    expect_definition(a_scene(23, 14, 150), {3, 7, nullptr, 0}, 3); // no ring spans the bands
+    expect_definition(a_scene(23, 14, 150), {3, 7, nullptr, 0}, 3); // rings do not span the bands
     expect_definition(a_scene(300, 5, 6), {3, 9, nullptr, 0});
     expect_definition(a_scene(23, 14, 37), {5, 11, nullptr, 0}, 3);
     expect_definition(a_scene(23, 14, 10), {3, 9, nullptr, 0.5});
     EXPECT_EQ(found(a_scene(23, 14, 150), {3, 7, nullptr, 0}).few, found(a_scene(23, 14, 150), {3, 7}).valid);
 }
 
-// One band is a multiple of another, or the sum of two: C has no inverse, whatever rounding leaves.
+// One band is a multiple of another, or the sum of two others: C has no inverse, for any rounding errors.
 TEST(LocalRx, WithoutARidgeCollinearBandsHaveNoScore) {
     for (const bool twice : {true, false}) {
         auto cube = a_scene(40, 12, 9);
@@ -108,13 +108,14 @@ TEST(LocalRx, EndsWithinATile) {
         EXPECT_TRUE(ends_within_its_tile(cube, *detect::make_local_detection(6, {1, outer}, {true, 20})));
 }
 
-// The sums' matrix is cut into rows of six and blocks of 16 columns, one of them the pixel's.
+// The matrix of sums is divided into rows of six and blocks of 16 columns; one column is the pixel's.
 TEST(LocalRx, AnyNumberOfBandsIsItsDefinition) {
     for (const int bands : {1, 2, 5, 6, 7, 11, 12, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33, 47, 48, 49, 66})
         expect_definition(a_scene(19, 11, bands), {3, 9}, 4);
 }
 
-// Lines slide together: the last ones may be fewer, and small squares have no line that all pixels have.
+// Lines slide together. The last group may have fewer lines, and small squares have no line in common for all
+// pixels.
 TEST(LocalRx, AnyNumberOfLinesIsItsDefinition) {
     for (int64_t lines = 1; lines <= 9; ++lines) {
         expect_definition(a_scene(19, lines, 6), {1, 5});
@@ -123,14 +124,14 @@ TEST(LocalRx, AnyNumberOfLinesIsItsDefinition) {
     }
 }
 
-// The products of few columns are kept, of many bands and large rings none: they are made again when they
-// leave.
+// Products of a few columns are kept. With many bands and large rings they are not kept, and are computed
+// again when columns leave.
 TEST(LocalRx, ColumnsThatAreNotKeptAreItsDefinition) {
     expect_definition(a_scene(141, 3, 300), {3, 127}, 22);
     expect_definition(a_scene(141, 3, 30), {3, 127}, 22);
 }
 
-// M's least eigenvalue is the ridge alone, its greatest 100 times as many times that as there are bands.
+// M's least eigenvalue is the ridge. Its greatest eigenvalue is 100 x bands times the ridge.
 TEST(LocalRx, CollinearBandsAreItsDefinition) {
     auto cube = a_scene(40, 12, 60);
     for (int64_t y = 0; y < 12; ++y)
@@ -140,8 +141,8 @@ TEST(LocalRx, CollinearBandsAreItsDefinition) {
     expect_definition(cube, {5, 11}, 2);
 }
 
-// A line of which half is another level: the centre of its values is far from all of them. And an object that
-// fills the inner square, brighter than its ring's deviations by far.
+// Half of a line has a different level, so the mean of its values is far from all of them. An object fills
+// the inner square, and is much brighter than the deviations of its ring.
 TEST(LocalRx, BrightNeighboursCostNoDigits) {
     auto cube = a_scene(150, 20, 30);
     for (int b = 0; b < 30; ++b)
@@ -152,12 +153,12 @@ TEST(LocalRx, BrightNeighboursCostNoDigits) {
     expect_definition(cube, {1, 13}, 5);
 }
 
-// Values whose squares single precision does not hold: while they are in the ring the factor is made in
-// double, and when they have left, their rounding in the sums is no one's variance.
+// The squares of these values exceed single precision. While they are in the ring, the factor is computed in
+// double precision. After they have left, their rounding errors must not count as variance.
 TEST(LocalRx, ValuesBeyondSinglePrecisionCostNoDigits) {
     auto cube = a_scene(60, 12, 14);
     cube.at(3, 5, 20) = cube.at(4, 5, 20) = 1e21f;
-    expect_definition(cube, {3, 7}, 2); // not the pixel itself, whose score is no float
+    expect_definition(cube, {3, 7}, 2); // excludes the pixel itself, whose score exceeds a float
 }
 
 TEST(LocalRx, TheMaskSaysWhatIsBackground) {
@@ -165,7 +166,7 @@ TEST(LocalRx, TheMaskSaysWhatIsBackground) {
     PixelMask mask(41, 16);
     for (int64_t y = 0; y < 16; ++y)
         for (int64_t x = 0; x < 41; ++x)
-            if ((x * 7 + y * 3) % 5 < 2 && x < 30) mask.set(y, x); // too few pixels far right
+            if ((x * 7 + y * 3) % 5 < 2 && x < 30) mask.set(y, x); // too few pixels at the far right
     for (const auto& [inner, outer] : {std::pair(1, 3), std::pair(3, 9)})
         expect_definition(cube, {inner, outer, &mask});
     const auto got = found(cube, {3, 9, &mask});

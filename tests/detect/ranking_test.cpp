@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The k-th best of scores against sorted ones, and where single precision begins to round to it.
+// The k-th best score against sorted scores, and the double at which single precision begins to round to it.
 #include "core/error.h"
 #include "detect/ranking.h"
 #include "support/thread_ranks.h"
@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t samples = 37, lines = 23;
 constexpr int bands = 3;
 
-/// Scores of both signs and all sizes, many of them equal, some NaN.
+/// Returns scores of both signs and all magnitudes; many are equal, some are NaN.
 std::vector<float> some_scores() {
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
@@ -51,7 +51,7 @@ std::vector<float> sorted_best(const std::vector<float>& scores, bool small, con
     return best;
 }
 
-/// Writes the lines [from, to).
+/// Writes the lines from .. to - 1.
 void put_lines(detect::ScoreRanking& ranking, std::vector<float>& scores, int64_t from, int64_t to) {
     const CubeView<float> part(scores.data() + from * samples, bands, to - from, samples, samples,
                                samples * lines);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The definitions of detect.h, pixel by pixel in long double, without any of its machinery.
+// The definitions of detect.h, computed pixel by pixel in long double, without code of the library.
 #pragma once
 
 #include "detect/local/local.h"
@@ -31,8 +31,8 @@ inline bool is_valid(const Vector& x) {
            std::any_of(x.begin(), x.end(), [](long double v) { return v != 0; });
 }
 
-/// A scene of 60 x 13 pixels whose rings have no variance from sample 20 on, but for one pixel that stands
-/// out of them and one ring with hardly any. Bright pixels leave the sums before that part is reached.
+/// Returns a scene of 60 x 13 pixels. From sample 20 on, rings have no variance, except for one anomalous
+/// pixel and one ring with very little variance. Bright pixels leave the sums before this part.
 inline Cube flattened(Cube cube) {
     for (int64_t y = 0; y < 13; ++y)
         for (int b = 0; b < cube.shape.bands; ++b) {
@@ -45,7 +45,7 @@ inline Cube flattened(Cube cube) {
     return cube;
 }
 
-/// m^-1 r by Gauss with pivoting.
+/// Returns m^-1 r by Gaussian elimination with pivoting.
 inline Vector solved(Matrix m, Vector r) {
     const size_t n = r.size();
     for (size_t c = 0; c < n; ++c) {
@@ -85,7 +85,7 @@ inline Vector minus(const Vector& a, const Vector& b) {
 
 struct Statistics {
     Vector mean;
-    Matrix covariance, correlation; ///< divided by n - 1, and n
+    Matrix covariance, correlation; ///< divided by n - 1, and by n
     size_t count = 0;
     long double trace() const {
         long double t = 0;
@@ -106,7 +106,7 @@ inline Statistics statistics(const std::vector<Vector>& pixels, size_t bands) {
         for (size_t b = 0; b < bands; ++b)
             s.mean[b] += x[b];
     for (auto& m : s.mean)
-        m /= n; // of equal values exactly their value
+        m /= n; // exact for equal values
     for (const auto& x : pixels)
         for (size_t a = 0; a < bands; ++a)
             for (size_t b = 0; b < bands; ++b) {
@@ -132,7 +132,7 @@ inline Vector clipped(const Vector& x) {
     return p;
 }
 
-/// The definitions, for pixels of the background that `inside` names.
+/// The definitions of scores; `inside` selects the background pixels.
 class Reference {
   public:
     template <class Inside>
@@ -199,7 +199,7 @@ class Reference {
     }
 };
 
-/// Of the specification.
+/// Returns the tolerance in the specification.
 inline double tolerance(detect::Method method, double reference) {
     switch (method) {
     case detect::Method::sam:
@@ -217,7 +217,7 @@ inline double tolerance(detect::Method method, double reference) {
     return 1e-4 * std::fabs(reference);
 }
 
-/// Local RX of a pixel; NaN where there is no score.
+/// Returns local RX of a pixel; NaN without a score.
 inline double local_reference(const Cube& cube, const detect::Ring& ring, int64_t y, int64_t x) {
     const Vector v = pixel(cube, y, x);
     if (!is_valid(v)) return std::nan("");

@@ -57,7 +57,7 @@ Profile profile_of(const Cube& components, const eadp::Options& options, Cut cut
     return result;
 }
 
-/// Edges, texture and noise: components with strong and weak gradients.
+/// Returns components with edges, texture and noise, so with strong and weak gradients.
 Cube component_planes(int64_t samples, int64_t lines, int bands, uint32_t seed = 1) {
     Cube cube = random_scene(samples, lines, bands, seed, 0.05, 100);
     for (int b = 0; b < bands; ++b)
@@ -87,7 +87,8 @@ double range_of(const std::vector<double>& v) {
     return high - low;
 }
 
-/// Largest difference of a plane, as a share of the component's range; infinite when validity differs.
+/// Returns the largest difference in a plane, relative to the component's range; infinite if validity
+/// differs.
 double difference(const Cube& got, const std::vector<std::vector<double>>& want, const eadp::Options& o) {
     const auto pixels = static_cast<size_t>(got.shape.pixels());
     double worst = 0;
@@ -133,7 +134,7 @@ TEST(EadpSchedule, CoefficientsAreThePolynomialOfTheSteps) {
         const auto a = eadp::fed_coefficients(130, cycles);
         const auto taus = eadp::fed_taus(130, cycles);
         EXPECT_EQ(a.size(), taus.size() * static_cast<size_t>(cycles) + 1);
-        EXPECT_NEAR(std::accumulate(a.begin(), a.end(), 0.0), 1.0, 1e-12); // constants stay
+        EXPECT_NEAR(std::accumulate(a.begin(), a.end(), 0.0), 1.0, 1e-12); // constants do not change
         for (double x = -1; x <= 1; x += 0.01) {
             double product = 1, sum = 0;
             for (double t : taus)
@@ -190,7 +191,7 @@ TEST(EadpCpu, EqualsTheOrderedProductOfFedSteps) {
         o.diffusivity = g;
         const auto want = reference_profile(planes, o);
         o.precision = eadp::Precision::double_precision;
-        EXPECT_LT(difference(profile_of(planes, o).cube, want, o), 2e-7); // rounded to Float32 in the end
+        EXPECT_LT(difference(profile_of(planes, o).cube, want, o), 2e-7); // rounded to Float32 at the end
         o.precision = eadp::Precision::single_precision;
         EXPECT_LT(difference(profile_of(planes, o).cube, want, o), 5e-6);
     }
@@ -239,7 +240,7 @@ TEST(EadpCpu, InvalidPixelsTakeNoPart) {
     for (int64_t y = 10; y < 25; ++y)
         for (int64_t x = 0; x < 40; ++x)
             invalidate(y, x);
-    for (int64_t y = 30; y < 35; ++y) // a ring round one pixel
+    for (int64_t y = 30; y < 35; ++y) // a ring around one pixel
         for (int64_t x = 50; x < 55; ++x)
             if (y != 32 || x != 52) invalidate(y, x);
     invalidate(0, 0);
@@ -251,7 +252,7 @@ TEST(EadpCpu, InvalidPixelsTakeNoPart) {
         const auto got = profile_of(planes, o);
         EXPECT_LT(difference(got.cube, reference_profile(planes, o), o), 1e-5);
         for (int c = 0; c <= 2; ++c)
-            EXPECT_NEAR(got.cube.at(c, 32, 52), planes.at(0, 32, 52), 1e-3); // nothing flows in or out
+            EXPECT_NEAR(got.cube.at(c, 32, 52), planes.at(0, 32, 52), 1e-3); // no flux in or out
     }
 }
 
@@ -302,7 +303,7 @@ TEST(EadpCpu, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
 }
 
 TEST(EadpCpu, WideScenesAreCutIntoStripsWithoutATrace) {
-    const Cube planes = component_planes(1300, 40, 1, 7); // three strips of a recurrence
+    const Cube planes = component_planes(1300, 40, 1, 7); // three strips of the recurrence
     auto o = options_with(default_times());
     const auto got = profile_of(planes, o, {0, 0, 2});
     EXPECT_LT(difference(got.cube, reference_profile(planes, o), o), 5e-6);
@@ -357,7 +358,8 @@ TEST(EadpCpu, TheMeanStaysAndTheNormNeverGrows) {
             if (c == 0) mean0 = mean, norm0 = norm;
             EXPECT_NEAR(mean, mean0, 1e-5 * 500) << "copy " << c;
             EXPECT_LE(norm, norm0 * (1 + 1e-7)) << "copy " << c;
-            if (scheme == eadp::Scheme::exact) norm0 = norm; // the exact solution's falls from copy to copy
+            // The norm of the exact solution falls from copy to copy
+            if (scheme == eadp::Scheme::exact) norm0 = norm;
         }
     }
 }
@@ -408,7 +410,7 @@ TEST(EadpCpu, ExactEqualsTheMatrixExponential) {
                     if (!f.valid[i]) continue;
                     const auto value = static_cast<double>(got.values[(c + 1) * n + i]);
                     EXPECT_NEAR(value, want[i], allowed) << "T " << o.times[c] << ", pixel " << i;
-                    EXPECT_GE(value, low - allowed); // no new minimum or maximum
+                    EXPECT_GE(value, low - allowed); // no new extremes
                     EXPECT_LE(value, high + allowed);
                 }
             }
@@ -416,15 +418,15 @@ TEST(EadpCpu, ExactEqualsTheMatrixExponential) {
     }
 }
 
-/// The Gaussian's denominators are constant where there are no holes near: in some tiles, and in others not.
+/// The Gaussian's denominators are constant far from holes: this holds in some tiles only.
 TEST(EadpCpu, FewHolesMakeNoBitDependOnTheTiling) {
     for (const double sigma : {0.0, 1.0, 2.3}) {
         auto planes = component_planes(120, 75, 2, 6);
-        for (int b = 0; b < 2; ++b) { // the reference takes each component by itself
+        for (int b = 0; b < 2; ++b) { // the reference processes each component separately
             make_invalid(planes, 0, 17, b);
             make_invalid(planes, 40, 61, b);
             for (int64_t x = 0; x < 120; ++x)
-                make_invalid(planes, 58, x, b); // a line without any pixel
+                make_invalid(planes, 58, x, b); // a line without valid pixels
         }
         auto o = options_with({3, 20});
         o.sigma = sigma;
@@ -445,7 +447,7 @@ TEST(EadpCpu, DataOnAHighLevelKeepItsDigits) {
               3e-4); // a Float32 ulp at 30000
 }
 
-/// One that takes bands, or says so first and then does not.
+/// A sink that takes bands, or announces it and then does not.
 class BandSink final : public stream::CubeSink, public stream::BandTaker {
   public:
     BandSink(const stream::CubeShape& shape, bool takes)
@@ -471,7 +473,7 @@ class BandSink final : public stream::CubeSink, public stream::BandTaker {
     const bool m_takes;
 };
 
-/// As the tool does it with a file whose bands lie apart.
+/// Writes as the tool does to a file whose bands are separate.
 struct Written {
     std::vector<stream::PassReport> passes;
     eadp::DiffusionPlan plan;
@@ -545,7 +547,7 @@ TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
     const auto written = eadp::plan_profile(source, options, *backend, run);
     EXPECT_EQ(kept.way, eadp::Way::kept);
     EXPECT_EQ(written.way, eadp::Way::written);
-    // 48 copies, or twice a component and its eight.
+    // 48 copies, or two components with eight copies.
     EXPECT_EQ(kept.bytes - written.bytes, uint64_t{48 - 18} * 200 * 150 * 4);
     run.memory = written.bytes;
     EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);
@@ -593,7 +595,7 @@ TEST(EadpCpu, AnErrorOfABandEndsTheDiffusion) {
     EXPECT_THROW(write_bands(planes, options, sink, uint64_t{1} << 30, 2, &cancel), Cancelled);
 }
 
-/// The CPU backend, but it says that it keeps whole scenes, as one with memory of its own does.
+/// A CPU backend that claims to keep whole scenes, as a backend with its own memory does.
 class KeepingBackend final : public eadp::Backend {
   public:
     std::unique_ptr<eadp::RangeScan> make_range_scan(const eadp::Options& o, int n) override {
@@ -652,7 +654,7 @@ TEST(Eadp, EveryPassOverKeptPlanesIsOneTile) {
     }
 }
 
-/// One cube that all ranks write into.
+/// A cube that all ranks write to.
 class JointSink final : public stream::SharedSink, public stream::BandTaker {
   public:
     JointSink(MemorySink& behind, bool takes) : m_behind(behind), m_takes(takes) {}
@@ -677,7 +679,7 @@ class JointSink final : public stream::SharedSink, public stream::BandTaker {
 
 TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
     auto planes = component_planes(70, 121, 2);
-    for (int64_t y = 38; y < 44; ++y) // a hole at a border, and across it
+    for (int64_t y = 38; y < 44; ++y) // a hole at a border of strips, and one across it
         for (int64_t x = 30; x < 41; ++x)
             planes.at(0, y, x) = planes.at(1, y, x) = std::numeric_limits<float>::quiet_NaN();
     const MemorySource source(planes);
@@ -689,7 +691,8 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
     for (const auto& options : all) {
         const auto expected = profile_of(planes, options);
         for (const int size : {2, 3, 5, 7, 9})
-            for (const int taking : {0, 1, 2}) { // not, as it was planned, or not after all
+            // The sink never takes bands, takes them as planned, or refuses in the end
+            for (const int taking : {0, 1, 2}) {
                 MemorySink whole(70, 121, eadp::profile_bands(options, 2));
                 on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
                     const parallel::ThreadJob job(ranks);

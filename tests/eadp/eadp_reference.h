@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The profile straight from its definition, in double precision: whole scene, a step at a time, no Chebyshev
+// The profile from its definition in double precision: the whole scene, one step at a time, without Chebyshev
 // polynomials.
 #pragma once
 
@@ -108,7 +108,7 @@ inline std::vector<double> reference_g(const std::vector<double>& m, double k, e
     return g;
 }
 
-/// A L: divergence of g grad L.
+/// Returns A L, the divergence of g grad L.
 inline std::vector<double> reference_operator(const Field& f, const std::vector<double>& g,
                                               const std::vector<double>& l) {
     std::vector<double> out(l.size(), 0.0);
@@ -135,7 +135,7 @@ inline std::vector<double> reference_fed(const Field& f, const std::vector<doubl
     return l;
 }
 
-/// The profile by ordered FED products: components x (copies + 1) planes.
+/// Returns the profile by ordered FED products: components x (copies + 1) planes.
 inline std::vector<std::vector<double>> reference_profile(const Cube& components, const eadp::Options& o) {
     std::vector<std::vector<double>> profile;
     for (int b = 0; b < components.shape.bands; ++b) {

@@ -48,7 +48,7 @@ endmembers::Extraction extract(const Cube& cube, const endmembers::Options& opti
     return endmembers::extract(source, scan.result(), options, pass);
 }
 
-/// Mixtures of `pure` spectra with some noise; a few pixels are pure.
+/// Returns mixtures of `pure` spectra with noise; a few pixels are pure.
 Cube mixed_scene(int64_t samples, int64_t lines, int bands, int pure, uint32_t seed, double noise = 2) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> uniform(0.0, 1.0);
@@ -74,7 +74,7 @@ Cube mixed_scene(int64_t samples, int64_t lines, int bands, int pure, uint32_t s
     return cube;
 }
 
-/// The valid pixels with their statistics, in long double.
+/// The valid pixels and their statistics in long double.
 struct Scene {
     explicit Scene(const Cube& cube) : bands(static_cast<size_t>(cube.shape.bands)), mean(bands, 0) {
         for (int64_t p = 0; p < cube.shape.pixels(); ++p) {
@@ -115,7 +115,7 @@ long double dot(const Vector& a, const Vector& b) {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0L);
 }
 
-/// The smallest index among values within 1e-10 of the greatest.
+/// Returns the smallest index among values within 1e-10 of the greatest.
 size_t greatest(const Vector& values) {
     const long double most = *std::max_element(values.begin(), values.end());
     return static_cast<size_t>(
@@ -127,7 +127,7 @@ Vector row(const Matrix& m, size_t n, size_t k) {
     return {m.begin() + static_cast<ptrdiff_t>(k * n), m.begin() + static_cast<ptrdiff_t>((k + 1) * n)};
 }
 
-/// With the common sign: the entry of greatest magnitude is positive.
+/// Returns a row with the usual sign: its entry of greatest magnitude is positive.
 Vector signed_row(const Matrix& m, size_t n, size_t k) {
     Vector v = row(m, n, k);
     const auto largest =
@@ -176,12 +176,12 @@ struct Found {
     Vector scores;
 };
 
-/// N-FINDR by determinants of all candidates.
+/// Computes N-FINDR with the determinants of all candidates.
 Found nfindr(const Cube& cube, size_t t) {
     const Scene scene(cube);
     const auto [values, vectors] = jacobi(scene.covariance, scene.bands);
     const auto n = static_cast<long double>(scene.x.size());
-    std::vector<Vector> y, plain; // scaled with a leading 1; components alone
+    std::vector<Vector> y, plain; // y: scaled, with a leading 1; plain: the components
     for (const auto& v : scene.x) {
         Vector centred = v, one{1}, other;
         for (size_t b = 0; b < scene.bands; ++b)
@@ -233,7 +233,7 @@ Found nfindr(const Cube& cube, size_t t) {
     Found found;
     for (size_t j = 0; j < t; ++j) {
         found.places.push_back(scene.place[chosen[j]]);
-        std::vector<Vector> edges; // of the flat through the others
+        std::vector<Vector> edges; // edges of the flat through the other vertices
         const size_t origin = chosen[j == 0 ? 1 : 0];
         for (size_t k = 0; k < t; ++k) {
             if (k == j || chosen[k] == origin) continue;
@@ -253,7 +253,7 @@ Found nfindr(const Cube& cube, size_t t) {
     return found;
 }
 
-/// VCA step by step.
+/// Computes VCA step by step.
 Found vca(const Cube& cube, size_t t, uint64_t seed, bool& projective) {
     const Scene scene(cube);
     const size_t bands = scene.bands;
@@ -388,7 +388,7 @@ TEST(Endmembers, RandomNumbersAreThePublishedOnes) {
     const double want[] = {-0.02824975, -1.06561765, -0.22791952, 0.08309417};
     for (size_t i = 0; i < 4; ++i)
         EXPECT_NEAR(w[i], want[i], 5e-9);
-    endmembers::RandomVectors odd(1), even(1); // the last one of a pair is dropped
+    endmembers::RandomVectors odd(1), even(1); // the second number of the last pair is dropped
     odd.normal_numbers(3);
     even.normal_numbers(4);
     EXPECT_EQ(odd.next(), even.next());
@@ -438,7 +438,7 @@ TEST(Endmembers, RanksFindWhatOneProcessFinds) {
                     EXPECT_EQ(together.looks, alone.looks);
                     for (const auto& pass : together.passes)
                         EXPECT_EQ(pass.ranks.size(), static_cast<size_t>(size)) << pass.name;
-                    // One process cannot hold it in this memory, several can together.
+                    // This memory is too small for one process, but enough for several.
                     if (cut.memory == 1200000) {
                         EXPECT_TRUE(together.in_memory) << size;
                     }
@@ -474,7 +474,7 @@ TEST(Endmembers, InvalidPixelsAreNeverChosen) {
 }
 
 TEST(Endmembers, OfEqualPixelsTheFirstIsChosen) {
-    // Each pixel four times: below and beside itself.
+    // Each pixel occurs four times: in a square of 2 x 2.
     const Cube small = mixed_scene(20, 15, 6, 4, 13);
     Cube cube(40, 30, 6);
     for (int b = 0; b < 6; ++b)
@@ -515,7 +515,7 @@ TEST(Endmembers, NestedSetsHoldThoseOfFewer) {
             }
         }
     }
-    // Of two, nothing is greater, and N-FINDR comes to the same.
+    // With two endmembers there is nothing greater, and N-FINDR has the same result.
     const auto grown = extract(cube, {Method::nfindr, 2, 1, true}),
                searched = extract(cube, {Method::nfindr, 2});
     const auto places = [](const endmembers::Extraction& found) {

@@ -42,13 +42,13 @@
 
 namespace {
 
-/// What the test reads from HSI_FAULT_LOG.
+/// The state that the test reads from HSI_FAULT_LOG.
 struct Shared {
     std::atomic<uint64_t> ready;  ///< 1 when the filter is in place
-    std::atomic<uint64_t> calls;  ///< calls that counted
-    std::atomic<uint64_t> failed; ///< calls that were made to fail, were cut short, or wait or have waited
+    std::atomic<uint64_t> calls;  ///< calls that were counted
+    std::atomic<uint64_t> failed; ///< calls that failed on request, were shortened, or wait or have waited
     std::atomic<uint64_t> pid;
-    char what[224]; ///< the first of the latter, in words
+    char what[224]; ///< description of the first such call
 };
 
 enum Kind : unsigned {
@@ -89,8 +89,8 @@ int g_signal = 0;
 bool g_short = false, g_wait = false, g_lasting = false;
 char g_gate[PATH_MAX];
 
-// The only place from which the caught system calls pass the filter. AArch64 and x86-64, as the filter knows
-// them.
+// The only code from which caught system calls pass the filter. It supports AArch64 and x86-64, as the filter
+// does.
 extern "C" long hsi_fault_syscall(long number, long a, long b, long c, long d, long e, long f);
 extern "C" const char hsi_fault_after[];
 #if defined(__x86_64__)
@@ -148,7 +148,7 @@ long argument_of(const ucontext_t* c, int i) { return static_cast<long>(c->uc_mc
 
 long address(const void* p) { return reinterpret_cast<long>(p); }
 
-/// Whether a path (already absolute, or relative to `folder_descriptor`) lies in the folder.
+/// Returns true if a path (absolute, or relative to `folder_descriptor`) is in the folder.
 bool path_counts(int folder_descriptor, const char* path) {
     if (path == nullptr) return false;
     if (path[0] == '/') return strncmp(path, g_folder, g_folder_length) == 0;
@@ -258,13 +258,13 @@ constexpr long caught[] = {
 #endif
 };
 
-/// Half of what was to be written; one byte is written whole, since nothing is a call to be repeated for
+/// Writes half of the data. Writes a single byte completely, since callers would repeat an empty write for
 /// ever.
 long cut_short(long number, long* a) {
     if (number == SYS_write || number == SYS_pwrite64) {
         if (a[2] > 1) a[2] /= 2;
     } else if (number == SYS_writev || number == SYS_pwritev) {
-        a[2] = 1; // the first piece alone
+        a[2] = 1; // only the first piece
     }
     return hsi_fault_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
@@ -328,7 +328,7 @@ void on_call(int, siginfo_t* info, void* context) {
                 result = cut_short(number, a);
                 done = true;
             } else {
-                // A descriptor is gone whatever close() says (Linux).
+                // On Linux, close() releases a descriptor whatever it returns.
                 if (number == SYS_close) hsi_fault_syscall(number, a[0], 0, 0, 0, 0, 0);
                 result = -g_error;
                 done = true;
@@ -341,8 +341,8 @@ void on_call(int, siginfo_t* info, void* context) {
 }
 
 bool install_filter() {
-    // Lets pass: every call that comes out of this file's own assembly, every call that is not caught, and
-    // every call of another architecture's numbers.
+    // Passes every call from this file's own assembly, every call that is not caught, and every call with the
+    // numbers of another architecture.
     constexpr size_t count = sizeof caught / sizeof caught[0];
     static sock_filter program[count + 12];
     size_t n = 0;
@@ -400,7 +400,7 @@ __attribute__((constructor)) void begin() {
     const char* folder = getenv("HSI_FAULT_FOLDER");
     const char* log = getenv("HSI_FAULT_LOG");
     if (folder == nullptr || log == nullptr) return;
-    unsetenv("LD_PRELOAD"); // children of the tool are not what is tested
+    unsetenv("LD_PRELOAD"); // the tool's children are not tested
     const char* calls = getenv("HSI_FAULT_CALLS");
     for (const Name& name : kind_names)
         if (calls == nullptr || strcmp(calls, "all") == 0 || strstr(calls, name.text) != nullptr)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ERDAS IMAGINE's and HDF4's files: the names of further files in them.
+// Finds the names of other files in files of ERDAS IMAGINE and HDF4.
 #include "raster/products/binary_names.h"
 #include "fuzz/fuzz.h"
 

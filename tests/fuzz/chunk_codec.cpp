@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chunks of HDF5 arrays: bytes that are no chunk are told from one, whatever filters they are said to have
-// gone through, and what a filter has made of any samples becomes them again.
+// Chunks of HDF5 arrays: the decoder refuses invalid bytes for any declared filters, and restores any samples
+// that a filter has processed.
 #include "raster/codec/chunk_codec.h"
 #include "fuzz/fuzz.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using Filter = hsi::raster::ChunkCoding::Filter;
 
-/// The other way round, as slowly as it is plain.
+/// Applies a filter in the forward direction, slowly and plainly.
 std::string apply(Filter filter, const std::string& from, size_t width) {
     std::string to;
     if (filter == Filter::shuffle) {
@@ -32,7 +32,7 @@ std::string apply(Filter filter, const std::string& from, size_t width) {
         to.resize(libdeflate_zlib_compress(packer.get(), from.data(), from.size(), to.data(), to.size()));
         return to;
     }
-    for (size_t i = 0; i < from.size(); i += 32) // literals alone
+    for (size_t i = 0; i < from.size(); i += 32) // only literals
         to += static_cast<char>(std::min<size_t>(32, from.size() - i) - 1) + from.substr(i, 32);
     return to;
 }

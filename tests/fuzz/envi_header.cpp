@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& field : header.fields()) {
         fuzz::expect(header.find(field.key) != nullptr, "a field is found under its key");
         const auto elements = raster::envi_list(field.value);
-        // Elements cannot hold braces or line ends of their own when they came from a list that was closed
-        // properly. What begins like a comment or a quotation may be one when it is read again.
+        // Elements of a list that was closed properly contain no braces or line ends. A text that begins like
+        // a comment or a quotation may be read as one.
         bool plain = true;
         for (const auto& element : elements)
             plain = plain && !element.empty() && element.find_first_of("{},\n") == std::string::npos &&
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             fuzz::expect(raster::envi_list(raster::envi_list_text(elements)) == elements,
                          "a list that is written and read is the same");
     }
-    // A line that is longer than GDAL reads comes back in several.
+    // GDAL splits a line that is longer than its limit.
     const std::string text = header.text();
     size_t longest = 0;
     for (size_t at = 0; at < text.size();) {
@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::expect(longest <= raster::longest_gdal_line, "a line is as short as GDAL wants it");
     for (const auto& field : header.fields())
         if (field.value.size() + field.key.size() > raster::longest_gdal_line / 2) return 0;
-    // A value that is an open list swallows what follows: only headers whose lists are closed come back.
+    // An unclosed list includes the following text, so only headers with closed lists can be written and read
+    // again.
     const EnviHeader again = EnviHeader::parse(text);
     bool closed = true;
     for (const auto& field : header.fields()) {

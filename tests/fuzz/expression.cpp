@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An expression is refused, or its text with other names for its operands gives the same bits.
+// An expression is refused, or gives the same bits after its operands are renamed.
 #include "indices/expression.h"
 #include "core/error.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the fuzzing targets share. A target feeds bytes to a parser and checks what must hold of every answer:
-// only Error and UsageError are thrown, and what was understood can be written and read again.
+// Common parts of the fuzzing targets. A target passes bytes to a parser and checks every result: the parser
+// may throw only Error and UsageError, and an accepted input can be written and read again.
 #pragma once
 
 #include "core/error.h"
@@ -21,14 +21,14 @@
 
 namespace hsi::fuzz {
 
-/// What does not hold ends the target; the fuzzer then keeps the input.
+/// Aborts if a condition is false; the fuzzer then keeps the input.
 inline void expect(bool holds, const char* what) {
     if (holds) return;
     std::fprintf(stderr, "does not hold: %s\n", what);
     std::abort();
 }
 
-/// Bytes taken one after the other; zeros when there are no more.
+/// Reads bytes one after another; returns zeros after the end.
 class Bytes {
   public:
     Bytes(const uint8_t* data, size_t size) : m_data(data), m_size(size) {}
@@ -41,7 +41,7 @@ class Bytes {
         m_size -= n;
         return value;
     }
-    /// A number in [least, most].
+    /// Returns a number in [least, most].
     int64_t take(int64_t least, int64_t most) {
         return least + static_cast<int64_t>(take<uint64_t>() % (static_cast<uint64_t>(most - least) + 1));
     }
@@ -62,7 +62,7 @@ inline std::vector<std::string> split(const std::string& text, char at) {
     return parts;
 }
 
-/// GDAL's drivers, without its messages and without a look at any folder.
+/// Registers GDAL's drivers, and turns off GDAL's messages and its search in folders.
 inline void quiet_gdal() {
     static const bool once = [] {
         CPLSetErrorHandler(CPLQuietErrorHandler);
@@ -73,7 +73,7 @@ inline void quiet_gdal() {
     static_cast<void>(once);
 }
 
-/// A file in memory for as long as this lives.
+/// A file in memory that exists as long as this object.
 class MemoryFile {
   public:
     MemoryFile(std::string path, const std::string& content) : m_path(std::move(path)) {
@@ -91,7 +91,7 @@ class MemoryFile {
     std::string m_path;
 };
 
-/// A model's text: what is read, written and read again is the same to the last digit.
+/// Checks a model's text: a model that is read, written and read again is equal in all digits.
 template <class Read, class Write>
 void check_model(const uint8_t* data, size_t size, const Read& read, const Write& write) {
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An HDF5 file: where the chunks of its arrays lie.
+// Finds the positions of the chunks of an HDF5 file's arrays.
 #include "raster/hdf5/hdf5_chunks.h"
 #include "fuzz/fuzz.h"
 #include "raster/hdf5/hdf5_walk.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An HDF5 file: its groups, and what it refers to in other files.
+// Walks the groups of an HDF5 file, and finds its references to other files.
 #include "raster/hdf5/hdf5_walk.h"
 #include "fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file of MATLAB's, version 4 or 5: what it says it holds, it gives, or an error.
+// A MATLAB file of version 4 or 5 gives the arrays that it declares, or an error.
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/products/matlab_scene.h"
@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::quiet_gdal();
     const std::string text(reinterpret_cast<const char*>(data), size);
     const fuzz::MemoryFile memory("/vsimem/in.mat", text);
-    // Version 7.3 is HDF5, whose library is not what is tried here.
+    // Version 7.3 is HDF5, and this test does not cover the HDF5 library.
     if (size > 125 && (text[124] == 2 || text[125] == 2)) return 0;
     std::shared_ptr<const raster::MatlabFile> file;
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arguments of pixel functions and of processing steps, as a VRT gives them: a line NAME=VALUE each.
+// Arguments of pixel functions and of processing steps in a VRT, one NAME=VALUE per line.
 #include "fuzz/fuzz.h"
 #include "gdal/arguments.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace hsi;
 
-/// A reader may refuse an argument; what it gives must be the same a second time and keep `holds`.
+/// Checks that a reader refuses an argument, or returns the same result twice, for which `holds` is true.
 template <class Read, class Holds>
 void twice(const Read& read, const Holds& holds, const char* what) {
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A rule file is refused, or all its parts are as the header says.
+// A rule file is refused, or all its parts satisfy the header's conditions.
 #include "identify/rules.h"
 #include "core/error.h"
 

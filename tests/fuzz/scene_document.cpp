@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scenes that compute: whatever the text, it is understood or refused; and what was understood is written and
-// read again as the same.
+// Virtual scenes: any text is understood or refused. A document that was understood is equal after it was
+// written and read again.
 #include "raster/scene_document.h"
 #include "fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first byte says which kind: a table, an ENVI library (header and data on both sides of a zero byte), a
-// text that tells what it is, a binary file of a spectrometer.
+// The first byte selects the type: a table, an ENVI library (header and data, separated by a zero byte), a
+// text of any format, or a binary file of a spectrometer.
 #include "core/text.h"
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t zero = std::min(text.find('\0'), text.size());
     const char* const names[] = {"/vsimem/in.csv", "/vsimem/in.sli", "/vsimem/in.txt", "/vsimem/in.asd"};
     const size_t kind = data[0] % 4;
-    if (raster::holds_features(utf8_text(text)) || text.rfind("SQLite", 0) == 0) return 0; // GDAL's
+    if (raster::holds_features(utf8_text(text)) || text.rfind("SQLite", 0) == 0) return 0; // GDAL reads these
     const fuzz::MemoryFile file(names[kind], kind != 1            ? text
                                              : zero < text.size() ? text.substr(zero + 1)
                                                                   : std::string());
@@ -58,12 +58,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         const auto chosen =
             raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
         const bool name = std::any_of(library.names.begin(), library.names.end(), [](const auto& text) {
-            return text.find('*') != std::string::npos; // a name counts before a pattern
+            return text.find('*') != std::string::npos; // names are tried before patterns
         });
         fuzz::expect(name || raster::selected(library, chosen).spectra.size() == library.spectra.size(),
                      "* takes all");
-        // Names are texts of people: what the formats cannot hold is not asked to come back. The values are,
-        // but where a spectrum's name has a unit of wavelengths: a column that may be an axis.
+        // Names are free text, so names that the format cannot store need not come back. Values must come
+        // back, except where a spectrum's name contains a unit of wavelengths, since its column may be read
+        // as an axis.
         if (std::any_of(library.names.begin(), library.names.end(),
                         [](const auto& text) { return !raster::stated_unit(text).empty(); }))
             return 0;
@@ -73,7 +74,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         VSIUnlink(out.c_str());
         fuzz::expect(back.spectra.size() == library.spectra.size() && back.bands() == library.bands(),
                      "a library that is written has its size when it is read");
-        std::vector<size_t> order(library.bands()); // of the lines: by number where no wavelengths tell
+        // Order of the lines: by number if wavelengths are unknown
+        std::vector<size_t> order(library.bands());
         std::iota(order.begin(), order.end(), size_t{0});
         if (library.wavelengths_nm.empty() && !library.band_numbers.empty())
             std::sort(order.begin(), order.end(),

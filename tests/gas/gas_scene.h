@@ -18,7 +18,7 @@ inline std::vector<double> absorption_of(int bands) {
     return k;
 }
 
-/// A scene with a plume of 2500 ppm m in its lines 8 to 15, an invalid pixel and a zero one.
+/// Returns a scene with a plume of 2500 ppm m in lines 8 to 15, an invalid pixel and a zero pixel.
 inline Cube scene_with_plume(int64_t samples, int64_t lines, int bands) {
     Cube cube = random_scene(samples, lines, bands, 3, 0.004);
     const auto k = absorption_of(bands);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The filters against the definition, which forms z and its covariance anew in every iteration; the unit
+// The filters against the definition, which computes z and its covariance in every iteration; the unit
 // absorption of spectra with a closed form; outlines of plumes; medians.
 #include "gas/gas.h"
 #include "gas/gas_scene.h"
@@ -49,7 +49,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
     return sum;
 }
 
-/// mag1c of the pixels of a group.
+/// Computes mag1c of the pixels of a group.
 std::vector<double> mag1c(const std::vector<std::vector<double>>& x, int iterations) {
     const size_t bands = x[0].size();
     const auto k = absorption_of(static_cast<int>(bands));
@@ -155,7 +155,8 @@ TEST(UnitAbsorption, IsTheSlopeOfAnExponential) {
         EXPECT_NEAR(k[b], -2e-5, 1e-15);
 }
 
-// Outlines: areas with signs add up to the pixels, outer rings first; no ring meets itself.
+// The signed areas of outlines add up to the pixels, outer rings come first, and rings do not cross
+// themselves.
 TEST(Plumes, OutlinesOfRandomPixels) {
     std::mt19937 random(5);
     for (int round = 0; round < 200; ++round) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The plugin's own code inside a program that sanitizers can watch: arguments, slices, nodata, and that
-// whatever goes wrong is an error of GDAL's that names the function. What real programs read through it is
-// tested from outside (cli/test_pixel_functions.py).
+// The plugin's code in a program that sanitizers can check: arguments, slices, nodata, and errors, which must
+// all be GDAL errors that name the function. cli/test_pixel_functions.py tests what other programs read
+// through the plugin.
 #include "core/error.h"
 #include "gdal/apply.h"
 #include "gdal/arguments.h"
@@ -120,7 +120,7 @@ TEST(Arguments, FindsFiles) {
 // ---- Slices
 // ------------------------------------------------------------------------------------------------
 
-/// Counts what it gives.
+/// Counts its allocations.
 class CountingAllocator final : public HostAllocator {
   public:
     void* allocate(size_t bytes) override {
@@ -137,7 +137,7 @@ class CountingAllocator final : public HostAllocator {
     std::atomic<size_t> held{0}, most{0};
 };
 
-/// The sum of the bands, and a second output with each of them twice; throws at a pixel of -1.
+/// Computes the sum of the bands, and a second output with each band twice. Throws at a pixel of -1.
 class SumOperation final : public stream::Operation {
   public:
     explicit SumOperation(int bands) : m_bands(bands) {}
@@ -187,7 +187,7 @@ std::pair<std::shared_ptr<Function>, std::shared_ptr<SumOperation>> sum_function
     return {f, operation};
 }
 
-/// Sources of T: value of band b at pixel i.
+/// Sources of type T with a function of band b and pixel i.
 template <class T>
 struct Sources {
     std::vector<std::vector<T>> bands;
@@ -232,7 +232,7 @@ TEST(Slices, BoundTheMemoryOfAnyRequest) {
                 sum += band[i];
             ASSERT_EQ(out[i], sum) << "band count " << bands << ", pixel " << i;
         }
-        // A slice's input is 1 MB, or 512 pixels where that is more; the outputs here are as large and
+        // The input of a slice is 1 MB, or 512 pixels if that is larger; here the outputs are as large, plus
         // one band.
         const int64_t slice = slice_pixels(*f);
         EXPECT_LE(slice * bands * 4, std::max<int64_t>(int64_t{1} << 20, int64_t{512} * bands * 4));
@@ -256,7 +256,7 @@ TEST(Slices, KeepNoMoreThanSomeMegabytesAfterwards) {
     for (const auto& operation : all)
         held += operation->memory->held;
     EXPECT_LE(held, size_t{64} << 20);
-    EXPECT_GT(held, 0u); // what was used last waits for the next call
+    EXPECT_GT(held, 0u); // the last buffers are kept for the next call
 }
 
 TEST(Slices, HandTheirMemoryOnToOtherFunctions) {
@@ -278,7 +278,7 @@ TEST(Slices, HandTheirMemoryOnToOtherFunctions) {
 
 TEST(Slices, WriteWherePixelsBelong) {
     const auto [f, operation] = sum_function(3);
-    const int width = 613, height = 411; // several slices, none of whole lines
+    const int width = 613, height = 411; // several slices; none has whole lines
     Sources<float> in(3, int64_t{width} * height,
                       [](int b, int64_t i) { return static_cast<float>(b + i % 1000); });
     std::vector<double> out(static_cast<size_t>(height) * static_cast<size_t>(3 * width + 5), -7.0);
@@ -333,8 +333,7 @@ TEST(Slices, AcceptManyCallersAtOnce) {
     EXPECT_EQ(wrong, 0);
 }
 
-// ---- Promotion: a faster way takes over
-// --------------------------------------------------------------------------------------------
+// ---- Promotion: a faster method takes over
 
 TEST(Promotion, TakesOverWhenItsStartIsPaidFor) {
     const auto [f, operation] = sum_function(2);
@@ -357,7 +356,7 @@ TEST(Promotion, TakesOverWhenItsStartIsPaidFor) {
     for (int k = 0; k < 3; ++k) {
         std::fill(out.begin(), out.end(), 0.0f);
         apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
-        EXPECT_EQ(out, first); // nodata and all else as before
+        EXPECT_EQ(out, first); // nodata and everything else is unchanged
     }
     EXPECT_EQ(made, 1);
     EXPECT_EQ(operation->slices, 2);
@@ -406,7 +405,7 @@ TEST(Promotion, IsDoneWithoutWhereItCannotStart) {
 
 TEST(Nodata, IsComparedInTheSourcesOwnType) {
     const auto [f, operation] = sum_function(2);
-    f->nodata = {16777217.0, std::nullopt}; // no float is 2^24 + 1
+    f->nodata = {16777217.0, std::nullopt}; // no float equals 2^24 + 1
     f->no_value = -1;
     Sources<int32_t> whole(2, 3,
                            [](int b, int64_t i) { return b == 0 ? 16777216 + static_cast<int32_t>(i) : 1; });
@@ -416,7 +415,7 @@ TEST(Nodata, IsComparedInTheSourcesOwnType) {
     EXPECT_EQ(out[1], -1);
     EXPECT_GT(out[2], 1e7);
     f->nodata = {0.1, std::nullopt};
-    // GDAL's mask takes what is as near as a float would be, in doubles, too.
+    // GDAL's mask accepts values that are equal as floats, also for doubles.
     Sources<double> real(2, 2,
                          [](int b, int64_t i) { return b == 0 ? (i == 0 ? 0.1f : 0.1 * (1 + 1e-6)) : 1.0; });
     std::vector<float> result(2);
@@ -463,7 +462,7 @@ TEST(Nodata, MasksCountToo) {
     EXPECT_EQ(out, (std::vector<float>{20, 22, -1, 26}));
 }
 
-/// Nodata of a type's own, and numbers that the type cannot hold, which are no values of it.
+/// Uses nodata of a type, and numbers that the type cannot hold, which never match.
 template <class T>
 void expect_type(GDALDataType type, double nodata) {
     const auto [f, operation] = sum_function(1);
@@ -530,7 +529,7 @@ struct Collected {
     std::string text;
 };
 
-/// Runs with GDAL's errors collected.
+/// Calls a function and collects GDAL's errors.
 template <class Call>
 Collected collect(const Call& call) {
     CPLErrorReset();
@@ -557,7 +556,7 @@ TEST(Errors, WhateverIsThrownBecomesOneOfGdals) {
     EXPECT_EQ(collect([] { return guarded("hsi_f", [] {}); }).kind, CE_None);
 }
 
-/// A VRT of one derived band over `bands` bands of a raster in memory.
+/// A VRT with one derived band from `bands` bands of a raster in memory.
 class DerivedBand {
   public:
     static constexpr int width = 40, height = 25, bands = 4;
@@ -649,8 +648,8 @@ TEST(Functions, AreRememberedUntilTheirFilesChange) {
     EXPECT_TRUE(holds(gone.text, library)) << gone.text;
 }
 
-/// Any arguments give values, or an error that begins with the function's name; nothing escapes, nothing
-/// crashes.
+/// Checks that any arguments give values, or an error that begins with the function's name, without other
+/// exceptions or crashes.
 TEST(Functions, SurviveAnyArguments) {
     const DerivedBand band;
     const char* const functions[] = {"hsi_resample", "hsi_continuum", "hsi_norm", "hsi_sad",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_atdca.so against the CPU backend: the same targets in the same order, the scores equal to the last
-// bit.
+// hsi_cuda_atdca.so against the CPU backend: equal targets in equal order, with scores of equal bits.
 #include "atdca/atdca.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
@@ -169,7 +168,7 @@ TEST_F(AtdcaCuda, MapsAndScoresAreTheProcessors) {
     make_invalid(scene, 5, 2, 0, std::numeric_limits<float>::infinity());
     for (int b = 0; b < 30; ++b)
         scene.at(b, 11, 12) = 0;
-    std::vector<std::vector<float>> targets; // a chunk, and part of another
+    std::vector<std::vector<float>> targets; // a full chunk and a partial chunk
     for (int k = 0; k < 11; ++k) {
         targets.emplace_back();
         for (int b = 0; b < 30; ++b)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Links of a chain on a GPU: what they make fused, tile by tile in its memory, is what the same operations
-// make there one after the other of cubes that are stored in between, to the last bit.
+// Links of a chain on a GPU. Links that run tile by tile in device memory must give the same bits as the same
+// operations that run there one after another with stored cubes between them.
 #include "core/cuda_module.h"
 #include "links/links.h"
 #include "regression/regression_models.h"
@@ -34,7 +34,7 @@ stream::PassOptions pass(int64_t samples, int64_t lines, int lanes) {
     return options;
 }
 
-/// To the last bit; what has no value has none, whose NaN it may be: the GPU's is another than the CPU's.
+/// Returns true if both have equal bits. All NaN are equal, since the GPU's NaN differs from the CPU's.
 bool same(const Cube& a, const Cube& b) {
     const auto equal = [](float x, float y) {
         return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof x) == 0;
@@ -110,7 +110,7 @@ class ChainCuda : public testing::Test {
                                                         const stream::CubeShape& shape) {
         return stream::make_operation(link, shape).on_devices(device());
     }
-    /// Not owned.
+    /// Returns a pointer that does not own the source.
     static std::shared_ptr<const stream::CubeSource> share(const stream::CubeSource& source) {
         return {std::shared_ptr<void>(), &source};
     }
@@ -143,14 +143,14 @@ TEST_F(ChainCuda, GivesTheBitsOfCubesThatWereStored) {
         }
         for (const auto& [w, h, lanes] :
              std::vector<std::array<int, 3>>{{211, 97, 1}, {64, 32, 3}, {211, 8, 2}, {50, 97, 4}}) {
-            stream::CopyOperation copy(fused->shape().bands, false); // in the host's memory
+            stream::CopyOperation copy(fused->shape().bands, false); // into host memory
             EXPECT_TRUE(same(stored(*fused, copy, pass(w, h, lanes)), cubes.back()))
                 << number << ": " << w << "x" << h;
         }
     }
 }
 
-/// Bands that are sums of a few neighbours.
+/// Returns a link whose bands are sums of a few neighbouring bands.
 stream::Link resampling() {
     std::vector<math::ResampledBand> all;
     for (size_t j = 0; j + 3 < bands; ++j) {
@@ -174,7 +174,7 @@ stream::Link feature_bands(features::Output output, size_t first, size_t count) 
     return links::feature_bands(bands, {range}, output);
 }
 
-/// Resampling and features have the processor's bits there, alone and behind another link.
+/// Checks that resampling and features have the CPU's bits on the device, alone and after another link.
 TEST_F(ChainCuda, ResamplingAndFeaturesAreTheProcessors) {
     const MemorySource source(m_cube);
     for (const auto& link : {resampling(), feature_bands(features::Output::removed, 0, bands),
@@ -198,7 +198,7 @@ TEST_F(ChainCuda, ResamplingAndFeaturesAreTheProcessors) {
     }
 }
 
-/// The pass takes tiles where the link has put them, and gives what it makes of the stored cube.
+/// Checks that the pass reads tiles where the link has put them, and has the results of the stored cube.
 TEST_F(ChainCuda, HandsTilesToThePassOnTheDevice) {
     const MemorySource source(m_cube);
     const Cube displaced = stored(source, *on_device(displacement(5), m_cube.shape), pass(211, 97, 1));

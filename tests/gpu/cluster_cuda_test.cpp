@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_cluster.so: the processor's labels, iterations, centres and inertia, to the last bit.
+// hsi_cuda_cluster.so: labels, iterations, centres and inertia equal the CPU's bits.
 #include "cluster/cluster.h"
 #include "cluster/device_scene.h"
 #include "core/cuda_module.h"
@@ -114,7 +114,7 @@ TEST_F(ClusterCuda, FewIterationsEndWithOneMoreAssignment) {
     expect_same(cpu, clustered(cube, 7, options, true), "2 iterations");
 }
 
-/// Values of very different sizes and signs: each digit of the sums.
+/// Uses values of very different magnitudes and both signs, so that all digits of the sums occur.
 TEST_F(ClusterCuda, SumsOfLargeAndTinyValuesAreExact) {
     auto cube = random_scene(50, 30, 6, 8, 0.3);
     for (int64_t y = 0; y < 30; ++y)
@@ -131,7 +131,7 @@ TEST_F(ClusterCuda, SumsOfLargeAndTinyValuesAreExact) {
 TEST_F(ClusterCuda, EmptyClustersTakeTheSamePixels) {
     const auto cube = random_scene(40, 30, 5, 2, 0.1);
     std::vector<std::vector<double>> start;
-    for (int k = 0; k < 6; ++k) // three of them where no pixel is
+    for (int k = 0; k < 6; ++k) // three centres have no pixels
         start.emplace_back(5, k < 3 ? 0.3 + 0.3 * k : 1000.0 + k);
     for (const Distance distance : {Distance::euclidean, Distance::angle}) {
         auto centres = start;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_detect_fit.so, hsi_cuda_detect_tuned.so and hsi_cuda_detect_groups.so through the tile pipeline:
-// the processor's scores to rounding, and its maps.
+// hsi_cuda_detect_fit.so, hsi_cuda_detect_tuned.so and hsi_cuda_detect_groups.so in the tile pipeline: scores
+// equal the CPU's to rounding, and maps are equal.
 #include "core/cuda_module.h"
 #include "detect/fit/fit.h"
 #include "detect/groups/groups.h"
@@ -60,12 +60,13 @@ Found run(detect::Detection& operation, const Cube& cube, int64_t tile = 0) {
     return run_in(operation, cube, 3, tile, tile);
 }
 
-/// Tiles of so many samples have all lines.
+/// Runs tiles of `samples` samples and all lines.
 Found run_columns(detect::GroupedDetection& operation, const Cube& cube, int64_t samples) {
     return run_in(operation, cube, 2, samples > 0 ? samples : cube.shape.samples, cube.shape.lines);
 }
 
-/// The greatest difference, relative to 1 and the value; infinite where only one of both is a number.
+/// Returns the greatest difference, relative to 1 and the value; infinite if only one of two values is a
+/// number.
 double apart(const Cube& a, const Cube& b) {
     double most = 0;
     for (size_t i = 0; i < a.values.size(); ++i) {
@@ -226,7 +227,7 @@ TEST_F(DetectSpectraCuda, TunedFiltersAreTheProcessors) {
         }
 }
 
-/// The scene whose columns differ, with pixels that are invalid.
+/// Returns a scene whose columns differ, with invalid pixels.
 Cube striped_scene(int64_t samples, int64_t lines, int bands) {
     auto cube = random_scene(samples, lines, bands, 12, 0.05, 500);
     for (int64_t x = 0; x < samples; ++x)
@@ -236,17 +237,17 @@ Cube striped_scene(int64_t samples, int64_t lines, int bands) {
                 cube.at(b, y, x) = cube.at(b, y, x) * gain + static_cast<float>(x % 5);
         }
     for (int64_t y = 0; y < lines; ++y) {
-        cube.at(0, y, 3) = std::numeric_limits<float>::quiet_NaN(); // a column without a pixel
-        cube.at(2, y, 6) = 7;                                       // one with a constant band
+        cube.at(0, y, 3) = std::numeric_limits<float>::quiet_NaN(); // a column without valid pixels
+        cube.at(2, y, 6) = 7;                                       // a column with a constant band
         if (y > 0)
             for (int b = 0; b < bands; ++b)
-                cube.at(b, y, 8) = 0; // one with a single pixel
+                cube.at(b, y, 8) = 0; // a column with a single pixel
     }
     cube.at(bands / 2, 4, 5) = std::numeric_limits<float>::infinity();
     return cube;
 }
 
-/// Options of groups; targets that are none of the spectra.
+/// Returns options of groups; the targets differ from all spectra.
 detect::GroupOptions group_options(detect::Method method, int bands, size_t targets, double shrinkage) {
     std::mt19937 random(4);
     std::normal_distribution<double> normal;
@@ -285,7 +286,7 @@ std::string told(const detect::GroupOptions& o, const std::string& more) {
            (o.exclude_share > 0 ? ", some excluded" : "") + more;
 }
 
-/// Of scores, relative to 1 and the value (rx: to the value).
+/// Returns the tolerance of scores, relative to 1 and the value (rx: to the value).
 double tolerance_of(const detect::GroupOptions& o) { return o.exclude_share > 0 ? 1e-3 : 1e-5; }
 
 void expect_equal(const std::vector<detect::GroupRecord>& a, const std::vector<detect::GroupRecord>& b,
@@ -311,7 +312,8 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
         for (const size_t targets : {size_t{1}, size_t{3}})
             for (const int64_t width : {1, 4, 37})
                 for (const double shrinkage : {-1.0, 0.1, 0.0})
-                    for (const int variant : {0, 1, 2}) { // all pixels; some; some, of which some leave
+                    // All pixels; some pixels; some pixels with exclusion
+                    for (const int variant : {0, 1, 2}) {
                         auto options = group_options(method, bands, targets, shrinkage);
                         if (variant == 2) {
                             options.exclude_share = 0.04;
@@ -348,7 +350,7 @@ TEST_F(DetectSpectraCuda, ColumnsAreTheProcessors) {
               << " at most\n";
 }
 
-/// Tiles and lanes change nothing.
+/// Checks that results do not depend on tiles and lanes.
 TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
     const auto cube = striped_scene(37, 90, 43);
     for (const auto method : {detect::Method::mf, detect::Method::ace, detect::Method::rx}) {
@@ -362,7 +364,7 @@ TEST_F(DetectSpectraCuda, ColumnsHaveTheSameBitsInAnyTiles) {
     }
 }
 
-/// More bands than a panel of the factor holds, and fewer pixels than bands.
+/// Uses more bands than a panel of the factor holds, and fewer pixels than bands.
 TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
     for (const int bands : {31, 32, 33, 150, 300})
         for (const auto method :
@@ -378,7 +380,8 @@ TEST_F(DetectSpectraCuda, ColumnsOfManyBandsAreTheProcessors) {
         }
 }
 
-/// Of a map: 0 none, and groups of one pixel, of equal ones, of few, and of most.
+/// Returns the groups of a map: 0 without a group, and groups of one pixel, of equal pixels, of few pixels,
+/// and of most pixels.
 detect::GroupPlane plane_of(Cube& cube) {
     const auto shape = cube.shape;
     detect::GroupPlane plane;
@@ -400,7 +403,7 @@ detect::GroupPlane plane_of(Cube& cube) {
     return plane;
 }
 
-/// Every group alone, as a column of its pixels on the processor.
+/// Scores every group separately on the CPU, as a column of its pixels.
 Found groups_alone(const Cube& cube, const detect::GroupPlane& plane, const detect::GroupOptions& options,
                    const detect::Decision& decision, const detect::PixelMask* mask,
                    std::vector<detect::GroupRecord>& records) {
@@ -439,7 +442,7 @@ Found groups_alone(const Cube& cube, const detect::GroupPlane& plane, const dete
     return all;
 }
 
-/// In tiles of so many samples and lines.
+/// Runs tiles of `samples` samples and `lines` lines.
 Found run_group_scene(detect::GroupScene& there, const Cube& cube, const detect::Decision& decision,
                       int64_t tile, std::vector<detect::GroupRecord>& records) {
     stream::PassOptions pass;
@@ -499,7 +502,7 @@ TEST_F(DetectSpectraCuda, GroupsOfAMapAreThoseGroupsAlone) {
               << furthest_excluded << " at most\n";
 }
 
-/// Where equal scores leave the statistics, the first pixels of the file do.
+/// Checks that among equal scores the first pixels of the file are excluded.
 TEST_F(DetectSpectraCuda, OfEqualScoresTheFirstLeave) {
     constexpr int bands = 5;
     Cube cube(1, 600, bands);

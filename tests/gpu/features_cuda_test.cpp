@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_features.so through the tile pipeline: the processor's ratios and measures to the last bit.
+// hsi_cuda_features.so in the tile pipeline: ratios and measures equal the CPU's bits.
 #include "core/cuda_module.h"
 #include "features/features.h"
 #include "stream/pipeline.h"
@@ -39,7 +39,7 @@ Found measured(features::Features& operation, const Cube& cube, int64_t tile = 0
     return {sink.cube, operation.valid(), operation.invalid(), operation.without_continuum()};
 }
 
-/// Bands from `first` on, at uneven wavelengths.
+/// Returns a range of bands from `first` on, at uneven wavelengths.
 Range range_of(size_t first, size_t count) {
     Range range;
     for (size_t i = 0; i < count; ++i) {
@@ -49,7 +49,7 @@ Range range_of(size_t first, size_t count) {
     return range;
 }
 
-/// Spectra with features, noise, straight parts, and pixels that are invalid or have no continuum.
+/// Returns spectra with features, noise and straight parts, and pixels that are invalid or have no continuum.
 Cube spectra_scene(int bands) {
     auto cube = random_scene(67, 41, bands, 5, 0.03, 1000);
     for (int b = 0; b < bands; ++b) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_gas.so through the tile pipeline: the processor's values to rounding, and its groups.
+// hsi_cuda_gas.so in the tile pipeline: values equal the CPU's to rounding, and groups are equal.
 #include "core/cuda_module.h"
 #include "gas/gas.h"
 #include "gas/gas_scene.h"
@@ -71,12 +71,12 @@ gas::FilterOptions options_of(Method method, int bands) {
     return options;
 }
 
-/// scene_with_plume() with what groups may have: constant bands, too few pixels, none, one that is dark.
+/// Returns scene_with_plume() with unusual groups: constant bands, too few pixels, no pixels, a dark pixel.
 Cube odd_scene(int64_t samples, int64_t lines, int bands) {
     Cube cube = scene_with_plume(samples, lines, bands);
     const float nan = std::numeric_limits<float>::quiet_NaN();
     for (int64_t y = 0; y < lines; ++y) {
-        cube.at(1, y, 0) = 0.5F; // a band that is constant in its group where that is one column
+        cube.at(1, y, 0) = 0.5F; // a band that is constant in groups of one column
         if (y > bands / 2) cube.at(0, y, 5) = nan;
         cube.at(bands - 1, y, 6) = nan;
     }
@@ -87,7 +87,7 @@ Cube odd_scene(int64_t samples, int64_t lines, int bands) {
     return cube;
 }
 
-/// The greatest difference over its tolerance; infinite where only one of both is a number.
+/// Returns the greatest difference relative to its tolerance; infinite if only one of two values is a number.
 double apart(const Cube& a, const Cube& b, const std::vector<double>& absolute) {
     double most = 0;
     const size_t plane = a.values.size() / absolute.size();
@@ -155,7 +155,7 @@ TEST_F(GasCuda, ValuesAreTheProcessors) {
                     auto options = options_of(method, bands);
                     options.ledoit_wolf = shrinks && method != Method::mag1c;
                     if (shrinks && method == Method::mag1c) options.shrinkage = 0.01;
-                    // Groups begin before the scene, and the last one is narrow.
+                    // Groups begin before the scene, and the last group is narrow.
                     expect_processors(
                         cube, {3, width}, options, masked ? &mask : nullptr, width == 4 ? 12 : 0,
                         "method " + std::to_string(static_cast<int>(method)) + ", " + std::to_string(width) +
@@ -180,7 +180,7 @@ TEST_F(GasCuda, OptionsOfMag1cAreTheProcessors) {
 }
 
 TEST_F(GasCuda, ManyPixelsAndBandsAreTheProcessors) {
-    // Several parts of sums and of products; a matrix that shared memory does not hold.
+    // Sums and products have several parts, and a matrix exceeds shared memory.
     expect_processors(scene_with_plume(600, 500, 6), {0, 600}, options_of(Method::mag1c, 6), nullptr, 0,
                       "many pixels");
     expect_processors(scene_with_plume(2, 500, 240), {0, 1}, options_of(Method::mag1c, 240), nullptr, 0,

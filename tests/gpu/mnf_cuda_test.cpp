@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MNF on a device, through the tile pipeline: moments against their definition and the CPU's scan, components
-// and the way back against the CPU's. The device's part is hsi_cuda_pca.so.
+// MNF on a device in the tile pipeline: moments against their definition and the CPU's scan, components and
+// the inverse transform against the CPU's. The device code is in hsi_cuda_pca.so.
 #include "core/cuda_module.h"
 #include "mnf/mnf.h"
 #include "stream/empty_source.h"
@@ -156,10 +156,10 @@ TEST_F(MnfCuda, BandsWithoutNoiseAreLeftOut) {
     for (int64_t l = 0; l < 40; ++l)
         for (int64_t s = 0; s < 90; ++s) {
             cube.at(1, l, s) = 17.3f;
-            cube.at(4, l, s) = static_cast<float>(l); // differs between lines alone
+            cube.at(4, l, s) = static_cast<float>(l); // differs only between lines
         }
     const auto got = moments(cube);
-    EXPECT_EQ(got.covariance[7], 0); // of band 1 with itself
+    EXPECT_EQ(got.covariance[7], 0); // band 1 with itself
     EXPECT_EQ(mnf::fit(got).kept, (std::vector<int>{0, 2, 3, 5}));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so through the tile pipeline, against the CPU backend.
+// hsi_cuda_pca.so in the tile pipeline, against the CPU backend.
 #include "core/cuda_module.h"
 #include "pca/pca.h"
 #include "stream/empty_source.h"
@@ -100,14 +100,15 @@ TEST_F(PcaCuda, TakesTilesOfMoreBlocksThanAGridIsHigh) {
 TEST_F(PcaCuda, CovarianceInDoublePrecisionIsTheCpusToTheBit) {
     constexpr auto what = stream::Statistics::double_covariance;
     if (!m_cuda->has_scan(what)) GTEST_SKIP() << "blocks of threads have too little shared memory here";
-    // Lines of less than a chunk, of more, and of several blocks; whole chunks, holes, and none of either.
+    // Lines of less than a chunk, of more than a chunk, and of several blocks; whole chunks, chunks with
+    // holes, and empty chunks.
     for (const auto& [samples, lines, bands] :
          {std::array{5, 70, 3}, {301, 131, 100}, {1100, 17, 224}, {2500, 9, 65}, {16, 16, 64}, {1, 1, 2}}) {
         Cube scene =
             samples > 16 ? holed_scene(samples, lines, bands, 8) : random_scene(samples, lines, bands, 9);
         if (samples == 301)
             for (int64_t s = 0; s < samples; ++s)
-                for (int b = 0; b < bands; ++b) // magnitudes that are infinite together, and valid
+                for (int b = 0; b < bands; ++b) // valid magnitudes with an infinite sum
                     scene.at(b, 3, s) = 3e38f;
         const auto cpu = scan(scene, of_cpu(scene, what));
         for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}}) {
@@ -164,7 +165,7 @@ TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
 }
 
 TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
-    const Cube scene = holed_scene(1301, 67, 70, 4); // more than one block across and down, not whole ones
+    const Cube scene = holed_scene(1301, 67, 70, 4); // several blocks across and down, the last ones partial
     const auto streamed = scan(scene, of_cuda(scene));
     EXPECT_FALSE(m_cuda->holds_scene());
     EXPECT_EQ(m_cuda->held_bytes(), 0u);
@@ -174,7 +175,7 @@ TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
     for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}, Cut{1301, 16, 2}}) {
         const auto operation =
             one->make_scan(scene.shape, stream::Statistics::covariance, 4 * scene.shape.float_bytes());
-        EXPECT_FALSE(one->holds_scene()); // not yet
+        EXPECT_FALSE(one->holds_scene()); // not loaded yet
         EXPECT_EQ(one->held_bytes(), scene.shape.float_bytes());
         const MemorySource source(scene);
         stream::run_pass(source, *operation, {}, pass(cut));
@@ -197,8 +198,8 @@ TEST_F(PcaCuda, KnowsConstantBands) {
     Cube scene = random_scene(1100, 20, 4, 12);
     for (int64_t l = 0; l < 20; ++l)
         for (int64_t s = 0; s < 1100; ++s) {
-            scene.at(1, l, s) = 0.1f;                   // no sum of it is exact
-            scene.at(2, l, s) = s < 1024 ? 0.3f : 0.4f; // a constant in every block
+            scene.at(1, l, s) = 0.1f;                   // its sums are not exact
+            scene.at(2, l, s) = s < 1024 ? 0.3f : 0.4f; // constant in every block
         }
     make_invalid(scene, 0, 0, 0);
     for (const auto what : {stream::Statistics::covariance, stream::Statistics::differences})

@@ -35,7 +35,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
     return a.size() == b.size() ? largest : 1e9;
 }
 
-/// Share of the pixels whose most probable class is the same.
+/// Returns the share of the pixels whose most probable class is equal.
 double agreement(const Scene& scene, const std::vector<float>& a, const std::vector<float>& b) {
     const size_t pixels = scene.weight.size();
     const auto label = [&](const std::vector<float>& q, size_t i) {
@@ -60,7 +60,7 @@ class SahicCuda : public testing::Test {
     }
 };
 
-// ---- The random field
+// ---- The Markov random field
 
 struct FieldCase {
     int classes;
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Borders, SahicCudaField,
                                          FieldCase{3, 30, 1, true, false}, FieldCase{3, 2, 2, true, false},
                                          FieldCase{3, 17, 64, false, false}));
 
-// The size of Pavia University: 1e-4 is asked for, and the labels of 99.99 % of the pixels.
+// The size of Pavia University. Required: differences up to 1e-4, and equal labels in 99.99 % of the pixels.
 TEST_F(SahicCuda, LargeSceneAgainstCpuOnBothBorders) {
     const Scene scene(9, 610, 340, 21);
     for (const bool periodic : {false, true})
@@ -143,8 +143,8 @@ TEST_F(SahicCuda, AnyNumberOfIterations) {
     }
 }
 
-// Every size of transform that is compiled, and cuFFT's beyond the largest; narrow ones, whose mirror image
-// is mirrored.
+// Uses every compiled size of transform, and cuFFT's beyond the largest; narrow scenes have a mirror image
+// that is mirrored again.
 TEST_F(SahicCuda, LinesOfManyLengths) {
     MrfOptions o;
     o.iterations = 40;
@@ -158,7 +158,7 @@ TEST_F(SahicCuda, LinesOfManyLengths) {
         }
 }
 
-// Columns of more lines than a block of the filter takes; more classes than a pair.
+// Uses columns with more lines than a block of the filter, and more classes than a pair.
 TEST_F(SahicCuda, ColumnsOfManyLengths) {
     MrfOptions o;
     o.iterations = 40;
@@ -248,13 +248,13 @@ TEST_F(SahicCuda, CancelledBetweenIterations) {
     std::vector<float> q(scene.p.size());
     const auto made = solver({}, scene);
     EXPECT_THROW(made->solve(scene.problem(), q.data(), &cancel), Cancelled);
-    // And is as good as new.
+    // Afterwards it works as a new solver.
     EXPECT_EQ(scene.solve(*made, false), scene.solve(*solver({}, scene), false));
 }
 
 TEST_F(SahicCuda, MemoryIsWhatWasAnnounced) {
     const MrfLimits limits{9, 610, 340};
-    { // the libraries' own memory is taken by the first solver
+    { // the first solver allocates the libraries' own memory
         const Scene small(9, 12, 12, 1);
         small.solve(*backend().make_mrf_solver({}, {9, 12, 12}), false);
     }
@@ -272,7 +272,7 @@ TEST_F(SahicCuda, MemoryIsWhatWasAnnounced) {
 
 // ---- Class probabilities
 
-/// Classes as clouds round spectra of their own, in patches.
+/// Returns classes as clouds around separate spectra, in patches.
 struct SpectralScene {
     Cube cube;
     std::vector<uint16_t> truth;
@@ -383,7 +383,7 @@ TEST_F(SahicCuda, ProbabilitiesAndWeightsAgainstCpu) {
         int bands, classes, samples_of_class;
         bool periodic;
     };
-    // 20 and 35 classes: more outputs than one sweep takes.
+    // 20 and 35 classes have more outputs than one sweep.
     for (const Case& c : {Case{7, 3, 30, false}, Case{103, 9, 40, true}, Case{30, 20, 12, false},
                           Case{12, 35, 6, true}, Case{1, 2, 3, false}}) {
         SpectralScene scene(83, 61, c.bands, c.classes, 3);
@@ -406,7 +406,7 @@ TEST_F(SahicCuda, ProbabilitiesAndWeightsAgainstCpu) {
         EXPECT_EQ(gpu.by_class, cpu.by_class);
         EXPECT_EQ(gpu.invalid, 3);
         EXPECT_EQ(cpu.invalid, 3);
-        // Tiles and lanes change nothing.
+        // Results do not depend on tiles and lanes.
         for (const Cut& cut : {Cut{16, 7, 3}, Cut{83, 1, 2}, Cut{1, 61, 4}}) {
             const auto tiled = on_gpu(named, scene.cube, c.periodic, cut);
             EXPECT_EQ(largest_difference(tiled.probabilities, gpu.probabilities), 0.0);

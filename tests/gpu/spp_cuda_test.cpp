@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so through the tile pipeline, against the same double-precision reference as the CPU backend.
+// hsi_cuda_spp.so in the tile pipeline, against the double-precision reference that the CPU backend also
+// uses.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "spp/spp.h"
@@ -79,7 +80,7 @@ class SppCuda : public testing::Test {
             EXPECT_NEAR(got.statistics.mean[b], want.centroid[b], 1e-12 * std::fabs(want.centroid[b]));
         const SppErrors errors = compare(want, got.cube);
         EXPECT_EQ(errors.validity_differs, 0);
-        // With few bands even the reference rounded to single precision is further off than 1e-6.
+        // With few bands, even the rounded reference differs by more than 1e-6.
         EXPECT_LE(errors.mean_nrmse,
                   std::max(1e-6, 3 * compare(want, rounded(want, scene.shape)).mean_nrmse));
         EXPECT_LE(errors.max_maxsde, 5e-6);
@@ -107,7 +108,7 @@ class SppCuda : public testing::Test {
         EXPECT_EQ(a.statistics.valid_pixels, b.statistics.valid_pixels);
     }
 
-    /// Holes, single bad values, zeros and an island of one pixel at line 31, sample 2.
+    /// Returns a scene with holes, single bad values, zeros, and an island of one pixel at line 31, sample 2.
     static Cube scene_with_holes(int64_t samples, int64_t lines, int bands, uint32_t seed) {
         Cube scene = random_scene(samples, lines, bands, seed);
         for (int64_t l = 5; l < 12; ++l)
@@ -170,7 +171,7 @@ TEST_F(SppCuda, LeavesInvalidPixelsOutAndMarksThem) {
         expect_close(scene, ws, run_spp(scene, ws, {128, 16, 2}));
     }
     const Result small = run_spp(scene, 3);
-    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // no valid neighbour
+    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // without valid neighbours
     EXPECT_EQ(small.rho.at(0, 31, 2), 1.0f);
     for (int b = 0; b < 20; ++b) {
         int64_t finite = 0;
@@ -255,14 +256,14 @@ TEST_F(SppCuda, HandlesOppositeSpectraAndExtremeValues) {
             if ((l + s) % 3 == 0)
                 for (int b = 0; b < 8; ++b)
                     opposite.at(b, l, s) = -opposite.at(b, l, s);
-    // y' of these is a small difference of large numbers: alpha and rho are what can be compared.
+    // Here y' is a small difference of large numbers, so only alpha and rho can be compared.
     const SppReference turned = spp_reference(opposite, 5);
     const Result got_opposite = run_spp(opposite, 5);
     for (size_t p = 0; p < turned.alpha.size(); ++p) {
         ASSERT_NEAR(got_opposite.alpha.values[p], turned.alpha[p], 1e-6 * turned.alpha[p]) << "pixel " << p;
         ASSERT_NEAR(got_opposite.rho.values[p], turned.rho[p], 1e-6 * turned.rho[p]) << "pixel " << p;
     }
-    // Squares of these overflow or vanish in single precision.
+    // The squares of these values overflow or vanish in single precision.
     for (float level : {1e30f, 1e-30f, 1e-42f}) {
         Cube scene = random_scene(66, 20, 8, 18);
         for (float& v : scene.values)
@@ -298,9 +299,9 @@ TEST_F(SppCuda, WritesOnlyTheOutputsAskedFor) {
 }
 
 TEST_F(SppCuda, AsksForNoMoreDeviceMemoryThanItSays) {
-    // Where there are several devices the lanes take turns; this is the memory of one.
+    // With several devices, lanes are distributed; this is the memory of one device.
     const auto device = make_cuda_backend<spp::Backend>("spp", {cuda_devices().front()});
-    device->free_memory(); // the context's own memory is not a lane's
+    device->free_memory(); // excludes the context's own memory
     for (int ws : {5, 15, 63}) {
         spp::Options options;
         options.window = ws;
@@ -310,7 +311,7 @@ TEST_F(SppCuda, AsksForNoMoreDeviceMemoryThanItSays) {
         const uint64_t before = device->free_memory();
         auto second = operation->start(1, limits);
         const uint64_t after = device->free_memory();
-        // Other programs may take memory meanwhile; the allocator rounds each buffer up to 2 MiB.
+        // Other programs may take memory meanwhile, and the allocator rounds each buffer up to 2 MiB.
         EXPECT_LE(before - after, operation->device_bytes(limits) + (uint64_t{32} << 20)) << ws;
         EXPECT_GT(before - after, operation->device_bytes(limits) / 2) << ws;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_svm.so through the tile pipeline, against LIBSVM's order of operations and the CPU backend.
+// hsi_cuda_svm.so in the tile pipeline, against LIBSVM's order of operations and the CPU backend.
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "stream/pipeline.h"
@@ -127,7 +127,7 @@ TEST_F(SvmCuda, TilesAndLanesChangeNothing) {
 }
 
 TEST_F(SvmCuda, BoundaryPixelsAreRepeated) {
-    // Two classes with the same support vectors and opposite coefficients: every decision is zero but for
+    // Two classes with equal support vectors and opposite coefficients: every decision is zero except for
     // rounding.
     const auto scene = class_scene(40, 30, 6, 2, 1, 10);
     auto model = made_model(scene, 2, 1, 0.5, 2, false, 11);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_unmix.so through the tile pipeline: the processor's abundances to the last bit.
+// hsi_cuda_unmix.so in the tile pipeline: abundances equal the CPU's bits.
 #include "core/cuda_module.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -79,7 +79,7 @@ TEST_F(UnmixCuda, AbundancesAreTheProcessorsToTheLastBit) {
         int endmembers, bands;
         double likeness;
     };
-    // Up to 8 and up to 16 endmembers are a thread's, more a warp's; chunks of 8 may be partly filled.
+    // A thread solves up to 8 and up to 16 endmembers, a warp more; chunks of 8 may be partly filled.
     for (const Case& t : {Case{1, 5, 0},
                           {2, 30, 0},
                           {3, 224, 0.9},
@@ -117,7 +117,7 @@ TEST_F(UnmixCuda, EndmembersThatSharedMemoryDoesNotHoldAreSolvedAlike) {
 }
 
 TEST_F(UnmixCuda, OperationsOfSeveralSizesLiveSideBySide) {
-    // The limit of a kernel's shared memory is one for all that launch it.
+    // All launches of a kernel share its limit of shared memory.
     const auto many = spectra(100, 120, 12), few = spectra(20, 120, 13);
     const auto cube = mixtures(few, 30, 20, 14);
     const auto first = backend().make_unmixing(many, {Method::nnls, false}),
@@ -168,7 +168,7 @@ FoundDraws drawn_from(unmix::DrawUnmixing& operation, const Cube& cube, Cut cut 
     return found;
 }
 
-/// The scene, and below its bands the deviations of their values.
+/// Returns the scene, followed by the bands of the values' deviations.
 Cube with_deviations(const Cube& cube, float sigma) {
     Cube both(cube.shape.samples, cube.shape.lines, 2 * cube.shape.bands, sigma);
     std::copy(cube.values.begin(), cube.values.end(), both.values.begin());
@@ -179,7 +179,8 @@ Cube with_deviations(const Cube& cube, float sigma) {
 }
 
 TEST_F(UnmixCuda, DrawsAreTheProcessorsToTheLastBit) {
-    // Classes of 7, 5 and the rest; 3 to 30 spectra a draw: own memory of 8 and of 16, and the device's.
+    // Classes of 7, 5 and the remaining spectra. 3 to 30 spectra per draw use own memory for 8 and for 16,
+    // and device memory.
     for (const int per_class : {1, 2, 4, 10}) {
         const auto e = spectra(30, 61, 17);
         unmix::Classes classes;
