@@ -65,7 +65,7 @@ Outcome run(const Cube& cube, int k, cluster::Options options, const Cut& cut = 
     const auto assignment = cluster::make_assignment(out.result.centres, options.distance);
     stream::run_pass(source, *assignment, {&sink}, make_pass("assignment"));
     out.labels = sink.cube.values;
-    if (!parallel::group().several()) { // the kept distances are the distances to the centres
+    if (!parallel::group().several()) { // the kept labels are the labels by the centres
         const auto labels = clustering.labels();
         stream::run_pass(stream::EmptySource(cube.shape), *labels, {&sink}, make_pass("labels"));
         EXPECT_EQ(std::memcmp(sink.cube.values.data(), out.labels.data(), out.labels.size() * sizeof(float)),

@@ -547,7 +547,7 @@ TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
     const auto written = eadp::plan_profile(source, options, *backend, run);
     EXPECT_EQ(kept.way, eadp::Way::kept);
     EXPECT_EQ(written.way, eadp::Way::written);
-    // 48 copies, or two components with eight copies.
+    // All 48 copies, compared with two components with eight copies each.
     EXPECT_EQ(kept.bytes - written.bytes, uint64_t{48 - 18} * 200 * 150 * 4);
     run.memory = written.bytes;
     EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).way, eadp::Way::written);

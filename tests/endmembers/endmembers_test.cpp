@@ -474,7 +474,7 @@ TEST(Endmembers, InvalidPixelsAreNeverChosen) {
 }
 
 TEST(Endmembers, OfEqualPixelsTheFirstIsChosen) {
-    // Each pixel occurs four times: in a square of 2 x 2.
+    // The scene consists of 2 x 2 copies of a small scene, so each pixel occurs four times.
     const Cube small = mixed_scene(20, 15, 6, 4, 13);
     Cube cube(40, 30, 6);
     for (int b = 0; b < 6; ++b)

@@ -9,7 +9,8 @@ namespace {
 
 using namespace hsi;
 
-/// Checks that a reader refuses an argument, or returns the same result twice, for which `holds` is true.
+/// Checks that a reader refuses an argument, or returns a result that satisfies `holds` and is equal in a
+/// second call.
 template <class Read, class Holds>
 void twice(const Read& read, const Holds& holds, const char* what) {
     try {

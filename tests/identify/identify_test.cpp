@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rules on pixels whose fit, depth, continuum and position are known in closed form; the pass: the same bits
+// Rules on pixels whose fit, depth, continuum and position are known in closed form. The pass has equal bits
 // for every tiling, thread count and number of ranks.
 #include "identify/identify.h"
 
@@ -26,7 +26,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr int bands = 11;
 /// Continuum 1 in the windows [2000, 2010] and [2090, 2100], symmetric about 2050 nm, 0.4 deep.
 const std::vector<double> dip{1, 1, .9, .8, .7, .6, .7, .8, .9, 1, 1};
-/// Antisymmetric about 2050 nm: what it adds to a dip is orthogonal to it. Its squares add up to 4.
+/// Antisymmetric about 2050 nm, so it is orthogonal to a dip. Its squares add up to 4.
 const std::vector<double> ripple{0, 0, 1, -1, 0, 0, 0, 1, -1, 0, 0};
 
 std::vector<double> wavelengths() {
@@ -41,7 +41,7 @@ std::vector<double> bump() {
         one = 2 - one;
     return v;
 }
-/// A parabola under a continuum of 1, with its vertex at `centre` (nm).
+/// Returns a parabola under a continuum of 1, with its vertex at `centre` (nm).
 std::vector<double> bowl(double centre) {
     std::vector<double> v(bands, 1);
     for (int b = 2; b < bands - 2; ++b)
@@ -50,7 +50,7 @@ std::vector<double> bowl(double centre) {
 }
 
 struct Pixel {
-    double depth = 1; ///< times that of the dip
+    double depth = 1; ///< factor on the dip's depth
     double ripples = 0, level = 0.5, slope = 0;
     std::vector<double> shape = dip;
 
@@ -80,7 +80,7 @@ std::string rule(const std::string& name, const std::string& more = "", const st
     return R"({"name": ")" + name + R"(", "features": [{)" + windows + feature + "}]" + more + "}";
 }
 
-/// The maps of the pixels of one line, a row a group.
+/// Returns the maps of the pixels of one line, one row per group.
 std::vector<std::vector<int>> maps(const identify::Plan& plan, const std::vector<Pixel>& pixels) {
     Cube cube(static_cast<int64_t>(pixels.size()), 1, static_cast<int>(plan.used.size()));
     for (size_t p = 0; p < pixels.size(); ++p) {
@@ -134,7 +134,7 @@ TEST(Identify, FitAndDepthInClosedForm) {
     }
 }
 
-/// Limits on a pixel of level 0.5, depth 0.2 and fit 1; the condition that fails first, or none.
+/// Limits on a pixel of level 0.5, depth 0.2 and fit 1, and the first condition that fails, if any.
 TEST(Identify, LimitsAndWhatFailsFirst) {
     const struct {
         const char *feature, *rule, *failed;
@@ -169,8 +169,8 @@ TEST(Identify, LimitsAndWhatFailsFirst) {
         }
 }
 
-/// Rules, conditions and families; the maps of five pixels: a dip, a weak dip, a bump, a bowl about 2044 nm
-/// and one about 2058 nm.
+/// Rules, conditions and families, and the maps of five pixels: a dip, a weak dip, a bump, a bowl at about
+/// 2044 nm and a bowl at about 2058 nm.
 TEST(Identify, Arbitration) {
     const std::vector<Pixel> pixels{{1}, {0.2}, {-1}, {1, 0, 0.5, 0, bowl(2044)}, {1, 0, 0.5, 0, bowl(2058)}};
     const std::string deep = R"(, "limits": {"depth": [0.2, null]})";
@@ -241,7 +241,7 @@ TEST(Identify, Arbitration) {
     }
 }
 
-/// What the scene does not cover: the rule is skipped, or parts are left out, with the reason.
+/// If the scene does not cover a rule, the rule is skipped, or parts of it are omitted, with the reason.
 TEST(Identify, Coverage) {
     const std::string far = R"({"windows": [2200, 2210, 2290, 2300])";
     const auto two = [&](const std::string& more) {
@@ -276,7 +276,7 @@ TEST(Identify, Coverage) {
             if (*row.reason != 0) {
                 ASSERT_EQ(plan->left_out.size(), 1u);
                 EXPECT_NE(plan->left_out.front().second.find(row.reason), std::string::npos);
-                EXPECT_EQ(plan->rules.front().features.front().weight, 1); // that of both
+                EXPECT_EQ(plan->rules.front().features.front().weight, 1); // weight of both
             }
         } catch (const Error& e) {
             EXPECT_FALSE(row.used) << e.what();
@@ -286,7 +286,7 @@ TEST(Identify, Coverage) {
     }
 }
 
-/// A cube that all ranks write their tiles into.
+/// A cube that all ranks write their tiles to.
 class JointSink final : public stream::SharedSink {
   public:
     explicit JointSink(Cube& cube) : m_cube(cube) {}
@@ -353,7 +353,7 @@ TEST(Identify, SameBitsForEveryTilingThreadAndRank) {
     };
     auto whole = empty();
     const auto sums = made(1, samples, lines, whole);
-    // Tallies are those of the maps, and sums those of the scores.
+    // Tallies equal the counts in the maps, and sums equal the sums of the scores.
     for (size_t g = 0; g < 2; ++g)
         for (int label = 1; label <= 4; ++label) {
             double pixels = 0, area = 0, fit = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mistakes in rule files: the line, what is wrong, and what to do.
+// Mistakes in rule files: the message has the line, the mistake, and the advice.
 #include "identify/rules.h"
 
 #include "core/error.h"
@@ -12,8 +12,8 @@
 namespace hsi::test {
 namespace {
 
-/// A file whose third line is `groups`, whose fifth is the rule "clay" with `members`, and whose sixth is
-/// the rule "leaf".
+/// Returns a file whose third line is `groups`, whose fifth line is the rule "clay" with `members`, and whose
+/// sixth line is the rule "leaf".
 std::string file_of(const std::string& members, const std::string& groups = R"("comment": "none",)",
                     const std::string& root = "") {
     return "// made\n{\"format\": \"gdal_hsi_rules\", \"version\": 1, " + root + "\n" + groups +
@@ -26,7 +26,7 @@ const std::string good = R"("windows": [2070, 2120, 2260, 2290])";
 
 struct Mistake {
     std::string text;
-    int line; ///< 0: none is named
+    int line; ///< 0 if the message has no line
     const char *what, *advice;
 };
 
@@ -131,7 +131,7 @@ TEST(Rules, GroupsAndTheirConditions) {
     EXPECT_EQ(file.rules.front().line, 5);
 }
 
-/// A file of so many rules like "leaf", which is among them, each with these members.
+/// Returns a file of `count` rules like "leaf", which is one of them; each rule has these members.
 std::string file_of_rules(size_t count, const std::string& members) {
     std::string text = R"({"format": "gdal_hsi_rules", "version": 1, "rules": [)";
     for (size_t k = 0; k < count; ++k)
@@ -139,7 +139,7 @@ std::string file_of_rules(size_t count, const std::string& members) {
     return text + "]}";
 }
 
-/// A list of strangers has an end; up to it, time grows with the list.
+/// A list from strangers may be long. The time must grow in proportion to the list.
 TEST(Rules, LongFiles) {
     const auto file = identify::read_rules(file_of_rules(60000, feature(good)), "r.json");
     ASSERT_EQ(file.rules.size(), 60000u);

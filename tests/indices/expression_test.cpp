@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Grammar, values and mistakes of expressions, against C++'s own arithmetic.
+// Grammar, values and mistakes of expressions, compared with C++ arithmetic.
 #include "indices/expression.h"
 
 #include "core/error.h"
@@ -18,7 +18,7 @@ using Of = indices::Operand::Of;
 
 constexpr double nodata = NAN;
 
-/// `values`: of the operands, in their order.
+/// Returns the value of an expression. `values`: of the operands, in their order.
 double value_of(const std::string& text, const std::vector<double>& values = {}) {
     const Expression e(text);
     EXPECT_EQ(e.operands().size(), values.size()) << text;
@@ -81,7 +81,7 @@ TEST(Expression, Values) {
         {"(r800-r670)/(r800+r670)", {0.5, 0.1}, 0.4 / 0.6},
         {"R800*b3-r800", {2, 3}, 4},
         {"mean(r[630:690])-r0.63", {5, 2}, 3},
-        // What does not exist is nodata at once.
+        // An undefined value becomes nodata.
         {"1/0", {}, nodata},
         {"1/(1/0)", {}, nodata},
         {"0*(1/0)", {}, nodata},
@@ -162,7 +162,7 @@ TEST(Expression, ReplacesItsOperands) {
               "(b1-(0.5*b2+0.5*b3))/(b1+m)-(0.5*b2+0.5*b3)");
 }
 
-/// Each row: the text, the column of the mistake, and what the message must contain.
+/// Each row has the text, the column of the mistake, and a part of the message.
 TEST(Expression, MistakesAreNamedWithTheirColumn) {
     const struct {
         const char* text;

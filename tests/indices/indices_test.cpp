@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bands of wavelengths and ranges, their measures against closed forms, and the pass: the same bits for every
-// tiling and thread count.
+// Bands of wavelengths and ranges, their measures against closed forms, and the pass, which has equal bits
+// for every tiling and thread count.
 #include "indices/indices.h"
 
 #include "core/error.h"
@@ -32,7 +32,7 @@ Term term_of(const std::string& text, const Bands& bands, const Choosing& choosi
 }
 
 TEST(Indices, BandsOfAWavelength) {
-    // Two detectors overlap; one band is unknown.
+    // Two detectors overlap; one band has no wavelength.
     const Bands bands{{790, 805, unknown, 795, 820, 805}, {}, {3, 4, 7, 9, 10, 11}, {}, {}};
     const struct {
         const char* text;
@@ -40,7 +40,8 @@ TEST(Indices, BandsOfAWavelength) {
         std::vector<size_t> sources;
         std::vector<double> weights;
     } rows[] = {
-        {"r800", {Choice::nearest, 10, 10}, {1}, {1}}, // 805 and 795 are as near: the first in the file
+        // 805 and 795 are equally near: the first in the file wins
+        {"r800", {Choice::nearest, 10, 10}, {1}, {1}},
         {"r797", {Choice::nearest, 10, 10}, {3}, {1}},
         {"r830", {Choice::nearest, 10, 10}, {4}, {1}},
         {"r830.1", {Choice::nearest, 10, 10}, {}, {}},
@@ -104,12 +105,12 @@ TEST(Indices, MeasuresOfARange) {
         {"area(r[500:530])", {1, 3, 2, 0, 0}, 20 + 50},
         {"argmin(r[500:560])", {2, 1, 1, 4, 10}, 510},
         {"argmax(r[500:560])", {1, 7, 7, 4, 6}, 510},
-        // Slopes are placed at 505, 520, 535, 550. The greatest at an end: its midpoint.
+        // Slopes are at 505, 520, 535, 550. If the greatest slope is at an end, the result is its midpoint.
         {"edge(r[500:560])", {0, 10, 11, 11.1, 11.2}, 505},
         {"edge(r[500:560])", {1, 1.1, 1.2, 1.3, 9}, 550},
         {"edge(r[500:560])", {5, 5, 5, 5, 5}, unknown},
         {"edge(r[500:560])", {5, 4, 3, 2, 1}, unknown},
-        {"edge(r[500:560])", {1, 2, 4, 5, 7}, 505}, // slopes are the same: the first
+        {"edge(r[500:560])", {1, 2, 4, 5, 7}, 505}, // among equal slopes the first wins
     };
     for (const auto& row : rows) {
         const double v = value_of(row.text, row.v, {x, {}, {}, {}, {}});
@@ -118,8 +119,8 @@ TEST(Indices, MeasuresOfARange) {
         else
             EXPECT_NEAR(v, row.value, 1e-6 * row.value) << row.text;
     }
-    // Of a cubic on even steps the slopes between neighbours are a parabola: the vertex is exact, where it
-    // lies between the midpoints' halves.
+    // For a cubic on even steps, the slopes between neighbours form a parabola. Its vertex is exact if it is
+    // within half a step of the middle midpoint.
     const std::vector<double> even{680, 690, 700, 710, 720, 730};
     std::vector<double> cubic;
     for (const double nm : even)

@@ -47,7 +47,7 @@ Grid utm_grid() {
     return g;
 }
 
-/// Blocks of classes 1, 2, 3 with unlabelled gaps.
+/// Returns the class of a pixel: blocks of classes 1, 2, 3 with unlabelled gaps.
 uint16_t truth(int line, int sample) {
     if (line % 11 == 0 || sample % 7 == 0) return 0;
     return static_cast<uint16_t>(1 + (line / 11 + sample / 7) % 3);
@@ -98,7 +98,7 @@ void expect_truth(const std::vector<uint16_t>& got) {
     EXPECT_EQ(wrong, 0);
 }
 
-/// Polygons of the truth raster, in another SRS, with the class as `field`.
+/// Writes polygons of the truth raster in another SRS, with the class in `field`.
 std::string polygons(const std::string& name, int epsg, bool names) {
     const std::string raster =
         write_raster("for_" + name, GDT_UInt16, utm_grid(), [](int l, int s) { return truth(l, s); });
@@ -178,7 +178,7 @@ TEST(RasterLabels, RefusesWhatIsNoClassNumber) {
 }
 
 TEST(RasterLabels, AnotherGridIsResampledNearest) {
-    // Twice as fine, shifted by a whole number of coarse pixels, larger on all sides.
+    // The grid is twice as fine, shifted by a whole number of coarse pixels, and larger on all sides.
     Grid fine = utm_grid();
     fine.samples = 2 * samples + 8;
     fine.lines = 2 * lines + 12;
@@ -194,8 +194,8 @@ TEST(RasterLabels, AnotherGridIsResampledNearest) {
 }
 
 TEST(RasterLabels, AnotherSrsIsReprojected) {
-    // The truth as geographic raster, so fine that the nearest pixel is always inside the right 20 m cell but
-    // near its edges, where the two are compared with the transformation itself.
+    // The truth as a geographic raster. It is so fine that the nearest pixel is in the right 20 m cell,
+    // except near the cell's edges, where the test compares with the transformation itself.
     const Grid grid = utm_grid();
     OGRSpatialReference utm, geographic;
     utm.importFromEPSG(32616);
@@ -230,7 +230,7 @@ TEST(RasterLabels, OtherSizeWithoutGeoreferenceIsRefused) {
     plain.lines = lines;
     const auto path = write_raster("plain", GDT_Byte, plain, [](int l, int s) { return truth(l, s); });
     const Grid same_size = utm_grid();
-    expect_truth(read_all(*LabelSource::open(file(path), &same_size))); // pixel by pixel
+    expect_truth(read_all(*LabelSource::open(file(path), &same_size))); // copied pixel by pixel
     Grid other = utm_grid();
     other.samples = samples - 1;
     EXPECT_THROW(LabelSource::open(file(path), &other), Error);
@@ -254,7 +254,7 @@ TEST(RasterLabels, NamesAndColoursFromEveryPlace) {
     const auto known = raster::collect_labels(*first).classes;
     ASSERT_EQ(known.size(), 3u);
     EXPECT_EQ(known[0].name, "corn");
-    EXPECT_EQ(known[1].name, ""); // its own number is no name
+    EXPECT_EQ(known[1].name, ""); // a number as a name is ignored
     EXPECT_EQ(known[2].name, "woods");
     EXPECT_EQ(known[2].colour, (raster::Colour{250, 10, 20, 255}));
 
@@ -296,7 +296,7 @@ TEST(VectorLabels, NamesBecomeClassesInAlphabeticalOrder) {
     LabelOptions o = file(polygons("named", 32616, true));
     o.field = "Level_1";
     const auto source = LabelSource::open(o, &grid);
-    expect_truth(read_all(*source)); // corn, oats, woods are 1, 2, 3
+    expect_truth(read_all(*source)); // corn, oats and woods become 1, 2 and 3
     EXPECT_EQ(source->legend()[2].name, "woods");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a link costs for each pixel, by the closed forms of its algorithm.
+// The cost of links per pixel, by the closed forms of their algorithms.
 #include "links/links.h"
 
 #include <gtest/gtest.h>

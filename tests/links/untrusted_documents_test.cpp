@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Documents, models and statistics files from strangers: every list, number, text and flag of every kind is
-// edited, and pixels are computed of what is taken. Nothing may crash (AddressSanitizer looks on), and no
-// list of another length may be taken.
+// Documents, models and statistics files from strangers. The test edits every list, number, text and flag,
+// and computes pixels from the documents that are accepted. Nothing may crash (AddressSanitizer checks this),
+// and a list of another length must be refused.
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text_file.h"
@@ -46,12 +46,12 @@ using stream::Link;
 constexpr int samples = 19, lines = 7, bands = 5;
 
 struct Edit {
-    std::string what; ///< "/operation/settings/rows 40 times"
+    std::string what; ///< for example "/operation/settings/rows 40 times"
     Json document;
-    bool length = false; ///< a list has another length
+    bool length = false; ///< the length of a list was changed
 };
 
-/// What may stand in the place of a value.
+/// Lists values that may replace a value.
 void replacements(const Json& value, const std::function<void(const char*, Json, bool)>& put) {
     if (value.is_array()) {
         Json less = value, more = value, many = Json::array();
@@ -89,7 +89,8 @@ void replacements(const Json& value, const std::function<void(const char*, Json,
     if (!value.is_null()) put("null", nullptr, false);
 }
 
-/// All edits of a document, one at a time. Of long lists the first, the middle and the last entry.
+/// Visits all edits of a document, one at a time. Of long lists, it edits the first, the middle and the last
+/// entry.
 void each_edit(const Json& whole, const std::function<void(const Edit&)>& visit) {
     const std::function<void(const Json::json_pointer&)> walk = [&](const Json::json_pointer& at) {
         const Json& value = whole.at(at);
@@ -149,7 +150,8 @@ class UntrustedDocuments : public ::testing::Test {
         return text + "</VRTDataset>";
     }
 
-    /// A document of this operation, which computes so many bands of the first `used` bands of the scene.
+    /// Returns a document of this operation, which computes `count` bands from the first `used` bands of the
+    /// scene.
     Json document(const Link& link, int count, int used = bands, const char* type = "Float32") const {
         raster::SceneDocument d;
         d.link = link;
@@ -164,7 +166,7 @@ class UntrustedDocuments : public ::testing::Test {
 
     void write(const std::string& text) const { std::ofstream(m_path, std::ios::binary) << text; }
 
-    /// Opens what was written, and computes all of it. Throws Error.
+    /// Opens the document that was written, and computes all its pixels. Throws Error.
     void compute() const {
         raster::OpenOptions options;
         options.path = m_path;
@@ -305,7 +307,7 @@ TEST_F(UntrustedDocuments, OfRegressionsAreNeverTakenWithListsOfAnotherLength) {
     }
 }
 
-/// Texts that no editor of JSON makes.
+/// Uses texts that an editor of JSON would not write.
 TEST_F(UntrustedDocuments, OfAnyBytesAreRefused) {
     const std::string good = document(links::displacement(3, some(bands, 5)), bands).dump();
     ASSERT_EQ(refusal(good), "");
@@ -414,7 +416,7 @@ TEST_F(UntrustedDocuments, DescribeRastersAndNothingElse) {
     EXPECT_EQ(refusal(other.dump()), "");
 }
 
-/// A port of this machine that notices who asks.
+/// A port of this machine that records requests.
 class Listener {
   public:
     Listener() : m_socket(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
@@ -437,7 +439,8 @@ class Listener {
     int m_socket, m_port = 0;
 };
 
-/// What a source tells in a side file, in the text of a VRT or in its own format is vetted like the document.
+/// Metadata of a source in a side file, in the text of a VRT or in the source's own format is checked as the
+/// document is.
 TEST_F(UntrustedDocuments, AreVettedWithWhatTheirSourcesName) {
     const Listener server;
     ASSERT_EQ(mkfifo((m_folder + "/pipe").c_str(), 0600), 0);
@@ -540,7 +543,8 @@ TEST_F(UntrustedDocuments, AreVettedWithWhatFormatsKeep) {
         EXPECT_EQ(with_srs(srs), "") << srs;
 }
 
-/// PROJ opens the file of a definition when GDAL reads it, so texts beside a source are read before.
+/// PROJ opens the file in a definition when GDAL reads the definition, so texts next to a source are checked
+/// first.
 TEST_F(UntrustedDocuments, AreVettedWithTextsBesideTheirSources) {
     ASSERT_EQ(mkfifo((m_folder + "/pipe").c_str(), 0600), 0);
     const std::string good = document(links::displacement(3, some(bands, 5)), bands).dump();
@@ -553,7 +557,7 @@ TEST_F(UntrustedDocuments, AreVettedWithTextsBesideTheirSources) {
     for (const auto& [name, text] : texts) {
         std::ofstream(m_folder + "/" + name) << text;
         EXPECT_NE(refusal(good), "") << name;
-        raster::OpenOptions options; // by a tool
+        raster::OpenOptions options; // options of a tool
         options.path = m_folder + "/s.dat";
         EXPECT_THROW(raster::open_raster(options), Error) << name;
         fs::remove(m_folder + "/" + name);
@@ -596,7 +600,7 @@ void walk_text(const std::string& kind, const std::string& text, const std::set<
         ++counts.edits;
         const bool taken = is_taken(edit.document.dump(), read);
         ++(taken ? counts.computed : counts.refused);
-        const bool same = edit.what == "/scenes/0/mask removed"; // it was empty
+        const bool same = edit.what == "/scenes/0/mask removed"; // the mask was empty
         EXPECT_FALSE(taken && edit.document.contains("checksum") && !same) << kind << ": " << edit.what;
     });
     counts.print(kind);

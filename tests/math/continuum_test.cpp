@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ratios to the continuum against a hull that is found by trying every pair of bands, and closed forms.
+// Ratios to the continuum, compared with a hull from all pairs of bands, and with closed forms.
 #include "core/error.h"
 #include "math/continuum.h"
 
@@ -15,7 +15,7 @@ namespace {
 using hsi::math::Continuum;
 using hsi::math::rising_bands;
 
-/// The upper hull at x[i]: the greatest of all chords over it.
+/// Returns the upper hull at x[i], the greatest of all chords over it.
 double hull_at(const std::vector<double>& x, const std::vector<double>& v, size_t i) {
     double most = v[i];
     for (size_t a = 0; a < i; ++a)
@@ -49,7 +49,7 @@ TEST(Continuum, IsTheGreatestOfAllChords) {
         }
         EXPECT_EQ(ratios.front(), 1);
         EXPECT_EQ(ratios.back(), 1);
-        // In place, and with the values of several spectra side by side.
+        // In place, and with the values of several spectra interleaved.
         std::vector<double> mixed(x.size() * 3, -7), same = v;
         for (size_t i = 0; i < x.size(); ++i)
             mixed[i * 3 + 1] = v[i];
@@ -92,8 +92,8 @@ TEST(RisingBands, AreSortedWithoutDoubles) {
     EXPECT_TRUE(rising_bands({500, unknown}, 501, 600).empty());
 }
 
-/// Points that are passed over on the way to the hull change no bit: the same as the chain of all points,
-/// which spectra that do not lie one after another go through.
+/// Points that are skipped on the way to the hull change no bit: the result equals the chain of all points,
+/// which is used for interleaved spectra.
 TEST(Continuum, PointsThatArePassedOverChangeNoBit) {
     std::mt19937 random(5);
     std::normal_distribution<double> normal;
@@ -109,7 +109,7 @@ TEST(Continuum, PointsThatArePassedOverChangeNoBit) {
                 const double noise = kind % 7 == 0 ? 0 : normal(random) * std::pow(10.0, -(kind % 7));
                 v[i] = kind % 11 == 0   ? 2 + (i % 3 == 0 ? 1.0 : 0.0)              // many equal heights
                        : kind % 11 == 1 ? 3 + x[i]                                  // a line
-                       : kind % 11 == 2 ? 5 - (t - 0.5) * (t - 0.5)                 // all are vertices
+                       : kind % 11 == 2 ? 5 - (t - 0.5) * (t - 0.5)                 // all points are vertices
                        : kind % 11 == 3 ? (i == 0 || i == n - 1 ? 1.0 : -3 + noise) // negative inside
                                         : 1 + 0.3 * std::sin(9 * t) + noise;
                 if (kind % 13 == 12) v[i] = static_cast<double>(static_cast<float>(v[i]));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tails of the beta distribution against sums of the binomial one, closed forms, and their own inverse.
+// Tails of the beta distribution, compared with sums of the binomial distribution, closed forms, and their
+// own inverse.
 #include "core/error.h"
 #include "math/distributions.h"
 
@@ -10,7 +11,7 @@
 namespace hsi::test {
 namespace {
 
-/// P(B(a, b) > x) for whole a and b: fewer than a of a + b - 1 trials succeed with probability x.
+/// Returns P(B(a, b) > x) for integers a and b: fewer than a of a + b - 1 trials succeed with probability x.
 double binomial_tail(double x, int a, int b) {
     const int n = a + b - 1;
     long double sum = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Elementary functions against the C library's of long double, and by the bits that they have on every
-// machine.
+// Elementary functions, compared with the C library's functions of long double, and with the bits that they
+// must have on every machine.
 #include "math/elementary.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace math = hsi::math;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Between two bounds; with `scales`, all powers of two in between are as likely.
+/// Returns numbers between two bounds; with `scales`, all powers of two in between are equally likely.
 std::vector<double> arguments(double low, double high, bool scales = false, int count = 100000) {
     std::mt19937_64 random(7);
     std::vector<double> all;
@@ -38,7 +38,7 @@ double unit_of(long double value) {
     return std::nextafter(v, infinity) - v;
 }
 
-/// The largest error in units in the last place.
+/// Returns the largest error in units in the last place.
 template <class Ours, class Exact>
 double error(const std::vector<double>& all, const Ours& ours, const Exact& exact) {
     double most = 0;
@@ -148,7 +148,8 @@ TEST(Elementary, SpecialValues) {
     EXPECT_TRUE(std::isnan(math::atan2(nan, 1)) && std::isnan(math::atan2(1, nan)));
 }
 
-/// A number of all results' bits: the same on every processor, with every compiler and C library.
+/// Compares a hash of all results' bits, which must be equal on every processor, with every compiler and C
+/// library.
 TEST(Elementary, HaveTheSameBitsEverywhere) {
     uint64_t sum = 0;
     const auto take = [&sum](double value) {

@@ -79,7 +79,7 @@ TEST(ExactSum, KeepsNonFiniteTerms) {
 }
 
 TEST(ExactSum, CancelsAcrossDigits) {
-    // Carries and borrows over several digits, with either sign of the whole.
+    // Carries and borrows over several digits, for both signs of the sum.
     for (double sign : {1.0, -1.0}) {
         EXPECT_EQ(sum_of({sign * 0x1p200, -sign * 0x1p-200}), sign * 0x1p200);
         EXPECT_EQ(sum_of({sign * 0x1p200, -sign * 0x1p-200, -sign * 0x1p200}), -sign * 0x1p-200);
@@ -138,7 +138,7 @@ TEST(ExactSums, AreTheSameInAnotherProcess) {
     here.add(2, &none, 1);
     whole.add_packed(here.packed());
     EXPECT_EQ(whole.value(2), HUGE_VAL);
-    whole.set_packed(there.packed()); // what was there is gone, the infinity, too
+    whole.set_packed(there.packed()); // the old sum is replaced, including the infinity
     for (size_t k = 0; k < count; ++k)
         EXPECT_EQ(whole.value(k), there.value(k)) << k;
     EXPECT_THROW(ExactSums(count + 1).add_packed(here.packed()), Error);

@@ -107,7 +107,7 @@ TEST(LinearAlgebra, EigenvectorsDiagonaliseTheMatrix) {
                 EXPECT_NEAR(product, value * e.vector(k)[i], 1e-11 * n);
                 if (std::fabs(e.vector(k)[i]) > std::fabs(largest)) largest = e.vector(k)[i];
             }
-            EXPECT_GT(largest, 0); // the sign rule
+            EXPECT_GT(largest, 0); // checks the sign rule
             for (int m = 0; m <= k; ++m) {
                 double dot = 0;
                 for (int i = 0; i < n; ++i)
@@ -151,7 +151,7 @@ TEST(LinearAlgebra, InverseFactorTurnsTheMatrixIntoOne) {
         const auto w = invert_factor(a, n);
         for (size_t i = 0; i < size; ++i)
             for (size_t j = 0; j < size; ++j) {
-                double sum = 0; // of W A W'
+                double sum = 0; // sum of W A W'
                 for (size_t k = 0; k < size; ++k)
                     for (size_t l = 0; l < size; ++l)
                         sum += w[i * size + k] * a[k * size + l] * w[j * size + l];
@@ -172,7 +172,7 @@ TEST(LinearAlgebra, LowerFactorHasTheProductsOfItsRows) {
         std::vector<double> w(rows * size);
         for (double& v : w)
             v = normal(random);
-        if (count == 3) std::fill(w.begin(), w.begin() + n, 0.0); // dependent rows, too
+        if (count == 3) std::fill(w.begin(), w.begin() + n, 0.0); // also with dependent rows
         const auto lower = lower_factor(w, count, n);
         for (size_t i = 0; i < size; ++i)
             for (size_t j = 0; j < size; ++j) {

@@ -11,7 +11,7 @@ namespace {
 using math::philox;
 using math::PhiloxWords;
 
-/// Known answers of the authors' own program.
+/// Compares with known answers of the authors' program.
 TEST(Philox, KnownAnswers) {
     EXPECT_EQ(philox({{0, 0, 0, 0}}, 0), (PhiloxWords{{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}}));
     EXPECT_EQ(philox({0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}, ~uint64_t{0}),
@@ -21,14 +21,14 @@ TEST(Philox, KnownAnswers) {
 }
 
 TEST(Philox, NormalNumbersOfAPlace) {
-    // Bands 0..3 of pixel 0 in draw 0, seed 1.
+    // Bands 0 to 3 of pixel 0 in draw 0, seed 1.
     const auto z = math::normal_numbers(philox({0, 1u << 24, 0, 0}, 1));
     const double known[] = {0.23228181, 1.09365816, 0.07025087, -0.24063370};
     for (size_t i = 0; i < 4; ++i)
         EXPECT_NEAR(z[i], known[i], 5e-9);
 }
 
-/// Against the C library's functions, also at the ends of both words.
+/// Compares with the C library's functions, including the ends of both words.
 TEST(Philox, NormalPairIsBoxAndMullers) {
     const uint32_t words[] = {0,          1,          2,          0x1FFFFFFF, 0x20000000,
                               0x3FFFFFFF, 0x40000000, 0x5FFFFFFF, 0x60000000, 0x7FFFFFFF,
@@ -51,7 +51,8 @@ TEST(Philox, UniformStaysInside) {
     EXPECT_EQ(math::open_uniform(0x80000000), 0.5 + 0.5 * 0x1p-32);
 }
 
-/// Mean, variance and independence of neighbours, of a hundred thousand numbers: within five deviations.
+/// Checks mean, variance and independence of neighbours for a hundred thousand numbers, within five standard
+/// deviations.
 TEST(Philox, NormalLaw) {
     constexpr int draws = 25000, n = 4 * draws;
     double sum = 0, squares = 0, products = 0, before = 0;

@@ -11,7 +11,7 @@ namespace {
 
 struct Machine {
     size_t features, outputs;
-    std::vector<std::vector<double>> vectors; ///< of one part each, feature by feature
+    std::vector<std::vector<double>> vectors; ///< one entry per part, feature by feature
     std::vector<std::vector<double>> weights; ///< [output][vector], part by part
     double gamma = 0.7;
 };
@@ -31,7 +31,7 @@ Machine random_machine(size_t features, size_t outputs, const std::vector<size_t
     return m;
 }
 
-/// f_o(x) of one part, from the definition.
+/// Returns f_o(x) of one part, by the definition.
 double sum_of(const Machine& m, size_t part, size_t output, const double* x, int width) {
     const size_t count = m.weights[part].size() / m.outputs;
     double sum = 0;
@@ -68,7 +68,7 @@ TEST(RbfSums, AgreeWithTheDefinitionPartByPart) {
             x2[i % width] += x[i] * x[i];
         }
         for (size_t part = 0; part < m.vectors.size(); ++part) {
-            std::vector<double> sums(outputs * width, 0.5); // added to
+            std::vector<double> sums(outputs * width, 0.5); // the sums are added to
             kernels.add_sums(panels, begin[part], begin[part + 1], x.data(), x2.data(), sums.data());
             for (size_t o = 0; o < outputs; ++o)
                 for (size_t i = 0; i < width; ++i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weights against an integral that is summed in small steps, closed forms, gaps and widths that are not told.
+// Weights, compared with an integral in small steps and with closed forms; gaps and unknown widths.
 #include "math/resampling.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ double broken_line(const Numbers& x, const Numbers& y, double at) {
     return y[i] + (y[i + 1] - y[i]) * (at - x[i]) / (x[i + 1] - x[i]);
 }
 
-/// The integral of the line under a normal curve that is cut at 4 deviations, in steps of a 20,000th.
+/// Returns the integral of the line under a normal curve that is cut at 4 deviations, in steps of a 20,000th.
 double integral(const Numbers& x, const Numbers& y, double centre, double s) {
     const double from = std::max(x.front(), centre - 4 * s), to = std::min(x.back(), centre + 4 * s);
     constexpr int steps = 20000;
@@ -122,7 +122,7 @@ TEST(Resampling, KeepsLevelsAndLines) {
     }
 }
 
-/// Lines of 30 nm FWHM seen by 5 nm, 7 nm, and by 11 nm: what the second is made to from the first.
+/// Lines of 30 nm FWHM are sampled with 5 nm, 7 nm and 11 nm: resampling the second must give the third.
 TEST(Resampling, SeesWhatTheTargetWouldHaveSeen) {
     const auto source = grid(400, 5, 120, 7), target = grid(500, 8, 40, 11);
     const auto seen = [](const SpectralBands& by, size_t b) {

@@ -26,7 +26,7 @@ TEST(SimdTarget, EveryNameSelectsWhatItNames) {
             EXPECT_EQ(lower.substr(0, name == "neon" ? 4 : std::string::npos), name);
         }
     });
-    EXPECT_GE(targets.size() + 1, simd_names().size()); // portable may be another's second name
+    EXPECT_GE(targets.size() + 1, simd_names().size()); // "portable" may be a second name of another target
     EXPECT_EQ(simd_names().back(), "portable");
 }
 

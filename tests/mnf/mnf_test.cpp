@@ -38,7 +38,7 @@ Cube transform(const Cube& scene, pca::Transform t, int64_t samples = 0, int64_t
     return sink.cube;
 }
 
-/// Noise of its own in every band, correlated between neighbouring bands, on a smooth scene.
+/// Returns a smooth scene with noise in every band, correlated between neighbouring bands.
 Cube noisy_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
     Cube cube(samples, lines, bands);
     std::mt19937 random(seed);
@@ -58,7 +58,7 @@ Cube noisy_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
 
 struct Reference {
     std::vector<long double> mean, eigenvalues;
-    Matrix covariance, noise, loadings; ///< loadings: a row a component
+    Matrix covariance, noise, loadings; ///< loadings: one row per component
 };
 
 bool valid(const Cube& cube, int64_t line, int64_t sample) {
@@ -70,8 +70,8 @@ bool valid(const Cube& cube, int64_t line, int64_t sample) {
     return any;
 }
 
-/// The definition, in long double: Cn whitened by its own eigenvectors (not by Cholesky), C turned into their
-/// frame.
+/// Computes the definition in long double: Cn is whitened by its eigenvectors (not by Cholesky), and C is
+/// transformed to their basis.
 Reference reference(const Cube& cube) {
     const auto n = static_cast<size_t>(cube.shape.bands);
     const auto at = [&](size_t b, int64_t l, int64_t s) {
@@ -143,7 +143,7 @@ void expect_reference(const Cube& scene) {
     for (size_t k = 0; k < n; ++k) {
         const auto l = want.eigenvalues[k];
         EXPECT_NEAR(found.model.eigenvalues[k], static_cast<double>(l), 1e-8 * static_cast<double>(l)) << k;
-        for (size_t m = 0; m <= k; ++m) { // V'Cn V = I
+        for (size_t m = 0; m <= k; ++m) { // checks V'Cn V = I
             long double product = 0;
             for (size_t a = 0; a < n; ++a)
                 for (size_t b = 0; b < n; ++b)
@@ -196,7 +196,7 @@ TEST(Mnf, NoiseOfComponentsIsOne) {
                              (static_cast<double>(y.at(b, l, s + 1)) - static_cast<double>(y.at(b, l, s)));
             EXPECT_NEAR(noise / (2.0 * 50 * 79), a == b ? 1.0 : 0.0, 1e-4);
         }
-    EXPECT_GT(found.model.snr(0), 100); // two fields of signal
+    EXPECT_GT(found.model.snr(0), 100); // the signal has two fields
     EXPECT_GT(found.model.snr(1), 10);
     EXPECT_LT(found.model.snr(2), 0.5);
 }
@@ -224,7 +224,7 @@ TEST(Mnf, BandsWithoutNoiseAreLeftOut) {
         for (int64_t s = 0; s < 40; ++s)
             for (int b = 0, from = 0; b < 7; ++b)
                 scene.at(b, l, s) = b == 2   ? 4.0f
-                                    : b == 6 ? static_cast<float>(l) // differs, but not along lines
+                                    : b == 6 ? static_cast<float>(l) // differs, but not within lines
                                              : small.at(from++, l, s);
     const auto want = fit(small), got = fit(scene);
     EXPECT_EQ(got.kept, (std::vector<int>{0, 1, 3, 4, 5}));
@@ -269,7 +269,7 @@ TEST(Mnf, FewComponentsTakeNoiseAway) {
         before += std::pow(static_cast<double>(noisy.values[i] - clean.values[i]), 2);
         after += std::pow(static_cast<double>(smooth.values[i] - clean.values[i]), 2);
     }
-    EXPECT_LT(after, 0.25 * before); // 3 of 20 components hold 3/20 of the noise
+    EXPECT_LT(after, 0.25 * before); // 3 of 20 components contain 3/20 of the noise
 }
 
 TEST(Mnf, SingularNoiseIsRegularised) {
@@ -284,7 +284,7 @@ TEST(Mnf, SingularNoiseIsRegularised) {
                                 mnf::reconstruction(twice.model, 6));
     for (size_t i = 0; i < scene.values.size(); ++i)
         EXPECT_NEAR(back.values[i], scene.values[i], 0.05);
-    EXPECT_TRUE(fit(noisy_scene(4, 2, 6, 9)).model.regularised); // 6 pairs
+    EXPECT_TRUE(fit(noisy_scene(4, 2, 6, 9)).model.regularised); // 6 pairs of pixels
     EXPECT_FALSE(fit(noisy_scene(8, 2, 6, 9)).model.regularised);
 }
 
@@ -378,8 +378,8 @@ TEST(Mnf, ARescaledModelGivesTheSameComponents) {
         EXPECT_NEAR(back.values[i], percent.values[i], 1e-4);
 }
 
-/// The first component of white noise: as far from its own noise as chance_snr() says. Its law is that of
-/// large matrices, whose greatest eigenvalue varies little.
+/// The SNR of the first component of white noise equals chance_snr(). This is the limit for large matrices,
+/// whose greatest eigenvalue varies little.
 TEST(Mnf, NoiseHasTheSnrOfChance) {
     for (const auto& [samples, lines, bands] :
          {std::tuple(40, 30, 100), std::tuple(60, 20, 60), std::tuple(100, 30, 40)}) {

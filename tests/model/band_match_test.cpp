@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which bands of a scene a model wants: by wavelength, in order, by number, and what does not fit.
+// The bands of a scene that a model selects: by wavelength, in order, by number; and mismatches.
 #include "core/error.h"
 #include "model/band_match.h"
 
@@ -41,13 +41,13 @@ TEST(BandMatch, TheNearestWavelengthIsTaken) {
     const auto m = model_of({1, 2, 3}, {500, 510, 530});
     EXPECT_EQ(match(m, {{1, 2, 3, 4}, {530.4, 490, 500.1, 512}}), (Places{2, 3, 0}));
     EXPECT_EQ(match(m, {{7, 8, 9}, {500, 510, 530}}), (Places{0, 1, 2})) << "numbers do not matter then";
-    const std::string far = complaint(m, {{1, 2, 3}, {500, 513, 530}}); // 3 nm off a spacing of 10
+    const std::string far = complaint(m, {{1, 2, 3}, {500, 513, 530}}); // 3 nm off, with a spacing of 10
     EXPECT_NE(far.find("'m.json' was made for other bands"), std::string::npos) << far;
     EXPECT_NE(far.find("510.0 nm"), std::string::npos) << far;
     EXPECT_NE(far.find("513.0 nm"), std::string::npos) << far;
 }
 
-/// What match_bands() says of the nearest bands, straight from its words.
+/// Implements the documented rule of match_bands() for nearest bands.
 Places nearest_of_each(const std::vector<double>& wanted, const std::vector<double>& scene) {
     Places places;
     std::vector<bool> used(scene.size());
@@ -60,7 +60,7 @@ Places nearest_of_each(const std::vector<double>& wanted, const std::vector<doub
             if (k != b) spacing = std::min(spacing, std::fabs(wanted[k] - wanted[b]));
         const double limit = std::isfinite(spacing) ? std::max(0.5, spacing / 4) : 0.5;
         for (size_t k = best; k < scene.size() && used[best]; ++k)
-            if (scene[k] == scene[best] && !used[k]) best = k; // detectors overlap
+            if (scene[k] == scene[best] && !used[k]) best = k; // the detectors overlap
         if (used[best] || std::fabs(scene[best] - wanted[b]) > limit) return {};
         used[best] = true;
         places.push_back(static_cast<int>(best));
@@ -96,7 +96,7 @@ TEST(BandMatch, AsByTheDefinition) {
     EXPECT_GT(matched, 300);
 }
 
-/// Tables of strangers are long: this took a minute when each band looked at all others.
+/// Tables from strangers may be long: this took a minute when each band was compared with all others.
 TEST(BandMatch, LongLists) {
     constexpr size_t count = 60000;
     std::vector<int> bands(count);
@@ -170,10 +170,10 @@ TEST(BandMatch, NumbersThatMeanTheSameAreNotTakenInTheirOrder) {
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 10}, true), (Places{0, 1})) << "as they come";
     EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1})) << "of another file: nothing is known";
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 12}), (Places{0, 1})) << "likewise";
-    m.file_bands = 0; // an older document, whose numbers are none of a file of two bands
+    m.file_bands = 0; // an older document, whose numbers do not refer to a file of two bands
     EXPECT_NE(complaint(m, {{3, 8}, {}, false, 12}).find("its band 7"), std::string::npos);
     EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1}));
-    m.bands = {1, 2}; // as those of any file
+    m.bands = {1, 2}; // numbers that fit any file
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 12}), (Places{0, 1}));
     m.numbers_told = true;
     EXPECT_NE(complaint(m, {{3, 8}, {}, false, 12}).find("its band 1"), std::string::npos);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Noise that is known is found again by the methods that can, and stripes; the scan has the same bits for
-// every tiling and thread count.
+// The methods find known noise and stripes. The scan has equal bits for every tiling and thread count.
 #include "noise/noise.h"
 
 #include "core/error.h"
@@ -23,7 +22,7 @@ using noise::BlockMethod;
 constexpr int bands = 24;
 constexpr int64_t samples = 130, lines = 120;
 
-/// Three materials, mixed smoothly, and white noise of 0.5 + 0.1 b.
+/// Returns three smoothly mixed materials with white noise of 0.5 + 0.1 b.
 Cube noisy_scene(double stripe = 0) {
     std::mt19937 random(5);
     std::normal_distribution<double> normal;

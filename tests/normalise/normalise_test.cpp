@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels by their published values, fits against a naive QR, correction against closed forms, tiles and
-// threads, models as documents.
+// Kernels against published values, fits against a naive QR, correction against closed forms, tiles and
+// threads, and models as documents.
 #include "core/error.h"
 #include "normalise/normalise.h"
 #include "stream/pipeline.h"
@@ -35,7 +35,7 @@ TEST(Kernels, AreThoseOfTheDefinition) {
     const KernelCase cases[] = {
         {Volume::ross_thick, Geometric::li_dense_r, 2.5, 2, 45, 30, 0, 0.182869, 0.654567},
         {Volume::ross_thin, Geometric::li_sparse_r, 1, 2, 45, 30, 0, 0.916600, -0.207545},
-        {Volume::ross_thick, Geometric::li_sparse_r, 1, 2, 0, 0, 0, 0, 0}, // sun and view at nadir
+        {Volume::ross_thick, Geometric::li_sparse_r, 1, 2, 0, 0, 0, 0, 0}, // sun and view are at nadir
         {Volume::ross_thin, Geometric::li_sparse, 1, 2, 0, 0, 0, 0, 0},
     };
     for (const auto& c : cases) {
@@ -61,7 +61,8 @@ TEST(Bins, FollowTheCounts) {
     count[9] = 10;
     count[10] = 10;
     count[11] = 10;
-    // Edges at a quarter, a half and three quarters of 40; 11 to 50 is wider than 20 cells: two parts.
+    // Edges are at a quarter, a half and three quarters of 40. 11 to 50 is wider than 20 cells, so it becomes
+    // two parts.
     EXPECT_EQ(bin_edges(m, binning, count), (std::vector<int>{0, 5, 10, 11, 30, 50}));
     binning.edges = {10, 20, 45};
     EXPECT_EQ(bin_edges(m, binning, count), binning.edges);
@@ -76,7 +77,7 @@ TEST(Terrain, HasNoNegativeCoefficient) {
     struct Case {
         double m, q, want_m, want_q;
     };
-    // c runs over 0.2 .. 0.8; r = m c + q.
+    // c covers 0.2 .. 0.8; r = m c + q.
     double c1 = 0, cc = 0, n = 0;
     for (int i = 0; i <= 600; ++i) {
         const double c = 0.2 + i / 1000.0;
@@ -108,7 +109,7 @@ TEST(Terrain, HasNoNegativeCoefficient) {
     EXPECT_TRUE(fit_terrain(flat).slope.empty());
 }
 
-/// A scene of three bands (660, 850, 2200 nm), its six angles behind.
+/// A scene of three bands (660, 850, 2200 nm), followed by its six angles.
 struct Made {
     Cube cube{200, 70, 9};
     SceneTask task;
@@ -150,7 +151,7 @@ stream::PassOptions pass_of(int lanes, int64_t samples, int64_t lines) {
     return pass;
 }
 
-/// Least squares of y over the columns by Gram and Schmidt, in long double.
+/// Computes the least squares fit of y to the columns by Gram-Schmidt, in long double.
 std::vector<double> by_qr(std::vector<std::vector<double>> columns, const std::vector<double>& y) {
     const size_t n = columns.size();
     std::vector<std::vector<long double>> q;
@@ -221,7 +222,7 @@ TEST(Fits, AgreeWithNaiveOnes) {
     ASSERT_EQ(terrain.pixels, static_cast<int64_t>(ci.size()));
     for (size_t b = 0; b < 3; ++b) {
         const auto want = by_qr({ci, one}, y[b]);
-        if (want[0] <= 0 || want[1] < 0) continue; // another test has the limits
+        if (want[0] <= 0 || want[1] < 0) continue; // another test checks the limits
         EXPECT_NEAR(terrain.slope[b], want[0], 1e-6 * std::fabs(want[0]));
         EXPECT_NEAR(terrain.intercept[b], want[1], 1e-6 * std::fabs(want[1]));
     }
@@ -298,7 +299,7 @@ TEST(Fits, HaveTheSameBitsForAllTiles) {
         EXPECT_EQ(text, first);
         EXPECT_EQ(std::memcmp(sink.cube.values.data(), corrected.values.data(), 4 * corrected.values.size()),
                   0);
-        EXPECT_TRUE(std::isnan(sink.cube.at(0, 9, 11))); // an unknown angle
+        EXPECT_TRUE(std::isnan(sink.cube.at(0, 9, 11))); // the angle is unknown
         const auto back = from_json(text, "a.json");
         EXPECT_EQ(to_json(back), text);
     }
@@ -316,13 +317,13 @@ TEST(Models, KnowScenesBySizeAndPlace) {
          {Case{grid, true}, Case{{}, true}, Case{{100, 81, place}, false}, Case{{100, 80, {}}, true},
           Case{{100, 80, Place{{509, 20, 0, 900, 0, -20}}}, true},
           Case{{100, 80, Place{{500, 20, 0, 911, 0, -20}}}, false},
-          // The corner at 100 samples is 0.4 and 0.6 pixels away.
+          // The corner at 100 samples is 0.4 or 0.6 pixels away.
           Case{{100, 80, Place{{500, 20.08, 0, 900, 0, -20}}}, true},
           Case{{100, 80, Place{{500, 20.12, 0, 900, 0, -20}}}, false}}) {
         EXPECT_EQ(grid.same(one.other), one.same);
         EXPECT_EQ(one.other.same(grid), one.same);
     }
-    // A rotated grid, moved by 3 samples and 4 lines.
+    // A rotated grid, shifted by 3 samples and 4 lines.
     const std::array<double, 6> turned{0, 6, 8, 0, 8, -6}, moved{50, 6, 8, 0, 8, -6};
     EXPECT_NEAR(pixels_apart(turned, moved, 10, 10), 5, 1e-12);
 }

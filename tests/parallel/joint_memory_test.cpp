@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ranks of an even number are on the root's host here (support/thread_ranks.h). ctest runs all of it with
-// larger pages, too, and once with HSI_PORTABLE=1, where processes have no memory in common.
+// Ranks with even numbers are on the root's host (support/thread_ranks.h). ctest runs all tests also with
+// larger pages, and once with HSI_PORTABLE=1, where processes have no common memory.
 #include "parallel/joint_memory.h"
 
 #include "core/error.h"
@@ -23,8 +23,7 @@ using parallel::Ranks;
 
 const uint64_t page = system::page_size();
 
-/// Tests of the memory itself. Where there is none, every rank has to be told so, or the first use would
-/// hang.
+/// Tests of the memory itself. If it is missing, every rank must know this, or its first use would hang.
 class JointMemoryOf : public testing::Test {
   protected:
     void SetUp() override {
@@ -55,9 +54,11 @@ TEST(JointMemory, IsTheRootsHosts) {
         });
 }
 
-/// More than a few huge pages, which its processes make together, and an end that fills none.
+/// Uses more than a few huge pages, which all processes populate together, and a last page that is only
+/// partly used.
 TEST_F(JointMemoryOf, IsZeroAtFirstAndOneForAllWhateverItsPages) {
-    constexpr size_t values = (size_t{37} << 20) / 8 + 1234, step = 511; // some of every small page
+    // Reads some values of every small page
+    constexpr size_t values = (size_t{37} << 20) / 8 + 1234, step = 511;
     for (const bool at_once : {true, false})
         on_ranks(5, [&](Ranks& ranks, CancelFlag&) {
             const auto memory = JointMemory::make(ranks, "numbers", values * 8, at_once);
@@ -92,7 +93,7 @@ TEST_F(JointMemoryOf, MakesOneTeamOfAllThreads) {
         EXPECT_EQ(team.size(), members);
         const HostBuffer<int64_t> counts[2] = {{team.memory(), units}, {team.memory(), units}};
         for (int round = 0; round < rounds; ++round) {
-            // Each unit goes on from what some other member has left in the round before.
+            // Each unit continues from the result of another member in the previous round.
             const auto &from = counts[round % 2], &to = counts[1 - round % 2];
             team.run(units, [&](int64_t unit, int member) {
                 EXPECT_LT(member, members);
@@ -109,12 +110,12 @@ TEST_F(JointMemoryOf, MakesOneTeamOfAllThreads) {
     EXPECT_EQ(single, rounds);
 }
 
-/// A rank that fails in the middle ends those that wait for it.
+/// A rank that fails ends the ranks that wait for it.
 TEST_F(JointMemoryOf, WhoWaitsForARankThatHasFailedIsEnded) {
     std::atomic<int> failed{0}, ended{0};
     on_ranks(5, [&](Ranks& ranks, CancelFlag& cancel) {
         const auto memory = JointMemory::make(ranks, "counts", 4096);
-        if (!memory) { // of another host
+        if (!memory) { // on another host
             ranks.conclude({});
             return;
         }
@@ -137,7 +138,7 @@ TEST_F(JointMemoryOf, WhoWaitsForARankThatHasFailedIsEnded) {
     EXPECT_EQ(ended, 2);
 }
 
-/// A signal reaches each by itself.
+/// A signal reaches each rank separately.
 TEST_F(JointMemoryOf, ASignalEndsTheWait) {
     std::atomic<int> ended{0};
     on_ranks(3, [&](Ranks& ranks, CancelFlag& cancel) {

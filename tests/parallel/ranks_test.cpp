@@ -44,15 +44,16 @@ TEST(Ranks, WhoWorksWhileOthersWaitHasTheThreadsOfItsHost) {
             4,
             [&](Ranks& ranks, CancelFlag&) {
                 const int here = hosts == 1 ? 4 : 2;
-                EXPECT_EQ(ranks.threads_of_host(1), std::max(1, std::min(here, processors))); // 0: unknown
-                EXPECT_EQ(ranks.threads_of_host(1000), 1000); // more than there are, but that was asked for
+                // 0: the number is unknown
+                EXPECT_EQ(ranks.threads_of_host(1), std::max(1, std::min(here, processors)));
+                EXPECT_EQ(ranks.threads_of_host(1000), 1000); // more than exist, but the user requested them
             },
             hosts);
 }
 
 class RanksOf : public testing::TestWithParam<int> {};
 
-/// So many ranks on one host, which have a counter of tiles in common, or on two, which ask by messages.
+/// `size` ranks on one host, which share a counter of tiles, or on two hosts, which send messages.
 class TilesOf : public testing::TestWithParam<std::tuple<int, int>> {
   protected:
     static int ranks_of() { return std::get<0>(GetParam()); }
@@ -85,7 +86,7 @@ TEST_P(RanksOf, PutTogetherWhatEachHas) {
 TEST_P(RanksOf, UniteWhatIsPutTogetherWhereItIs) {
     const int n = GetParam();
     on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
-        // From what goes with its label to what takes two messages.
+        // From data that fit into the first message to data that need two messages.
         for (const size_t size : {size_t{1}, size_t{1000}, parallel::Transport::most_bytes / 8 + 1}) {
             std::vector<int64_t> mine(size, int64_t{1} << ranks.rank());
             const auto each = [&](const std::string& bytes, const auto& use) {
@@ -116,7 +117,7 @@ TEST_P(RanksOf, UniteWhatIsPutTogetherWhereItIs) {
 TEST_P(RanksOf, PiecesOfAllReachAllUntilNobodyHasAny) {
     const int n = GetParam();
     on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
-        // Rank r has r pieces; rank 0 none at all.
+        // Rank r has r pieces, so rank 0 has no pieces.
         int given = 0;
         std::vector<std::vector<std::string>> found(static_cast<size_t>(n));
         ranks.all_in_pieces(
@@ -140,7 +141,7 @@ TEST_P(RanksOf, EachSendsToEachOther) {
     const int n = GetParam();
     on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
         for (int round = 0; round < 3; ++round) {
-            // Rank a has a pieces for b, less b; one of them is larger than what goes at once.
+            // Rank a has a - b pieces for rank b; one piece is larger than a message.
             std::vector<int> given(static_cast<size_t>(n));
             std::vector<std::vector<std::string>> found(static_cast<size_t>(n));
             const auto piece = [&](int from, int to, int k) {
@@ -183,7 +184,7 @@ TEST_P(RanksOf, NeighboursSwapTheirBorders) {
     });
 }
 
-/// The tests' own ranks: one that leaves early must not leave the others waiting.
+/// Checks the tests' own ranks: a rank that leaves early must not leave the others waiting.
 TEST(Ranks, WhatOneThrowsEndsTheOthers) {
     std::atomic<int> ended{0};
     const auto work = [&](Ranks& ranks, CancelFlag&) {
@@ -238,7 +239,7 @@ TEST_P(TilesOf, TilesThatAreSettledGoToTheirRank) {
                 while (const auto position = shared.next(0, never))
                     taken.push_back(*position);
                 EXPECT_EQ(taken, expected);
-                // A pass by who is free may follow while others are still in this one.
+                // A dynamic pass may follow while other ranks are still in this pass.
                 parallel::SharedTiles free(ranks, 20);
                 int64_t mine = 0;
                 while (free.next(0, never))
@@ -279,7 +280,7 @@ TEST_P(TilesOf, EveryTileGoesToOneLane) {
                         int64_t last = -1;
                         while (const auto position = shared.next(lane, [] { return false; })) {
                             EXPECT_GT(*position,
-                                      last); // in rising order, or what is written in order would stop
+                                      last); // in rising order, since otherwise ordered writing would stop
                             last = *position;
                             const std::lock_guard lock(mutex);
                             taken.push_back(*position);
@@ -298,7 +299,7 @@ TEST_P(TilesOf, EveryTileGoesToOneLane) {
 }
 
 TEST_P(TilesOf, UnitsAreSharedOnceEach) {
-    // One after the other: a rank may ask for the next one while the root still ends the last.
+    // One pass after another: a rank may request the next one while the root still finishes the last.
     constexpr int64_t units = 25;
     constexpr int passes = 40;
     std::vector<std::atomic<int>> times(units);
@@ -419,7 +420,7 @@ TEST_P(RanksOf, ASignalToOneLetsAllLeaveAlone) {
             const Ending all = ranks.conclude({1, "interrupted", "", false});
             EXPECT_EQ(all.code, 1);
             if (ranks.root()) {
-                // The others wait for what the root has to say.
+                // The other ranks wait for the root's message.
                 std::this_thread::sleep_for(std::chrono::milliseconds(50));
                 said = true;
             } else if (ranks.rank() != told) {
@@ -442,7 +443,7 @@ TEST_P(RanksOf, AfterASignalNobodyWaitsForOneThatIsStuck) {
         }
         cancel.interrupt();
         EXPECT_THROW(ranks.sum("never complete", 1), Cancelled);
-        // One more had ended its part when the signal came: that is no success.
+        // One rank had finished its part before the signal; the result must still be a failure.
         const Ending all = ranks.conclude(ranks.rank() == 2 ? Ending{} : Ending{1, "interrupted", "", false});
         EXPECT_EQ(all.code, 1);
         ranks.finish(all.code);
@@ -474,7 +475,7 @@ TEST_P(RanksOf, AFailureOfOneEndsAll) {
             if (ranks.rank() == bad) {
                 mine = {2, "the disk is full", "Make room.", false};
             } else {
-                // In the middle of something that waits for all.
+                // In the middle of an operation that waits for all ranks.
                 EXPECT_THROW(ranks.sum("never complete", 1), Cancelled);
                 EXPECT_TRUE(cancel.requested());
                 mine = {1, "interrupted", "", false};

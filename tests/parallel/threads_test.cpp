@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads that end together: every unit once, one exception out, cancellation; and a team's rounds.
+// Threads that end together: every unit runs once, one exception is thrown, cancellation works; and the
+// rounds of a team.
 #include "core/cancel_scope.h"
 #include "core/error.h"
 #include "core/process_owner.h"
@@ -112,7 +113,7 @@ TEST(Threads, AUnitSeesTheFlagOfItsCallAlone) {
     check_cancelled();
 }
 
-/// In a program that is not ours.
+/// Tests within a program of another author.
 class KeptThreads : public testing::Test {
   protected:
     void SetUp() override { share_process(); }

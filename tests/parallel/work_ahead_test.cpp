@@ -46,7 +46,7 @@ TEST(WorkAhead, WorksWhileNobodyTakesAndNoFurtherThanItsBuffers) {
     ahead.add(numbers(0, 10));
     while (made < 3)
         std::this_thread::yield();
-    EXPECT_EQ(value_of(ahead.take()), 0); // one of the three stays with us
+    EXPECT_EQ(value_of(ahead.take()), 0); // one of the three remains in this process
     for (int i = 1; i < 10; ++i) {
         EXPECT_EQ(value_of(ahead.take()), i);
         EXPECT_LE(made, i + 3);

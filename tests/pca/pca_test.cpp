@@ -58,7 +58,7 @@ double value(const Cube& cube, int band, int64_t pixel) {
     return static_cast<double>(cube.values[static_cast<size_t>(band * cube.shape.pixels() + pixel)]);
 }
 
-/// Mean and covariance of components, straight from their values.
+/// Returns the covariance of two components, computed from their values.
 double covariance(const Cube& cube, int a, int b) {
     double ma = 0, mb = 0, sum = 0;
     int64_t n = 0;
@@ -117,7 +117,7 @@ TEST(Pca, ScaledBandsGiveTheCorrelationMatrix) {
     for (double v : scaled.eigenvalues)
         trace += v;
     EXPECT_NEAR(trace, 6.0, 1e-9);
-    EXPECT_GT(std::fabs(plain.loading(0)[0]), 0.999); // without scaling the loud band rules
+    EXPECT_GT(std::fabs(plain.loading(0)[0]), 0.999); // without scaling, the band with large values dominates
     EXPECT_LT(std::fabs(scaled.loading(0)[0]), 0.9);
     const Cube y = components(scene, scaled, 6);
     EXPECT_NEAR(covariance(y, 0, 0), scaled.eigenvalues[0], 1e-5 * scaled.eigenvalues[0]);
@@ -127,7 +127,8 @@ TEST(Pca, WhitenedComponentsHaveUnitVariance) {
     const Cube scene = random_scene(60, 50, 12, 5);
     const auto model = fit(scene, {5, false, true});
     const Cube y = components(scene, model, 5);
-    for (int k = 0; k < 5; ++k) // products of single precision, and few pixels to average their rounding
+    // Products are in single precision, with few pixels to average their rounding errors
+    for (int k = 0; k < 5; ++k)
         EXPECT_NEAR(covariance(y, k, k), 1.0, 1e-4);
 }
 
@@ -203,7 +204,7 @@ TEST(Pca, ZeroSpectraAreInvalidInScenesButNotInComponents) {
     make_invalid(scene, 1, 1, 2, std::numeric_limits<float>::infinity());
     make_invalid(scene, 1, 2, 0);
     for (int b = 0; b < 3; ++b)
-        scene.at(b, 1, 3) = 2e38f; // finite, but the sum of magnitudes is not
+        scene.at(b, 1, 3) = 2e38f; // finite, but the sum of magnitudes overflows
     const Cube y = transform(scene, t);
     EXPECT_TRUE(std::isnan(y.at(0, 1, 1)) && std::isnan(y.at(2, 1, 2)));
     EXPECT_EQ(y.at(0, 1, 3), 2e38f);
@@ -362,7 +363,7 @@ TEST(Pca, ARescaledModelGivesTheSameComponents) {
         const Cube got = components(percent, model, 5);
         for (int64_t p = 0; p < scene.shape.pixels(); ++p)
             for (int k = 0; k < 5; ++k)
-                EXPECT_NEAR(value(got, k, p), value(want, k, p), 2e-3); // whitened: of 1
+                EXPECT_NEAR(value(got, k, p), value(want, k, p), 2e-3); // whitened, so relative to 1
         EXPECT_TRUE(model::rescaling("m", model, other).none());
     }
 }
@@ -374,7 +375,7 @@ TEST(Pca, ImpossibleNumbersOfComponentsNameTheRange) {
     EXPECT_NO_THROW(fit(scene, {4, false, false}));
 }
 
-/// Rounding leaves more of what four pixels do not span than the limit for eigenvalues asks for.
+/// Rounding errors in dimensions that four pixels cannot span exceed the limit for eigenvalues.
 TEST(Pca, PixelsSpanFewerDimensionsThanTheyAre) {
     const auto model = fit(random_scene(2, 2, 40, 7), {7, false, false});
     EXPECT_EQ(model.rank(), 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Attribute filters and extinction values by threshold decomposition: the connected parts of every upper
-// level set as lists of pixels. Slow, and nothing shared with the trees.
+// level set as lists of pixels. It is slow, and shares no code with the trees.
 #pragma once
 
 #include "profile/max_tree.h"
@@ -15,8 +15,8 @@ namespace hsi::profile::naive {
 
 struct Part {
     int level = 0;
-    std::vector<int> pixels; ///< rising
-    int parent = -1;         ///< a root's: none
+    std::vector<int> pixels; ///< in ascending order
+    int parent = -1;         ///< -1 for a root
     bool contains(int p) const { return std::binary_search(pixels.begin(), pixels.end(), p); }
 };
 
@@ -33,7 +33,7 @@ inline std::vector<int> neighbours(const Levels& l, int p, bool eight) {
     return found;
 }
 
-/// The part of {level >= t} that p lies in.
+/// Returns the part of {level >= t} that contains p.
 inline std::vector<int> part_of(const Levels& l, int p, int t, bool eight) {
     std::set<int> seen{p};
     std::vector<int> open{p};
@@ -46,7 +46,7 @@ inline std::vector<int> part_of(const Levels& l, int p, int t, bool eight) {
     return {seen.begin(), seen.end()};
 }
 
-/// All parts that hold a pixel of their own level, with the next larger one as parent.
+/// Returns all parts with a pixel of their own level; the parent is the next larger part.
 inline std::vector<Part> parts_of(const Levels& l, bool eight) {
     std::vector<Part> parts;
     for (int p = 0; p < static_cast<int>(l.pixels()); ++p) {
@@ -108,7 +108,7 @@ inline double attribute(const std::vector<Part>& parts, const Part& part, const 
     return static_cast<double>(n);
 }
 
-/// The subtractive rule, pixel by pixel: the steps of all parts that hold it, as far as these are kept.
+/// Applies the subtractive rule pixel by pixel: adds the steps of all kept parts that contain the pixel.
 template <class Kept>
 std::vector<int> subtract(const std::vector<Part>& parts, const Levels& l, Kept kept) {
     std::vector<int> out(static_cast<size_t>(l.pixels()), -1);
@@ -125,7 +125,7 @@ std::vector<int> subtract(const std::vector<Part>& parts, const Levels& l, Kept 
     return out;
 }
 
-/// Regional maxima: flat parts without a higher neighbour. Number of them.
+/// Returns the number of regional maxima, which are flat parts without a higher neighbour.
 inline int count_maxima(const Levels& l, const std::vector<int>& level, bool eight) {
     std::set<int> seen;
     int count = 0;
@@ -148,14 +148,15 @@ inline int count_maxima(const Levels& l, const std::vector<int>& level, bool eig
     return count;
 }
 
-/// A maximum: its part, its extinction value.
+/// A maximum with its part and its extinction value.
 struct Maximum {
     size_t part;
     double extinction;
     int first;
 };
 
-/// By fights: from the root down, the greatest branch keeps the name, every other one starts anew.
+/// Follows branches from the root down: the branch with the greatest attribute continues its maximum, every
+/// other branch starts a new one.
 inline void follow(const std::vector<Part>& parts, const std::vector<double>& a, size_t at, double value,
                    std::vector<Maximum>& out) {
     std::vector<size_t> children;
@@ -165,7 +166,7 @@ inline void follow(const std::vector<Part>& parts, const std::vector<double>& a,
         out.push_back({at, value, parts[at].pixels[0]});
         return;
     }
-    // The maximum that goes on decides ties: found by following each branch by itself.
+    // The maximum that continues decides ties. It is found by following each branch separately.
     const auto survivor = [&](size_t branch) {
         std::vector<Maximum> of;
         follow(parts, a, branch, 1e300, of);
@@ -180,9 +181,9 @@ inline void follow(const std::vector<Part>& parts, const std::vector<double>& a,
         follow(parts, a, children[i], i == 0 ? value : a[children[i]], out);
 }
 
-/// All maxima, the greatest extinction value first.
+/// Returns all maxima, greatest extinction value first.
 inline std::vector<Maximum> maxima(const std::vector<Part>& parts, std::vector<double> a) {
-    for (size_t i = 0; i < parts.size(); ++i) // not smaller than that of any descendant
+    for (size_t i = 0; i < parts.size(); ++i) // an attribute must be at least that of all descendants
         for (int up = parts[i].parent; up >= 0; up = parts[static_cast<size_t>(up)].parent)
             a[static_cast<size_t>(up)] = std::max(a[static_cast<size_t>(up)], a[i]);
     std::vector<Maximum> out;

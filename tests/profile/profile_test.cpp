@@ -21,7 +21,7 @@ constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr Attribute attributes[] = {Attribute::area,     Attribute::std,    Attribute::inertia,
                                     Attribute::diagonal, Attribute::height, Attribute::volume};
 
-/// Whole numbers in clumps, with flat parts and holes that cut some pixels off.
+/// Returns clumps of integers, with flat parts, and holes that isolate some pixels.
 std::vector<float> clumps(int64_t lines, int64_t samples, int most, uint32_t seed, double holes = 0.08) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> uniform(0, 1);
@@ -82,7 +82,7 @@ TEST_P(Filters, AttributesAreThoseOfTheParts) {
     for (const auto a : attributes) {
         const auto found = attribute_of(tree, levels, a);
         for (const auto& part : parts) {
-            // The part's node is that of any of its pixels on its own level.
+            // Any pixel of the part at the part's own level gives the part's node.
             size_t node = 0;
             for (const int p : part.pixels)
                 if (levels.level[static_cast<size_t>(p)] == part.level)
@@ -100,13 +100,13 @@ TEST_P(Filters, ThinningsAreTheSubtractiveRule) {
         auto sorted = truth;
         std::sort(sorted.begin(), sorted.end());
         for (const double share : {0.0, 0.3, 0.6, 0.9, 1.0}) {
-            // Between two attributes, so that rounding decides nothing.
+            // The threshold is between two attributes, so rounding has no effect.
             const size_t at = static_cast<size_t>(share * static_cast<double>(sorted.size() - 1));
             const double threshold = sorted[at] + 1e-6;
             expect_levels(thin(tree, found, threshold),
                           naive::subtract(parts, levels, [&](size_t i) { return truth[i] >= threshold; }));
         }
-        // A threshold that an attribute meets keeps its part: whole numbers are exact.
+        // A part whose attribute equals the threshold is kept, since integers are exact.
         if (a != Attribute::std && a != Attribute::inertia) {
             const double threshold = sorted[sorted.size() / 2];
             expect_levels(thin(tree, found, threshold),
@@ -122,7 +122,7 @@ TEST_P(Filters, TheMaximaOfGreatestExtinctionStay) {
         const auto ranks = extinction_ranks(tree, attribute_of(tree, levels, a));
         for (size_t count :
              {size_t{1}, size_t{2}, size_t{3}, maxima.size() / 2 + 1, maxima.size(), maxima.size() + 5}) {
-            // std: two values that differ by rounding alone would let either in.
+            // std: if two values differ only by rounding, either may be kept.
             if (a == Attribute::std && count < maxima.size() &&
                 std::fabs(maxima[count - 1].extinction - maxima[count].extinction) < 1e-9)
                 continue;
@@ -131,25 +131,26 @@ TEST_P(Filters, TheMaximaOfGreatestExtinctionStay) {
                 for (int up = static_cast<int>(maxima[m].part); up >= 0;
                      up = parts[static_cast<size_t>(up)].parent)
                     kept[static_cast<size_t>(up)] = 1;
-            // The nearest part at or above a pixel that holds a kept maximum: those below hold it, too.
+            // A pixel belongs to the nearest kept part above it. A part is kept if it contains a kept
+            // maximum, and so are the larger parts.
             expect_levels(keep_maxima(tree, ranks, static_cast<double>(count)),
                           naive::subtract(parts, levels, [&](size_t i) { return kept[i] != 0; }));
         }
     }
 }
 
-/// Vachier: as many maxima have an extinction value of k and more as are left when all parts of attribute < k
-/// are gone.
+/// Vachier: the number of maxima with an extinction value of at least k equals the number of maxima after the
+/// removal of all parts with an attribute below k.
 TEST_P(Filters, ExtinctionValuesCountWhatFiltersLeave) {
     for (const auto a : {Attribute::area, Attribute::volume, Attribute::height, Attribute::diagonal}) {
         const auto attribute = attribute_of(tree, levels, a);
         const auto ranks = extinction_ranks(tree, attribute);
         const auto maxima = naive::maxima(parts, naive_attribute(a));
-        // The ranks are a permutation: nothing but the maxima of the tree has one of its own.
+        // The ranks are a permutation: each maximum of the tree has its own rank, and other nodes have none.
         std::set<int32_t> different(ranks.begin(), ranks.end());
         EXPECT_EQ(different.size(), maxima.size());
         double least_root =
-            1e300; // above a root's attribute a flat part stays that is a maximum by form alone
+            1e300; // above a root's attribute, a flat part remains that is a maximum only by its form
         for (size_t i = 0; i < parts.size(); ++i)
             if (parts[i].parent < 0)
                 least_root = std::min(least_root, naive::attribute(parts, parts[i], levels, a));
@@ -265,7 +266,7 @@ TEST(Quantise, HasTheLevelsOfThePage) {
     EXPECT_EQ(levels.value(0), -1.5f);
     EXPECT_EQ(levels.value(65535), 2.5f);
     EXPECT_EQ(levels.value(20000), static_cast<float>(-1.5 + 20000 * 4.0 / 65535));
-    // Whole numbers over a wider range are quantised, too; over a narrower one they stay.
+    // Integers over a wider range are quantised; over a narrower range they are kept.
     EXPECT_FALSE(quantise({0.0f, 70000.0f}, 1, 2, true).exact);
     const auto whole = quantise({-32768.0f, 32767.0f, 5.0f}, 1, 3, true);
     EXPECT_TRUE(whole.exact);
@@ -304,7 +305,7 @@ std::vector<float> profile_of(const Options& o, int workers, bool in_memory, boo
         fill(planes, whole), whole, o,
         [&](int band, std::vector<float>& plane) {
             to->sink({band})->write({0, 0, 31, 23}, CubeView<float>::packed(plane.data(), 1, 23, 31));
-            std::fill(plane.begin(), plane.end(), -5.0f); // it is ours to change
+            std::fill(plane.begin(), plane.end(), -5.0f); // the plane may be changed
         },
         {workers, nullptr, [&](double p) { progress = p; }});
     EXPECT_DOUBLE_EQ(progress, 1);
@@ -345,7 +346,7 @@ TEST(Profile, BandsStandAsTheyAreNamed) {
             return std::vector<float>(from, from + pixels);
         };
         EXPECT_TRUE(same(band(0), plane));
-        // One threshold at a time; the dark side is the bright one of the negative, turned back.
+        // One threshold at a time. The dark side equals the bright side of the negative, negated.
         const std::pair<Attribute, double> one[] = {
             {Attribute::area, 20}, {Attribute::area, 5}, {Attribute::diagonal, 4}};
         const int bright[] = {1, 2, 5}, dark[] = {3, 4, 6};
@@ -358,7 +359,7 @@ TEST(Profile, BandsStandAsTheyAreNamed) {
                     v = -v;
                 EXPECT_TRUE(same(b, band(dark[i])));
             });
-            // Openings lie under the plane, closings over it, and each again changes nothing.
+            // Openings are below the plane, closings above it, and a second application changes nothing.
             for (size_t p = 0; p < pixels; ++p)
                 if (!std::isnan(plane[p])) {
                     EXPECT_LE(band(bright[i])[p], plane[p]);
@@ -384,7 +385,7 @@ TEST(Profile, HasTheBandsOfTheTable) {
               (std::vector<double>{50, 150, 250, 350, 450, 550, 650}));
 }
 
-/// std is compared with per cent of the mean level, which both sides share.
+/// The limit of std is a percentage of the mean level, which is equal on both sides.
 TEST(Profile, DeviationIsMeasuredByTheMeanLevel) {
     const auto plane = clumps(12, 17, 90, 5, 0);
     const auto levels = quantise(plane, 12, 17, true);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t bytes_of_block = 2048, damaged = 77;
 
-/// A block's samples are its number; how often each was decoded is counted.
+/// Fills a block with its number, and counts how often each block is decoded.
 class Counting final : public BlockHands {
   public:
     explicit Counting(std::vector<std::atomic<int>>& times) : m_times(times) {}
@@ -33,7 +33,7 @@ class Counting final : public BlockHands {
 
 class BlockStoreTest : public testing::Test {
   protected:
-    /// Takes a block, now or later, and looks at it.
+    /// Takes a block and checks its samples; if `wait` is false, it does not wait for another thread.
     void look_at(uint64_t block, bool keep, BlockHands& by, bool wait = true) {
         std::vector<char> own(bytes_of_block);
         const auto lease = store.take({block, bytes_of_block}, keep, wait, by, own.data());
@@ -75,7 +75,7 @@ TEST_F(BlockStoreTest, KeepsTwoRowsAndFreesTilesFromBlocks) {
 TEST_F(BlockStoreTest, FollowsTheBlocksWhereMemoryIsShort) {
     EXPECT_EQ(store.share_memory(14 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 7 * bytes_of_block);
     EXPECT_EQ(store.kept_lines(), 0);
-    // What the windows of neighbours share is kept where there is some room.
+    // If there is some room, blocks that neighbouring windows share are kept.
     EXPECT_EQ(store.share_memory(18 * bytes_of_block, rows_of(10, 100), 0, 1000, 4), 9 * bytes_of_block);
     EXPECT_EQ(store.kept_lines(), 0);
 }
@@ -150,7 +150,7 @@ TEST_F(BlockStoreTest, ForgetsWhatNobodyTook) {
         wanted.push_back({k, bytes_of_block});
     store.want(wanted);
     store.forget();
-    store.want({{300, bytes_of_block}, {301, bytes_of_block}}); // there is room for them
+    store.want({{300, bytes_of_block}, {301, bytes_of_block}}); // they fit into the memory
     look_at(300, false, hands);
     look_at(301, false, hands);
     EXPECT_EQ(times[300] + times[301], 2);

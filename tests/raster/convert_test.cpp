@@ -38,7 +38,7 @@ TEST(Convert, EqualsGdalForRandomBitsOfEveryType) {
             std::vector<unsigned char> bytes(count * stride + 1);
             for (auto& b : bytes)
                 b = static_cast<unsigned char>(random());
-            // Byte by byte through a copy, since GDAL wants alignment that the file need not have.
+            // Copies byte by byte, since GDAL requires an alignment that the file may lack.
             std::vector<double> packed(count);
             for (size_t i = 0; i < count; ++i)
                 std::memcpy(reinterpret_cast<char*>(packed.data()) + i * size, bytes.data() + 1 + i * stride,
@@ -58,7 +58,8 @@ TEST(Convert, EqualsGdalForRandomBitsOfEveryType) {
     }
 }
 
-/// Numbers of a type: random bits, some near the ends of each integer type and halves between integers.
+/// Returns numbers of a type: random bits, some of them near the ends of integer types or halfway between
+/// integers.
 template <class T>
 std::vector<T> numbers_of() {
     std::vector<T> all;
@@ -67,7 +68,7 @@ std::vector<T> numbers_of() {
         const uint64_t bits = random();
         T v;
         std::memcpy(&v, &bits, sizeof v);
-        if (v == v) all.push_back(v); // what NaN becomes differs between processors and versions of GDAL
+        if (v == v) all.push_back(v); // the result for NaN depends on the processor and on GDAL's version
     }
     if constexpr (std::is_floating_point_v<T>) {
         for (const int digits : {0, 7, 8, 15, 16, 31, 32, 63, 64, 128})
@@ -97,7 +98,7 @@ TEST(Convert, StoresEveryTypeAsEveryOtherOneAsGdalDoes) {
                     GDALCopyWords64(values.data(), gdal_type(from), sizeof one, expected.data(),
                                     gdal_type(to), sizeof other, static_cast<GPtrDiff_t>(values.size()));
                     for (size_t i = 0; i < values.size(); ++i) {
-                        // GDAL 3.6 does not clamp what is beyond a type of 64 bits.
+                        // GDAL 3.6 does not clamp values outside a type of 64 bits.
                         if (sizeof other == 8 && std::is_integral_v<decltype(other)> &&
                             static_cast<double>(values[i]) >=
                                 std::ldexp(1.0, std::numeric_limits<decltype(other)>::digits))
@@ -110,7 +111,7 @@ TEST(Convert, StoresEveryTypeAsEveryOtherOneAsGdalDoes) {
 }
 
 TEST(Convert, NodataIsComparedInTheFilesType) {
-    // Neighbours that one float stands for.
+    // Neighbours that round to the same float.
     const int32_t ints[] = {-99999999, -99999998, 100000000};
     float out[3];
     to_floats(ints, 4, SampleType::int32, false, match_in_type(real(-99999999), SampleType::int32), out, 3);
@@ -123,7 +124,7 @@ TEST(Convert, NodataIsComparedInTheFilesType) {
     EXPECT_EQ(out[1], static_cast<float>(1e30 * (1 + 1e-6)));
     NodataValue whole;
     whole.kind = SampleType::int64;
-    whole.whole = 9007199254740993; // 2^53 + 1: no double
+    whole.whole = 9007199254740993; // 2^53 + 1 is not a double
     const int64_t longs[] = {9007199254740993, 9007199254740992, 0};
     to_floats(longs, 8, SampleType::int64, false, match_in_type(whole, SampleType::int64), out, 3);
     EXPECT_TRUE(std::isnan(out[0]));
@@ -143,7 +144,7 @@ TEST(Convert, NodataThatATypeCannotHoldMatchesNothing) {
     EXPECT_FALSE(match_in_type(real(std::nan("")), SampleType::float32).active);
 }
 
-/// A band in memory with one line of `values`, of which GDAL's own mask is the reference.
+/// A band in memory with one line of `values`. Its GDAL mask is the reference.
 template <class T>
 void expect_gdals_mask(SampleType type, double nodata, std::vector<T> values) {
     const DatasetHandle dataset(GetGDALDriverManager()->GetDriverByName("MEM")->Create(
@@ -168,7 +169,7 @@ void expect_gdals_mask(SampleType type, double nodata, std::vector<T> values) {
         blank(&blanked, 1, match_in_type(real(nodata), type), type);
         EXPECT_EQ(std::isnan(blanked), mask[i] == 0) << nodata << " " << values[i];
     }
-    // Further nodata values follow the same rule.
+    // Additional nodata values follow the same rule.
     InvalidSamples further;
     further.values = {-9999.5, nodata};
     std::vector<float> marks(values.size(), 0);
@@ -234,7 +235,7 @@ TEST(Store, FloatsGetNodataForNanAndNeverByChance) {
     rule.finish(v, 4);
     EXPECT_EQ(v[0], 1);
     EXPECT_EQ(v[1], -9999);
-    EXPECT_GT(v[2], -9999); // the next value that GDAL does not take for nodata
+    EXPECT_GT(v[2], -9999); // the nearest value that GDAL does not treat as nodata
     EXPECT_EQ(v[2], -9999 + 5 * (std::nextafter(9999.0f, 10000.0f) - 9999));
     float again = v[2];
     blank(&again, 1, match_in_type(real(-9999), SampleType::float32), SampleType::float32);
@@ -265,7 +266,7 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     EXPECT_EQ(bytes[4], 0);
     EXPECT_EQ(bytes[2], 255);
     const auto moved = [&](SampleType type, double nodata, auto sample) {
-        const StoreRule rule(type, real(nodata)), copy = rule; // which count together
+        const StoreRule rule(type, real(nodata)), copy = rule; // they share a count
         decltype(sample) stored[6];
         rule.store(v, 6, stored);
         copy.store(v, 3, stored);
@@ -288,7 +289,7 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
 TEST(Store, CountsWhatIntegersDoNotHold) {
     const float v[] = {0, 0.49F, -0.01F, 0.5F, 255.4F, 255.5F, -0.6F, nan, 1e30F, -32768.4F, -32769.0F};
     const auto lost = [&](SampleType type, const std::optional<NodataValue>& nodata) {
-        const std::vector<StoreRule> rules(2, StoreRule(type, nodata)); // which count together
+        const std::vector<StoreRule> rules(2, StoreRule(type, nodata)); // they share a count
         std::vector<double> stored(11);
         rules[0].store(v, 7, stored.data());
         rules[1].store(v + 7, 4, stored.data());
@@ -305,14 +306,14 @@ TEST(Store, CountsWhatIntegersDoNotHold) {
     EXPECT_EQ(lost(SampleType::float64, std::nullopt), (Counts{0, 0, 0}));
 }
 
-/// Random samples of a type, some of them hard, at odd addresses and of both byte orders.
+/// Returns random samples of a type, some of them difficult, at odd addresses and in both byte orders.
 std::vector<unsigned char> random_samples(SampleType type, size_t count, bool swapped) {
     std::mt19937_64 random(11);
     const auto size = sample_bytes(type);
     std::vector<unsigned char> bytes(count * size + 1);
     for (size_t i = 0; i < count; ++i) {
         uint64_t bits = random();
-        if (type == SampleType::float64) { // within the range of floats, and no NaN
+        if (type == SampleType::float64) { // within the range of floats, without NaN
             const double v =
                 std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), static_cast<int>(i % 150) - 110);
             std::memcpy(&bits, &v, sizeof bits);
@@ -334,7 +335,7 @@ TEST(Parts, BitsComeTogetherAgain) {
             const auto size = sample_bytes(type);
             const auto bytes = random_samples(type, count, swapped),
                        native = random_samples(type, count, false);
-            if (type == SampleType::float32) continue; // held by a float as it is
+            if (type == SampleType::float32) continue; // already a float
             std::vector<float> parts(count * 3, nan);
             const auto bits = all_bits(type);
             ASSERT_EQ(bits.size(), static_cast<size_t>(bit_parts(type)));
@@ -369,7 +370,7 @@ TEST(Parts, SumsAreTheNumbers) {
             EXPECT_EQ(stream::joined(parts.data() + i, count), expected[i]) << name_of(type) << i;
         }
     }
-    // Neighbours that no double tells apart.
+    // Neighbours that round to the same double.
     const int64_t near[] = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 1};
     float parts[3][2];
     const SamplePart sum[] = {SamplePart::value, SamplePart::remainder, SamplePart::rest};
@@ -408,7 +409,7 @@ TEST(Parts, AreStoredAsTheOutputsTypeHoldsThem) {
     int64_t whole[4];
     same.store_parts(parts.data(), 4, 4, whole);
     EXPECT_EQ(whole[0], v[0]);
-    EXPECT_EQ(whole[2], 6); // moved: 7 is nodata
+    EXPECT_EQ(whole[2], 6); // moved, since 7 is nodata
     EXPECT_EQ(whole[3], 7);
     EXPECT_EQ(same.lost().moved, 1);
     int16_t narrow[4];

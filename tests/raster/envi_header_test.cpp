@@ -39,7 +39,7 @@ TEST(EnviHeader, TextParsesToTheSameFields) {
     EXPECT_EQ(h.text().rfind("ENVI\n", 0), 0u);
 }
 
-/// A header of three bands with the text, and what a field of it becomes; empty: it cannot be read.
+/// A header of three bands with the text, and the resulting field; empty if the header cannot be read.
 struct ListCase {
     const char *text, *key;
     std::vector<std::string> list;
@@ -139,7 +139,7 @@ TEST(EnviHeader, ClassNamesWithCommas) {
     EnviHeader h = EnviHeader::parse("class names = {Unclassified, Corn  young, Soil \"a\"  dry, Plain}");
     set_quoted_class_names(h, names);
     EXPECT_EQ(envi_class_names(EnviHeader::parse(h.text())), names);
-    // Who changes the field that everybody reads means the new names.
+    // A change of the field that every reader uses replaces the names.
     h.set("class names", "{Unclassified, Maize, Soil, Plain}");
     EXPECT_EQ(envi_class_names(h)[1], "Maize");
     set_quoted_class_names(h, {"Unclassified", "Corn"});

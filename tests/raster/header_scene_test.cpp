@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenes by their text headers, as people and programs write them: what is read, and what a warning states.
+// Scenes with text headers as people and programs write them: the result, and the warning.
 #include "support/raster_fixtures.h"
 
 #include "core/counted.h"
@@ -24,7 +24,7 @@ using raster::RasterSource;
 
 constexpr int samples = 3, lines = 2, bands = 4;
 
-/// A scene of Float32 whose header has `more` behind the fields that it needs.
+/// Returns a scene of Float32 whose header has `more` after its required fields.
 std::shared_ptr<RasterSource> envi_scene(const TempFolder& folder, const std::string& more) {
     write_text(folder / "s.dat", std::string(samples * lines * bands * sizeof(float), '\1'));
     write_text(folder / "s.hdr", "ENVI\nsamples = 3\nlines = 2\nbands = 4\nheader offset = 0\ndata type = 4\n"
@@ -40,7 +40,7 @@ std::string notes_of(const RasterSource& source) {
     return all;
 }
 
-/// `told` is in the notes; where it is empty there are none.
+/// Checks that `told` is in the notes, or that there are no notes if it is empty.
 void expect_note(const RasterSource& source, const std::string& told, const std::string& of) {
     const std::string notes = notes_of(source);
     if (told.empty())
@@ -54,8 +54,8 @@ void expect_note(const RasterSource& source, const std::string& told, const std:
 
 struct MapCase {
     const char* text; ///< of the field
-    int epsg;         ///< 0: none is known
-    const char* told; ///< in a warning; empty: there is none
+    int epsg;         ///< 0 if unknown
+    const char* told; ///< in a warning; empty without a warning
 };
 
 TEST(HeaderScene, MapInfoInManySpellings) {
@@ -172,7 +172,7 @@ TEST(HeaderScene, ACoordinateSystemStringCounts) {
 
 struct NamesCase {
     const char* text;
-    std::vector<std::string> names; ///< empty: the list is ignored, and a warning has both counts
+    std::vector<std::string> names; ///< empty if the list is ignored and a warning states both counts
 };
 
 TEST(HeaderScene, NamesOfBands) {
@@ -212,7 +212,7 @@ TEST(HeaderScene, NamesOfBands) {
 
 struct NumbersCase {
     const char* text;
-    double fwhm; ///< of the last band; NaN: unknown
+    double fwhm; ///< of the last band; NaN if unknown
     int bad;
     const char* told;
 };
@@ -287,7 +287,7 @@ TEST(HeaderScene, IgnoredValuesOfAllBandsAreOne) {
 
 struct ClassCase {
     const char *names, *lookup;
-    std::vector<std::string> found; ///< names of classes 0 to 2; empty: none
+    std::vector<std::string> found; ///< names of classes 0 to 2; empty if missing
     bool colours;
     const char* told;
 };
@@ -329,13 +329,12 @@ TEST(HeaderScene, ClassesOfALabelImage) {
     }
 }
 
-// Headers of ESRI's
-// -----------------------------------------------------------------------------------------------------------------
+// ESRI headers
 
 struct EsriCase {
-    const char* text;  ///< behind the sizes
+    const char* text;  ///< after the sizes
     int64_t bytes;     ///< of the file
-    const char* error; ///< empty: it is read
+    const char* error; ///< empty if it can be read
     const char* told;
 };
 
@@ -401,13 +400,12 @@ TEST(HeaderScene, LabelsInEsriRastersAreCheckedLikeScenes) {
     EXPECT_THROW(open_labels("LAYOUT BIL\nBYTEORDER I\nTOTALROWBYTES 8\n", 16), Error);
 }
 
-// Lists in a dataset's items
-// -----------------------------------------------------------------------------------------------------------------
+// Lists in the metadata items of a dataset
 
 TEST(HeaderScene, ItemsOfADatasetHaveAValuePerBandOrAWarning) {
     struct Case {
         const char *key, *text, *told;
-        double width; ///< of all bands; 0: unknown
+        double width; ///< of all bands; 0 if unknown
     };
     for (const Case& c :
          {Case{"fwhm", "10", "", 10},

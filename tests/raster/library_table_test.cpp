@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of spectra as people and programs write them, read in process: how many spectra, at which
-// wavelengths, and what is told.
+// Tables of spectra as people and programs write them: the number of spectra, their wavelengths, and the
+// messages.
 #include "core/error.h"
 #include "raster/spectral_library.h"
 
@@ -29,9 +29,9 @@ std::string value(int spectrum, int band) {
     return text_of(0.2 + 0.1 * spectrum + 0.01 * ((7 * band + 3 * spectrum) % 13));
 }
 
-using Numbers = std::function<double(double)>; ///< of nanometres
+using Numbers = std::function<double(double)>; ///< of a wavelength in nanometres
 
-/// A column a spectrum; `more`: a further column under that name.
+/// Returns a table with one column per spectrum. `more`: the name of an additional column.
 std::string columns(const std::string& head, const Numbers& number, const std::string& more = "",
                     const std::string& cell = "") {
     std::string text = head + ",oak,grass,soil" + (more.empty() ? "" : "," + more) + "\n";
@@ -46,7 +46,7 @@ std::string columns(const std::string& head, const Numbers& number, const std::s
 
 using Names = std::function<std::string(int band)>;
 
-/// A line a spectrum; `first`: the cells of the first column.
+/// Returns a table with one row per spectrum. `first`: the cells of the first column.
 std::string rows(const std::string& head, const std::vector<std::string>& first, const Names& name) {
     std::string text = head;
     for (int b = 0; b < bands; ++b)
@@ -82,7 +82,8 @@ std::string notes_of(const SpectralLibrary& library) {
     return notes;
 }
 
-/// The table holds the three spectra at their wavelengths, and says `told`; nothing where that is empty.
+/// Checks that the table contains the three spectra at their wavelengths, with the note `told`; without notes
+/// if it is empty.
 void expect_spectra(const std::string& text, const std::string& told, const std::string& what,
                     const std::string& file = "table.csv") {
     SCOPED_TRACE(what);
@@ -227,7 +228,7 @@ TEST(LibraryTable, NamesOfColumnsAreWavelengthsInManyForms) {
             read(rows("name", names, [&](int b) { return counting + std::to_string(b + 1); }));
         EXPECT_TRUE(library.wavelengths_nm.empty() && library.spectra.size() == spectra) << counting;
     }
-    // Spectra that are called by a word and a number stay columns.
+    // Spectra whose name is a word and a number remain columns.
     for (const char* head : {"wavelength_nm", "x", "index"}) {
         std::string text = std::string(head) + ",GDS101,GDS102,GDS103,GDS104,GDS105,GDS106\n";
         for (int b = 0; b < bands; ++b)
@@ -242,7 +243,7 @@ TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
          {"Std", "Stdev", "SD", "N", "Count", "Min", "Max", "Standard Deviation", "std dev"})
         expect_spectra(columns("wavelength_nm", same, statistic, "12"), "holds a statistic", statistic);
     EXPECT_EQ(read("wavelength_nm,Std\n400,1\n500,2\n").names,
-              std::vector<std::string>{"Std"});                                        // all there is
+              std::vector<std::string>{"Std"});                                        // its only column
     EXPECT_EQ(read("wavelength_nm,n,k\n400,1.5,2\n500,1.4,2.5\n").spectra.size(), 2U); // a refractive index
     std::string counts =
         rows("name", {"oak", "Std", "Max"}, [](int b) { return text_of(nm(b)) + " nm"; }) + "N";
@@ -289,7 +290,7 @@ TEST(LibraryTable, StatisticsOfASpectrumAreNotSpectra) {
         expect_spectra(columns("wavelength_nm", same, name, "0.012"), "holds a statistic", name);
     for (const char* name : {"N", "soil N", "soil_n", "n soil"})
         expect_spectra(columns("wavelength_nm", same, name, "12"), "holds a statistic", name);
-    // Of no spectrum here, of the element, and a refractive index.
+    // These are the names of an unknown spectrum, of the element, and of a refractive index.
     for (const char* name : {"clay Std", "Se", "soil n"})
         EXPECT_EQ(read(columns("wavelength_nm", same, name, "0.012")).names.back(), name);
     const auto pair =

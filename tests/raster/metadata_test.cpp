@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a scene is, beside its pixels, must arrive: compared through GDAL and through the header's own text.
+// All metadata of a scene must arrive in the output; compared through GDAL and through the text of the
+// header.
 #include "support/raster_fixtures.h"
 
 #include "raster/metadata/envi_header.h"
@@ -37,7 +38,7 @@ std::string header_field(const std::string& path, const char* key) {
     return value ? *value : "(none)";
 }
 
-/// Five bands with everything an ENVI header can say about them, one of them bad.
+/// Writes five bands with all fields of an ENVI header; one band is bad.
 std::string make_envi(const TempFolder& folder, const std::string& more = {}) {
     const std::string path = folder / "scene.img";
     write_text(path, std::string(6 * 4 * 5 * 2, '\1'));
@@ -187,7 +188,7 @@ TEST(Metadata, ImageryDomainAloneIsEnough) {
 }
 
 TEST(Metadata, RoundedImageryItemsGiveWayToTheDigitsThatTheFileHas) {
-    // As GDAL's ENVI reader makes them from 3.10 on: whole nanometres beside the header's own texts.
+    // GDAL's ENVI reader does this from 3.10 on: whole nanometres in addition to the header's own texts.
     const TempFolder folder;
     {
         const Dataset d = create_gdal("GTiff", folder / "in.tif", 2, 2, 2, GDT_Byte);
@@ -371,7 +372,7 @@ TEST(Metadata, GcpsRpcAndGeolocationFollowTheWindow) {
         EXPECT_EQ(item(d.get(), "TIFFTAG_DATETIME"), "2020:05:06 10:11:12") << format;
         CSLConstList xml = d->GetMetadata("xml:TEST");
         ASSERT_TRUE(xml && *xml) << format;
-        // GDAL's side file lays XML out anew.
+        // GDAL's side file formats XML differently.
         EXPECT_NE(std::string(*xml).find("<b c=\"1\""), std::string::npos) << format << *xml;
         EXPECT_EQ(item(d->GetRasterBand(2), "KEY", "SPECIAL"), "value") << format;
         EXPECT_STREQ(d->GetRasterBand(2)->GetUnitType(), "W/m2") << format;
@@ -447,7 +448,7 @@ TEST_P(RealMetadata, SurvivesEveryRoute) {
             if (a.nodata) {
                 EXPECT_EQ(b.nodata->real, a.nodata->real) << name;
             }
-            // The ENVI driver appends "(400 Nanometers)" to what the header's band names say.
+            // The ENVI driver appends "(400 Nanometers)" to the band names in the header.
             EXPECT_EQ(b.description.rfind(a.description.substr(0, a.description.find(" (")), 0), 0u)
                 << name << ": " << a.description << " / " << b.description;
         }

@@ -58,7 +58,7 @@ TEST(OrderedBlocks, StandInFramesOfTheirSizeAndTheirEnd) {
     EXPECT_EQ(blocks.offsets(), (std::vector<uint64_t>{4, 18}));
 }
 
-// From just below 4 GiB on; the file has a hole in front.
+// The first position is just below 4 GiB; the file begins with a hole.
 TEST(OrderedBlocks, EndAtFourGibibytesUnlessTheTiffIsABigOne) {
     const TempFolder folder;
     constexpr int64_t limit = int64_t{UINT32_MAX};

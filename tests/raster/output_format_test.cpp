@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every raster driver of this GDAL that can write: what gdal_translate writes and reads back right we write
-// right, or refuse; and what is written is right, whatever gdal_translate makes of it.
+// Every raster driver of this GDAL that can write. A format in which gdal_translate preserves a scene must be
+// written correctly or refused. A file that is written must be correct, even if gdal_translate's is not.
 #include "raster/output_format.h"
 
 #include "support/raster_fixtures.h"
@@ -28,13 +28,13 @@ struct Kind {
 constexpr Kind kinds[] = {{"Byte", 1},  {"Byte", 3},    {"Int16", 1},
                           {"Int16", 3}, {"Float32", 1}, {"Float32", 3}};
 
-/// Drivers that hold a kind when gdal_translate copies it, and that we refuse all the same: driver, why.
+/// Drivers that preserve a scene with gdal_translate, but are refused: driver, reason.
 const std::map<std::string, std::string> refused_although_held = {
     {"ZMap", "seven decimals: it holds values of this size, and nothing of small ones"},
     {"ISCE",
      "from GDAL 3.13 on it reads each row before it writes a part of it, and fails in a file that is new"}};
 
-/// Drivers that are made to lose something; of them the size and the number of bands are compared.
+/// Lossy drivers: the test compares only the size and the number of bands.
 bool lossy(const std::string& driver) { return driver == "JPEG"; }
 
 std::vector<float> values_of(const Kind& kind) {
@@ -49,7 +49,7 @@ std::vector<float> values_of(const Kind& kind) {
     return out;
 }
 
-/// A GeoTIFF with these values, placed as most formats can say it.
+/// Writes a GeoTIFF with these values, at a position that most formats can store.
 void make_scene(const std::string& path, const Kind& kind) {
     auto values = values_of(kind);
     const Dataset d =
@@ -64,8 +64,8 @@ void make_scene(const std::string& path, const Kind& kind) {
               CE_None);
 }
 
-/// Empty when the file holds the values in as many bands: of one dataset, or of one array (subdataset) a
-/// band.
+/// Returns a message unless the file holds the values in the right number of bands, as one dataset or as one
+/// array (subdataset) per band.
 std::string difference(const std::string& path, const Kind& kind, bool values) {
     const Dataset whole = open_gdal(path);
     if (!whole) return "does not open";
@@ -96,7 +96,7 @@ std::string difference(const std::string& path, const Kind& kind, bool values) {
     return {};
 }
 
-/// What we make of it: empty when written, else why it is refused.
+/// Returns an empty text if the format is written, otherwise the reason for refusing it.
 std::string ours(const std::string& scene, const std::string& path, const std::string& driver,
                  const Kind& kind) {
     OutputOptions options;
@@ -122,7 +122,7 @@ std::string ours(const std::string& scene, const std::string& path, const std::s
     }
 }
 
-/// Whether gdal_translate writes it and it comes back right.
+/// Returns true if gdal_translate writes it and the values can be read back.
 bool held_by_translate(const std::string& scene, const std::string& path, const std::string& driver,
                        const Kind& kind) {
     char format[] = "-of";
@@ -159,7 +159,7 @@ std::vector<Writer> writers() {
         };
         const std::string name = d->GetDescription();
         if (!can(GDAL_DCAP_RASTER) || (!can(GDAL_DCAP_CREATE) && !can(GDAL_DCAP_CREATECOPY))) continue;
-        if (name == "VRT" || name == "MEM") continue; // no pixels of their own; no file
+        if (name == "VRT" || name == "MEM") continue; // they store no pixels or no file
         const char* listed = d->GetMetadataItem(GDAL_DMD_EXTENSIONS);
         const CPLStringList extensions(CSLTokenizeString2(listed ? listed : "", " ", 0));
         out.push_back({name, extensions.empty() ? "dat" : extensions[0]});
@@ -171,7 +171,8 @@ class EveryWriter : public ::testing::TestWithParam<Writer> {};
 
 TEST_P(EveryWriter, HoldsWhatItIsGivenOrIsRefused) {
     const Writer writer = GetParam();
-    // For Rasterlite SQLite would wait for the disk 850 times, each time for all that others write there.
+    // Rasterlite would make SQLite wait for the disk 850 times, each time for all data that other programs
+    // write.
     const CPLConfigOptionSetter without_waiting("OGR_SQLITE_SYNCHRONOUS", "OFF", false);
     const TempFolder inputs;
     for (const Kind& kind : kinds) {
@@ -223,7 +224,7 @@ TEST(OutputFormat, ExtensionsOfEnviMeanEnvi) {
         EXPECT_STREQ(raster::choose_driver(options)->GetDescription(), "ENVI") << name;
     }
     OutputOptions options;
-    options.path = "a.img"; // GDAL's habit, which gdal_translate shares
+    options.path = "a.img"; // GDAL's default, which gdal_translate also uses
     EXPECT_STREQ(raster::choose_driver(options)->GetDescription(), "HFA");
 }
 
@@ -249,7 +250,7 @@ TEST(OutputFormat, TheExtensionSaysTheInterleaveUnlessItIsGiven) {
 TEST(OutputFormat, DriversThatKeepOneBandAreRefusedBeforeAnyWork) {
     const TempFolder folder;
     for (const char* driver : {"ZMap", "GSAG", "GSBG", "CALS", "GTX", "CTable2", "XYZ"}) {
-        if (GetGDALDriverManager()->GetDriverByName(driver) == nullptr) continue; // gone from newer versions
+        if (GetGDALDriverManager()->GetDriverByName(driver) == nullptr) continue; // newer versions lack it
         EXPECT_NE(refusal_of(folder / "a.dat", driver, 198, "Float32"), "") << driver;
     }
     EXPECT_EQ(folder.files(), std::vector<std::string>());
@@ -278,7 +279,7 @@ TEST(OutputFormat, BlocksThatTheUserWantsAreTriedToo) {
     EXPECT_EQ(folder.files(), std::vector<std::string>());
 }
 
-/// What is refused, and a word of the reason.
+/// An option that is refused, and a word of the reason.
 struct Ignored {
     const char* format;
     const char* type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pipes and devices next to a scene or named by its header: GDAL would wait for their other end, so a test
+// Pipes and devices next to a scene or named in its header. GDAL would wait for their other end, so a test
 // that hangs has failed.
 #include "raster/products/binary_names.h"
 #include "raster/products/pipes_beside.h"
@@ -132,7 +132,7 @@ std::string big_endian(uint32_t value, int bytes) {
     return out;
 }
 
-/// An HDF4 file with one element that lies in another file.
+/// Returns an HDF4 file with one element that is in another file.
 std::string hdf4_with_external(const std::string& name) {
     constexpr uint32_t scientific_data = 702, special = 0x4000, at = 22;
     const std::string element = big_endian(2, 2) + big_endian(48, 4) + big_endian(0, 4) +
@@ -162,11 +162,11 @@ TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
     EXPECT_NE(refusal(changed).find("which is a pipe or a device"), std::string::npos);
     write_text(folder / "a.vrt", vrt_of("a.img"));
     EXPECT_EQ(pipe_beside(folder / "a.vrt"), folder / "in/p.ige");
-    for (size_t bytes = 0; bytes < img.size(); bytes += 97) { // a tree that is cut
+    for (size_t bytes = 0; bytes < img.size(); bytes += 97) { // a truncated tree
         write_text(changed, img.substr(0, bytes));
         EXPECT_EQ(pipe_beside(changed), "") << bytes;
     }
-    // Metadata and statistics hold words of any kind.
+    // Metadata and statistics contain words of all types.
     create_gdal("HFA", folder / "b.img", 4, 3, 1, GDT_Float32, {});
     {
         const GDALDatasetUniquePtr update(GDALDataset::Open((folder / "b.img").c_str(), GDAL_OF_UPDATE));
@@ -175,7 +175,7 @@ TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
     }
     EXPECT_EQ(pipe_beside(folder / "b.img"), "");
     EXPECT_TRUE(texts_of_imagine(folder / "b.img").empty());
-    // Overviews in a file of their own.
+    // Overviews are in a separate file.
     {
         const GDALDatasetUniquePtr update(GDALDataset::Open((folder / "b.img").c_str(), GDAL_OF_UPDATE));
         ASSERT_NE(update, nullptr);
@@ -188,7 +188,7 @@ TEST(PipesBeside, NamesInBinaryFilesAreRefused) {
     for (const std::string& text : texts_of_imagine(folder / "b.img"))
         named += text + "|";
     EXPECT_NE(named.find("b.rrd"), std::string::npos) << named;
-    // HDF4 looks from the working directory.
+    // HDF4 searches relative to the working directory.
     write_text(folder / "a.hdf", hdf4_with_external(folder / "in/p.ige"));
     EXPECT_EQ(pipe_beside(folder / "a.hdf"), folder / "in/p.ige");
     write_text(folder / "a.hdf", hdf4_with_external(folder / "in/file"));
@@ -209,7 +209,7 @@ TEST(PipesBeside, NamesInJsonAreRefused) {
     EXPECT_EQ(pipe_beside(path), "");
 }
 
-/// Words in pixels are no names: a megabyte of them would be looked for.
+/// Words in pixels are not names: otherwise a megabyte of them would be looked up.
 TEST(PipesBeside, PixelsAreNoText) {
     const TempFolder folder;
     fs::create_directory(folder / "in");
@@ -224,7 +224,7 @@ TEST(PipesBeside, PipesWithinAFolderAreRefused) {
     const TempFolder folder;
     fs::create_directories(folder / "scene/band/c/0/1");
     make_pipe(folder / "scene/band/c/0/1/2");
-    EXPECT_EQ(pipe_beside(folder / "scene"), ""); // a folder of anything
+    EXPECT_EQ(pipe_beside(folder / "scene"), ""); // a folder with arbitrary contents
     write_text(folder / "scene/.zgroup", "{\"zarr_format\": 2}");
     EXPECT_EQ(pipe_beside(folder / "scene"), folder / "scene/band/c/0/1/2");
     fs::remove(folder / "scene/band/c/0/1/2");
@@ -234,7 +234,7 @@ TEST(PipesBeside, PipesWithinAFolderAreRefused) {
     EXPECT_EQ(pipe_beside(folder / "scene"), folder / "scene/band/.zarray");
 }
 
-/// A listing of a folder is kept while the folder does not change.
+/// The listing of a folder is kept until the folder changes.
 TEST(PipesBeside, EntriesThatComeLaterAreSeen) {
     const TempFolder folder;
     write_text(folder / "s.dat", "0123456789");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The files of a run: what it reads is never written, and its outputs come together or not at all.
+// The files of a run: inputs are never overwritten, and either all outputs appear or none.
 #include "support/raster_fixtures.h"
 
 #include "core/error.h"
@@ -38,7 +38,7 @@ std::unique_ptr<AtomicFile> complete(const std::string& path, const std::string&
     return file;
 }
 
-/// Who writes a file may set its time back; the system's own time of the change tells.
+/// A writer may set the time of a file back, but the system's time of change reveals this.
 TEST(FileRegister, AChangeIsSeenBehindATimeThatWasSetBack) {
     const TempFolder folder;
     const std::string path = folder / "a.img";
@@ -48,7 +48,7 @@ TEST(FileRegister, AChangeIsSeenBehindATimeThatWasSetBack) {
     files.check_unchanged();
     struct stat facts {};
     ASSERT_EQ(::stat(path.c_str(), &facts), 0);
-    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // file systems count time in steps
+    std::this_thread::sleep_for(std::chrono::milliseconds(20)); // file systems store times in steps
     write_text(path, "two");
     const timespec times[] = {facts.st_atim, facts.st_mtim};
     ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
@@ -185,7 +185,7 @@ TEST(AtomicFile, WithdrawingLeavesAloneWhatOthersHavePutThere) {
             file.publish();
             for (const char* name : names)
                 EXPECT_NO_THROW(file.check_name(folder / name));
-            // Its own successor is no other file.
+            // The newer version is not a different file.
             write_text(file.scratch_path("hdr"), "newer");
             file.renew(file.scratch_path("hdr"), folder / "out.hdr");
             EXPECT_EQ(read_text(folder / "out.hdr"), "newer");
@@ -431,7 +431,7 @@ TEST(RunFiles, NamesThatADriverMadeUpAreJudgedToo) {
     EXPECT_EQ(folder.files(), std::vector<std::string>{"s.xyz"});
 }
 
-// --- which files belong together
+// --- files that belong together
 
 TEST(SideFiles, AVrtsSourcesAreReadButNeverItsSideFiles) {
     const TempFolder folder;
@@ -489,7 +489,7 @@ TEST(SideFiles, FilesBehindVirtualNamesAreFound) {
     EXPECT_TRUE(finds("/vsisubfile/0," + b, b));
     EXPECT_FALSE(finds("/vsisubfile/0," + b, a));
     EXPECT_FALSE(finds("/vsimem/" + a, a));
-    // A name that was made to be looked at in ever more parts comes to an end.
+    // A name that would be examined in more and more parts must be limited.
     std::string many = "/vsizip/";
     for (int i = 0; i < 400; ++i)
         many += "{/vsizip/,";

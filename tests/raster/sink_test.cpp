@@ -35,7 +35,7 @@ std::vector<float> pattern(int64_t count, unsigned seed = 3) {
     return out;
 }
 
-/// The same band by band, from the last one and in pieces of some lines.
+/// Writes the same values band by band, from the last band on, in pieces of some lines.
 void write_bands(RasterSink& sink, const std::vector<float>& values, int64_t h) {
     const auto shape = sink.shape();
     for (int band = shape.bands - 1; band >= 0; --band)
@@ -47,8 +47,7 @@ void write_bands(RasterSink& sink, const std::vector<float>& values, int64_t h) 
         }
 }
 
-/// Writes band-sequential values in tiles; `from` starts over for each run, since sinks may change what they
-/// are given.
+/// Writes band-sequential values in tiles. `from` is copied for each run, since sinks may change their input.
 void write_tiles(RasterSink& sink, const std::vector<float>& values, int64_t w, int64_t h, int threads = 1) {
     const auto shape = sink.shape();
     const TilePlan plan(shape.samples, shape.lines, w, h, 0, threads);
@@ -85,12 +84,13 @@ struct SinkCase {
     std::vector<std::string> options;
     const char* type;
     bool raw;
-    bool coded = false; ///< compressed by whoever brings tiles, not by GDAL
+    bool coded = false; ///< compressed by the writer of the tiles instead of GDAL
 
     bool concurrent() const { return raw || coded; }
 };
 
-/// Codecs with the predictors that suit the type, tiles and strips, bands apart and together.
+/// Adds codecs with the predictors that suit the type, in tiles and strips, with separate and interleaved
+/// bands.
 void add_compressed(std::vector<SinkCase>& out, const char* type) {
     const std::string name = type;
     for (const char* codec : {"DEFLATE", "ZSTD", "LZW"})
@@ -105,7 +105,7 @@ void add_compressed(std::vector<SinkCase>& out, const char* type) {
                   {"TILED=NO", "BLOCKYSIZE=7", "INTERLEAVE=PIXEL"}}) {
                 std::vector<std::string> options = how;
                 options.insert(options.end(), layout.begin(), layout.end());
-                // Libtiff itself does not read floats by their bytes in the other order.
+                // Libtiff cannot read floats with predictor 3 in the other byte order.
                 if (*predictor != '3' && layout.front() == "TILED=NO") options.push_back("ENDIANNESS=BIG");
                 out.push_back({"GTiff", options, type, false, true});
             }
@@ -128,12 +128,12 @@ std::vector<SinkCase> sink_cases() {
         out.push_back(
             {"GTiff", {"TILED=NO", "BLOCKYSIZE=7", "INTERLEAVE=PIXEL", "ENDIANNESS=BIG"}, type, true});
     }
-    out.push_back({"COG", {}, "Float32", true}); // by way of a GTiff
+    out.push_back({"COG", {}, "Float32", true}); // written as a GTiff first
     out.push_back({"HFA", {}, "Int16", false});
     return out;
 }
 
-/// An output of the case in the folder, with nodata 77.
+/// Returns an output of the case in the folder, with nodata 77.
 OutputOptions options_of(const SinkCase& c, const TempFolder& folder) {
     OutputOptions options;
     options.path = folder / "out.x";
@@ -152,7 +152,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
     values[5] = nan;
     values[w * h + 7] = nan;
     const GDALDataType type = GDALGetDataTypeByName(c.type);
-    // What GDAL makes of the same values; NaN apart.
+    // The values as GDAL converts them, except NaN.
     std::vector<double> stored(values.size());
     std::vector<float> expected(values.size());
     GDALCopyWords64(values.data(), GDT_Float32, 4, stored.data(), type, 8,
@@ -166,7 +166,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
          {std::pair<int, int>{45, 38}, {45, 5}, {45, 16}, {17, 13}, {16, 32}, {64, 1}}) {
         const TempFolder folder;
         OutputOptions options = options_of(c, folder);
-        // Of the larger types no row of blocks fits: they wait for one another on the disk.
+        // For larger types a row of blocks does not fit, so blocks wait on disk.
         if (c.coded && th < 20) options.memory = 30000;
         options.threads = th % 2 ? 3 : 1;
         auto sink = raster::create_sink(options, spec_of(w, h, bands, c.type), nullptr);
@@ -189,7 +189,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
         for (const std::string& name : folder.files())
             EXPECT_EQ(name.rfind("out.", 0), 0u) << name;
     }
-    // And by bands, where the file has each by itself.
+    // Also band by band, if the file stores bands separately.
     const auto has = [&](const std::string& option) {
         return std::find(c.options.begin(), c.options.end(), option) != c.options.end();
     };
@@ -218,7 +218,7 @@ TEST(SinkBands, NeedAFileOfTheirOwn) {
         EXPECT_EQ(raster::will_take_bands(options, spec_of(5, 4, 3)), takes) << path;
     }
     options.path = folder / "x.dat";
-    EXPECT_FALSE(raster::will_take_bands(options, spec_of(5, 4, 1))); // it is the whole file
+    EXPECT_FALSE(raster::will_take_bands(options, spec_of(5, 4, 1))); // the band is the whole file
     auto sink = raster::create_sink(options, spec_of(5, 4, 1), nullptr);
     EXPECT_FALSE(sink->takes_bands());
 }
@@ -495,8 +495,8 @@ TEST(AtomicFile, AFolderInTheWayIsReplacedAsAWhole) {
     write_text(file.path(), "new data");
     const std::string header = file.path().substr(0, file.path().size() - 3) + "hdr";
     write_text(header, "new header");
-    // A non-empty folder in the way of the data file, whose parent cannot give it another name: take its
-    // place's rights.
+    // A non-empty folder is in the way of the data file. Its parent folder does not allow renaming, so remove
+    // the folder's permissions.
     fs::create_directory(folder / "out.img");
     write_text(folder / "out.img/keep", "x");
     file.commit({});
@@ -508,7 +508,7 @@ TEST(AtomicFile, AFolderInTheWayIsReplacedAsAWhole) {
 // --- errors while writing
 // ---------------------------------------------------------------------------------------
 
-/// Runs `body` in a child process, which must end with status 0 after printing nothing.
+/// Runs `body` in a child process, which must end with status 0 and print nothing.
 void in_child(const std::function<int()>& body) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every raw layout against GDAL's own RasterIO, and the sources that go through RasterIO.
+// Every raw layout, compared with GDAL's RasterIO, and the sources that use RasterIO.
 #include "support/raster_fixtures.h"
 
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ using raster::RasterSource;
 
 constexpr int samples = 37, lines = 23, bands = 21;
 
-/// Numbers that use the whole width of the type, with -7 (or 7) sprinkled in as nodata.
+/// Returns numbers over the whole range of the type, with some -7 (or 7) as nodata.
 std::vector<double> numbers(GDALDataType type, size_t count) {
     std::mt19937 random(11);
     std::vector<double> out(count);
@@ -70,7 +70,7 @@ std::vector<RawCase> raw_cases() {
     return out;
 }
 
-/// An ENVI file with 64 bytes before its data.
+/// Writes an ENVI file with 64 bytes before its data.
 std::string make_envi(const TempFolder& folder, const RawCase& c) {
     const std::string path = folder / "cube.img";
     {
@@ -121,7 +121,7 @@ TEST_P(RawSource, ReadsWhatGdalReads) {
     OpenOptions options;
     options.path = path;
     options.window = Rect{4, 5, 30, 12};
-    // Order changed, gaps, runs, a band twice, and so few bands that turning does not pay.
+    // Bands in another order, with gaps, runs and repetitions, and so few bands that transposing costs more.
     for (const std::vector<int>& chosen :
          {std::vector<int>{3, 4, 5, 6, 12, 13, 2}, {21, 1}, {20}, {9, 9, 10, 11, 12, 13, 14, 15, 16, 8, 9}}) {
         options.bands = chosen;
@@ -242,7 +242,7 @@ TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
 }
 
 TEST(GdalSource, LargeWindowsThatMustBeComparedBeforeTheyBecomeFloatsAreReadInPieces) {
-    constexpr int wide = 300, high = 260, deep = 40; // 25 MB: more than the scratch
+    constexpr int wide = 300, high = 260, deep = 40; // 25 MB exceed the scratch memory
     for (const char* interleave : {"PIXEL", "BAND"}) {
         const TempFolder folder;
         const std::string path = folder / "cube.tif";
@@ -285,7 +285,7 @@ TEST(GdalSource, WhatAReaderHoldsIsCounted) {
     EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=PIXEL"})), 6 * block);
     EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=PIXEL", "COMPRESS=DEFLATE"})), 12 * block);
     EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=BAND"})),
-              2 * block); // with the one that blocks are read into
+              2 * block); // including the block into which blocks are read
     EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=BAND", "COMPRESS=DEFLATE"})), 2 * block);
     EXPECT_GT(held(GDT_Float64, with({"INTERLEAVE=BAND"}), true), uint64_t{16} << 20);
     const std::string path = folder / "cube.img";

@@ -49,7 +49,7 @@ TEST(SpectralLibrary, NamesKeepTheirQuotationMarksAndBlanks) {
 TEST(SpectralLibrary, DeviationsAreNamedAfterTheirMeans) {
     using Found = std::set<size_t>;
     EXPECT_EQ(deviations_in({"corn", "corn deviation", "deviation", "soil"}), Found{1});
-    EXPECT_EQ(deviations_in({"corn deviation", "soil"}), Found{}); // of what?
+    EXPECT_EQ(deviations_in({"corn deviation", "soil"}), Found{}); // the spectrum of the deviation is missing
     EXPECT_EQ(deviations_in({"a b", "a b deviation", "a b (2)", "a b deviation (2)"}), (Found{1, 3}));
     EXPECT_EQ(deviations_in({"x", "x deviation", "x deviation deviation"}), (Found{1, 2}));
 }

@@ -8,7 +8,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Values that are their own place in the array, given in pieces of no even size.
+/// Writes values that equal their position in the array, in pieces of uneven sizes.
 template <class T>
 class Counting final : public MatlabFile {
   public:

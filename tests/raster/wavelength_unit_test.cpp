@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Units of wavelengths as headers, columns and titles state them.
+// Units of wavelengths in headers, columns and titles.
 #include "raster/metadata/wavelength_unit.h"
 
 #include "raster/metadata/envi_header.h"
@@ -125,7 +125,7 @@ TEST(WavelengthUnit, LongerTextsStateAUnitAmongOtherWords) {
         {"Wavelength [A]", "angstrom"},
         {"wavelength_m", "m"},
         {"Wavelength in m", "m"},
-        {"Wavelength (?m)", ""}, // a lost letter
+        {"Wavelength (?m)", ""}, // a character was lost
         {"Wavenumbers (cm-1)", "cm-1"},
         {"Wavenumber (nm)", "nm"},
         {"wavenumber..cm.1.", "cm-1"},

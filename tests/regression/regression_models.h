@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Regressions of random numbers, for tests of their evaluation.
+// Regression models of random numbers, for tests of their evaluation.
 #pragma once
 
 #include "regression/regression.h"
@@ -15,7 +15,7 @@
 
 namespace hsi::test {
 
-constexpr size_t few_bands = 13; ///< of a model unless a test asks for others
+constexpr size_t few_bands = 13; ///< bands of a model, unless a test requests another number
 
 inline std::vector<double> normals(size_t count, uint32_t seed, double scale = 1) {
     std::mt19937 random(seed);
@@ -82,10 +82,10 @@ inline std::shared_ptr<regression::Model> kernel_model(regression::Method method
     return m;
 }
 
-/// Each kind of model.
+/// Returns one model of each type.
 inline std::vector<std::pair<std::string, std::shared_ptr<regression::Model>>> models() {
     std::vector<std::pair<std::string, std::shared_ptr<regression::Model>>> all;
-    for (const size_t members : {1, 2, 3, 13, 14, 15, 100}) // fewer than bands, as many, more
+    for (const size_t members : {1, 2, 3, 13, 14, 15, 100}) // fewer than the bands, equal, more
         for (const bool with_domain : {false, true})
             all.emplace_back(std::to_string(members) + (with_domain ? " members, domain" : " members"),
                              linear_model(members, with_domain));
@@ -95,7 +95,7 @@ inline std::vector<std::pair<std::string, std::shared_ptr<regression::Model>>> m
     return all;
 }
 
-/// The scene's bands are the model's.
+/// The bands of the scene are the bands of the model.
 inline regression::Inputs as_they_are(size_t bands = few_bands) {
     regression::Inputs inputs;
     for (size_t b = 0; b < bands; ++b)

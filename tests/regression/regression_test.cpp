@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Models as they are evaluated, against plain sums in long double: any count of members, with and without a
-// domain, each kernel; the pass has the same bits for every tiling and thread count. Models come back from
-// their text.
+// Evaluation of models, compared with plain sums in long double: any number of members, with and without a
+// domain, each kernel. The pass has equal bits for every tiling and thread count. Models can be read from
+// their own text.
 #include "regression/train.h"
 
 #include "core/error.h"
@@ -29,11 +29,11 @@ using namespace regression;
 constexpr int bands = few_bands;
 
 struct Expected {
-    double estimate, deviation; ///< NaN: none
+    double estimate, deviation; ///< NaN if undefined
     double t2, q;
 };
 
-/// By the definitions, in long double. M^-1 k by elimination.
+/// Computes the result by the definitions in long double, with M^-1 k by elimination.
 Expected expected_of(const Model& m, const std::vector<double>& x) {
     using Long = long double;
     Expected e{};
@@ -157,12 +157,12 @@ TEST(Regression, EstimatesAreThoseOfTheDefinition) {
     }
 }
 
-/// Components that hold all of each spectrum leave a Q of rounding alone.
+/// If components contain the whole of each spectrum, Q consists of rounding errors only.
 TEST(Regression, NoPixelIsOutsideByRounding) {
     const auto model = linear_model(3, true);
     Domain& d = *model->domain;
     d.components.assign(bands * bands, 0.0);
-    for (size_t b = 0; b < bands; b += 2) { // turned by 45 degrees, two by two
+    for (size_t b = 0; b < bands; b += 2) { // rotated by 45 degrees in pairs
         const double half = b + 1 < bands ? std::sqrt(0.5) : 1;
         d.components[b * bands + b] = half;
         if (b + 1 == bands) break;
@@ -187,7 +187,7 @@ TEST(Regression, BitsDependOnNoTileAndNoThread) {
     }
 }
 
-/// Bands of a scene with scale and offset, weighted to those of the model.
+/// Uses bands of a scene with scale and offset, weighted to the bands of the model.
 TEST(Regression, InputsAreWeightedSumsOfScaledValues) {
     const Cube scene = random_scene(31, 3, 2 * bands, 9);
     Cube model_scene(31, 3, bands);
@@ -228,7 +228,7 @@ TEST(Regression, ModelsComeBackFromTheirText) {
     EXPECT_FALSE(back.domain);
 }
 
-/// Steps of a transform, of our models and of HyTools'.
+/// Steps of a transform, in our models and in HyTools' models.
 TEST(Regression, ATransformHasUpToSixteenSteps) {
     const auto model = linear_model(1, false);
     model->wavelengths_nm.resize(bands);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The BLAS that the build has found, against loops: an argument in the wrong place of a Fortran call
-// compiles.
+// The BLAS of the build, compared with loops: a Fortran call with arguments in the wrong order would compile.
 #include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 
@@ -18,7 +17,7 @@ namespace {
 
 using blas::Op;
 
-/// A column-major matrix whose columns lie `spare` elements further apart than they are long.
+/// A column-major matrix with `spare` unused elements between its columns.
 struct Matrix {
     int rows, columns, stride;
     std::vector<double> values;
@@ -34,7 +33,7 @@ struct Matrix {
     double* data() { return values.data(); }
 };
 
-/// A symmetric matrix with positive eigenvalues.
+/// Returns a symmetric matrix with positive eigenvalues.
 Matrix positive(int n, int spare) {
     Matrix a(n, n, spare), half(n, n, 0, 9);
     for (int i = 0; i < n; ++i)
@@ -54,7 +53,7 @@ TEST(Blas, VectorsAndProductsWithThem) {
     blas::axpy(5, 0.5, x.data(), sum.data());
     for (int i = 0; i < 5; ++i)
         EXPECT_NEAR(sum.at(i, 0), y.at(i, 0) + 0.5 * x.at(i, 0), tolerance);
-    std::vector<double> upright(5, NAN), turned(3, NAN); // what stands there does not count
+    std::vector<double> upright(5, NAN), turned(3, NAN); // the initial values must not matter
     blas::gemv(Op::none, 5, 3, a.data(), a.stride, narrow.data(), upright.data());
     blas::gemv(Op::transpose, 5, 3, a.data(), a.stride, x.data(), turned.data());
     for (int i = 0; i < 5; ++i) {
@@ -87,7 +86,7 @@ TEST(Blas, MatrixProducts) {
                                     (op_b == Op::none ? b.at(k, j) : b.at(j, k));
                     EXPECT_NEAR(c.at(i, j), expected, tolerance);
                 }
-            EXPECT_EQ(c.at(4, 0), -77.0); // between columns nothing is written
+            EXPECT_EQ(c.at(4, 0), -77.0); // elements between columns are not written
         }
     Matrix a(4, 6, 1, 5), c(4, 4, 1, 6), before = c;
     blas::syrk_lower(4, 6, -1.0, a.data(), a.stride, 0.5, c.data(), c.stride);
@@ -163,11 +162,11 @@ TEST(Blas, IsOnOneThreadWhileItTrains) {
     const auto get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
     const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
     if (!get || !set) {
-        const training::SingleThreadedBlas alone(1); // asks for no function that is not there
+        const training::SingleThreadedBlas alone(1); // calls only functions that exist
         GTEST_SKIP() << "the BLAS of this process is not OpenBLAS";
     }
     set(2);
-    const int before = get(); // 1 in an OpenBLAS without threads
+    const int before = get(); // 1 for an OpenBLAS without threads
     {
         const training::SingleThreadedBlas first(1);
         {

@@ -34,7 +34,7 @@ TrainingSet made_set(int samples, int features, int classes) {
     return set;
 }
 
-/// The specification's steps, each shifted system inverted anew; returns the objective at v.
+/// Runs the specification's steps, inverting each shifted system; returns the objective at v.
 double naive_objective(const TrainingSet& set, const LorsalOptions& o) {
     const auto j = static_cast<int>(set.samples()), d = j + 1, n = set.features;
     const auto classes = static_cast<int>(set.classes.size()), m = classes - 1;
@@ -88,7 +88,7 @@ double naive_objective(const TrainingSet& set, const LorsalOptions& o) {
     double beta = o.beta;
     for (int it = 0; it < o.iterations; ++it) {
         gradient(w);
-        // B (x) R + beta I as one matrix.
+        // B (x) R + beta I as a single matrix.
         std::vector<double> a(size * size, 0.0), rhs(size);
         for (int k = 0; k < m; ++k)
             for (int l = 0; l < m; ++l)
@@ -131,8 +131,8 @@ TEST(Lorsal, FollowsTheNaivePath) {
     EXPECT_EQ(result.iterations, 200);
 }
 
-/// The least objective by proximal gradient steps with momentum (restarted when it leads uphill), features
-/// and all sums written down; no use of what the solver under test knows.
+/// Finds the least objective by proximal gradient steps with momentum (restarted when the objective rises),
+/// with explicit features and sums. It uses no knowledge of the solver under test.
 double naive_optimum(const TrainingSet& set, const LorsalOptions& o, int iterations) {
     const auto j = static_cast<size_t>(set.samples()), d = j + 1, n = static_cast<size_t>(set.features);
     const size_t classes = set.classes.size(), m = classes - 1;
@@ -151,7 +151,7 @@ double naive_optimum(const TrainingSet& set, const LorsalOptions& o, int iterati
     for (size_t a = 0; a < j * j; ++a)
         h[j + a] = std::exp(-square[a] / (2 * o.delta * o.delta * s));
     std::vector<double> g(d * m), z(j * m);
-    const auto loss = [&](const std::vector<double>& at) { // and its gradient in g
+    const auto loss = [&](const std::vector<double>& at) { // also stores the gradient in g
         std::fill(z.begin(), z.end(), 0.0);
         std::fill(g.begin(), g.end(), 0.0);
         for (size_t k = 0; k < m; ++k)
@@ -219,7 +219,7 @@ double naive_optimum(const TrainingSet& set, const LorsalOptions& o, int iterati
     return least;
 }
 
-/// Class probabilities of spectra that stand on one line, band after band: class after class.
+/// Returns class probabilities of spectra in one line, class by class. The spectra are given band by band.
 std::vector<float> probabilities_of(const MlrModel& model, const std::vector<float>& spectra,
                                     int64_t samples) {
     test::Cube cube(samples, 1, model.features());
@@ -232,7 +232,7 @@ std::vector<float> probabilities_of(const MlrModel& model, const std::vector<flo
     return sink.cube.values;
 }
 
-/// The objective that a model's own file of weights has on its training set.
+/// Returns the objective of a model file's weights on its training set.
 double objective_of(const TrainingSet& set, const MlrModel& model) {
     const auto j = static_cast<size_t>(set.samples()), n = static_cast<size_t>(set.features);
     std::vector<float> cube(n * j);
@@ -271,7 +271,7 @@ TEST_P(KnownOptimum, IsThatOfAnIndependentSolverAndProven) {
     EXPECT_NEAR(objective_of(set, result.model), result.objective, 1e-4 * result.objective);
     EXPECT_LT(result.model.active_weights(), static_cast<int64_t>(c.samples) * (c.classes - 1));
     EXPECT_EQ(result.model.solver, "optimum");
-    // The paper's path cannot end below it.
+    // The paper's method cannot reach a lower objective.
     o.optimum = false;
     EXPECT_GE(train(set, o).objective, result.objective - result.gap);
 }
@@ -306,7 +306,7 @@ TEST(Optimum, CancelledAndTooLittleMemory) {
     const auto set = made_set(60, 10, 10);
     LorsalOptions o;
     o.optimum = true;
-    o.memory = uint64_t{1} << 20; // enough for the kernel, not for the working set
+    o.memory = uint64_t{1} << 20; // enough for the kernel, but not for the working set
     EXPECT_THROW(train(set, o), Error);
     o.memory = uint64_t{1} << 30;
     CancelFlag cancel;
@@ -327,8 +327,8 @@ TEST(Lorsal, ModelFileComesBackAndDamageIsTold) {
     const auto model = train(made_set(30, 5, 3), {}).model;
     const std::string text = to_json(model);
     EXPECT_EQ(to_json(from_json(text, "m")), text);
-    // Up to its last brace a document is not whole; what follows is a line's end, and no damage. How long the
-    // text is depends on the digits of the weights.
+    // A document is incomplete before its last brace; only a line end follows. The length of the text depends
+    // on the digits of the weights.
     const size_t whole = text.find_last_of('}') + 1;
     for (size_t cut = 0; cut < whole; cut += whole / 37)
         EXPECT_THROW(from_json(text.substr(0, cut), "m"), Error) << cut << " of " << whole;

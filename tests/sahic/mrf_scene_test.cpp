@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The random field over a scene: whole or in tiles, planes in memory or in a file, one border or the other.
+// The Markov random field over a scene: whole or in tiles, with planes in memory or in a file, for both
+// borders.
 #include "sahic/mrf_scene.h"
 
 #include "core/error.h"
@@ -20,12 +21,12 @@
 namespace hsi::sahic {
 namespace {
 
-/// A scene's probabilities, weights and labels as the field takes them.
+/// The probabilities, weights and labels of a scene, as inputs of the Markov random field.
 struct Case {
     explicit Case(const Scene& s) : scene(s) {
         for (int c = 0; c < s.classes; ++c) {
             LabelClass one;
-            one.value = 10 * (c + 1); // values are no indices
+            one.value = 10 * (c + 1); // class values differ from indices
             one.name = "class " + std::to_string(c);
             classes.push_back(one);
         }
@@ -93,7 +94,7 @@ Maps smooth(const Case& c, bool in_memory, int threads = 2) {
     return maps;
 }
 
-/// Ranks of an even number are on the root's host.
+/// Ranks with even numbers are on the root's host.
 TEST(MrfScene, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
     for (const bool periodic : {false, true}) {
         const Scene scene(4, 83, 45, 3);
@@ -132,7 +133,7 @@ TEST(MrfScene, IsWrittenByAnyNumberOfThreads) {
         EXPECT_TRUE(same_bits(more.confidence.values, one.confidence.values));
         EXPECT_EQ(more.result.pixels_by_class, one.result.pixels_by_class);
     }
-    // The map alone, as most want it.
+    // Most callers request only the map.
     const auto backend = make_cpu_backend(3);
     const auto solver = make_mrf_setup(*backend, c.request, one.plan);
     test::MemorySink map(45, 301, 1);
@@ -142,7 +143,7 @@ TEST(MrfScene, IsWrittenByAnyNumberOfThreads) {
         smooth_scene(c.request, one.plan, solver, *c.planes(true), c.fixed, c.classes, {{&map}}, pass);
     EXPECT_TRUE(same_bits(map.cube.values, one.map.values));
     EXPECT_EQ(result.pixels_by_class, one.result.pixels_by_class);
-    // And into memory that was made before.
+    // With memory that was allocated before.
     auto prepared = make_mrf_setup(*backend, c.request, one.plan);
     prepared.q = HostBuffer<float>(4 * 301 * 45);
     std::fill_n(prepared.q.data(), prepared.q.size(), 1e9f);
@@ -226,7 +227,7 @@ TEST(MrfScene, IsCutWhereMemoryIsShort) {
     c.request.memory = 1000;
     EXPECT_THROW(plan_mrf(c.request), Error);
     c.request.memory = whole / 2;
-    c.request.mrf.mu = 5; // reaches too far for any halo
+    c.request.mrf.mu = 5; // its range exceeds every halo
     c.request.mrf.iterations = 5000;
     try {
         plan_mrf(c.request);
@@ -236,7 +237,8 @@ TEST(MrfScene, IsCutWhereMemoryIsShort) {
     }
 }
 
-/// The fewest pixels that tiles of one size compute within the budget, windows and all: every cut tried.
+/// Returns the least number of pixels that tiles of one size compute within the budget, including windows. It
+/// tries every division.
 int64_t fewest_computed(const MrfRequest& r, int64_t halo, uint64_t budget) {
     const int64_t samples = r.shape.samples, lines = r.shape.lines;
     const auto k = static_cast<uint64_t>(r.classes);

@@ -31,8 +31,8 @@ struct Case {
 
 class AgainstReference : public testing::TestWithParam<Case> {};
 
-// 200 iterations at the default penalty, holes and training pixels included: 1e-4 is asked for, single
-// precision gives about 3e-6.
+// 200 iterations at the default penalty, with holes and training pixels. Differences up to 1e-4 are allowed;
+// single precision reaches about 3e-6.
 TEST_P(AgainstReference, ProbabilitiesAndResiduals) {
     const Case c = GetParam();
     const Scene scene(c.classes, c.lines, c.samples, 7);
@@ -99,7 +99,7 @@ TEST(Mrf, TrainingPixelsKeepTheirClassAndTheSimplexHolds) {
 
 class Halo : public testing::TestWithParam<MrfOptions> {};
 
-// mrf_halo() promises this for every penalty and number of iterations that it gives a halo for.
+// mrf_halo() guarantees this for every penalty and number of iterations for which it returns a halo.
 TEST_P(Halo, WindowAgreesWithTheWhole) {
     const MrfOptions o = GetParam();
     const Scene scene(4, 90, 100, 9);
@@ -144,7 +144,7 @@ TEST(Mrf, CancelledBetweenIterations) {
 }
 
 TEST(Simplex, KnownProjections) {
-    // Three pixels, three classes: inside, outside on one side, far outside.
+    // Three pixels of three classes: inside the simplex, outside on one side, far outside.
     std::vector<float> q{0.2f, 0.8f, 5.0f, 0.3f, 0.5f, -1.0f, 0.5f, -0.1f, -2.0f};
     project_on_simplex(q.data(), 3, 3, 3);
     EXPECT_FLOAT_EQ(q[0], 0.2f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Probabilities of any origin: cleaned, with the weights that gdal_hsi_sahic gives the same scene, for every
-// tiling.
+// Probabilities of any origin: they are cleaned, and get the weights that gdal_hsi_sahic computes for the
+// same scene, for every tiling.
 #include "sahic/probabilities.h"
 
 #include "stream/pipeline.h"
@@ -85,14 +85,14 @@ TEST(Probabilities, ClassNumbersAreTold) {
         return pass_over(p, nullptr, {}).facts.labels(bands);
     };
     EXPECT_TRUE(labels({0, 1, 2, 5}, 1));
-    EXPECT_FALSE(labels({0, 1, 1, 0}, 1)); // a certain classifier
+    EXPECT_FALSE(labels({0, 1, 1, 0}, 1)); // a classifier that is always certain
     EXPECT_FALSE(labels({0, 1, 2.5f, 0}, 1));
     EXPECT_TRUE(labels({2, 3, 4, 2}, 2));
     EXPECT_FALSE(labels({0, 3, 4, 1}, 2)); // votes
 }
 
-/// The weights are those of gdal_hsi_sahic's pass over the scene, which a model of one class without anchors
-/// makes.
+/// The weights equal those of gdal_hsi_sahic's pass over the scene, which a model of one class without
+/// anchors performs.
 TEST(Probabilities, TheWeightsAreThoseOfTheSpectralPass) {
     auto scene = test::random_scene(37, 29, 6, 3);
     test::make_invalid(scene, 4, 5, 2);
@@ -130,7 +130,7 @@ TEST(Probabilities, TheWeightsAreThoseOfTheSpectralPass) {
         EXPECT_EQ(whole.facts.invalid, 2);
         EXPECT_TRUE(std::isnan(whole.p.at(1, 4, 5)));
         EXPECT_TRUE(std::isnan(whole.p.at(0, 20, 36)));
-        // Closed form of one pixel: the page's formula.
+        // The closed form for one pixel, as documented.
         double sum = 0;
         for (int b = 0; b < 6; ++b) {
             const double x = static_cast<double>(scene.at(b, 10, 12));

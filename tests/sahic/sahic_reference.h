@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The algorithms of the specification written down line by line, in double precision, with every variable of
-// Algorithm 1 kept and nothing rearranged.
+// The algorithms of the specification, line by line in double precision. Every variable of Algorithm 1 is
+// kept, and operations are not rearranged.
 #pragma once
 
 #include "math/linear_algebra.h"
@@ -15,7 +15,7 @@ namespace hsi::sahic::reference {
 
 using Plane = std::vector<double>;
 
-/// (H'H + I)^-1 through the eigenvectors of the one-dimensional second differences, whatever the border.
+/// Computes (H'H + I)^-1 from the eigenvectors of the one-dimensional second differences, for either border.
 class Inverse {
   public:
     Inverse(int64_t lines, int64_t samples, bool periodic)
@@ -82,7 +82,7 @@ inline MrfOutcome mrf(const MrfProblem& in, const MrfOptions& o) {
     auto v1 = p, v2 = p, v3 = p, v4 = p, v5h = zero, v5v = zero;
     auto d1 = zero, d2 = zero, d3 = zero, d4 = zero, d5h = zero, d5v = zero;
     auto q = p, before = p;
-    // The next pixel right of and below i, or i itself where there is none: a difference of zero.
+    // The next pixel right of and below i; at the border i itself, so that the difference is zero.
     const auto right = [&](size_t i) {
         const auto s = static_cast<size_t>(samples);
         if (i % s + 1 < s) return i + 1;
@@ -117,7 +117,7 @@ inline MrfOutcome mrf(const MrfProblem& in, const MrfOptions& o) {
                 v2[k][i] = std::max(q[k][i] - d2[k][i], 0.0);
                 rhs[i] = q[k][i] - d4[k][i];
             }
-            for (size_t i = 0; i < n; ++i) { // + H'(V5 + D5)
+            for (size_t i = 0; i < n; ++i) { // adds H'(V5 + D5)
                 const double h = v5h[k][i] + d5h[k][i], v = v5v[k][i] + d5v[k][i];
                 if (right(i) != i) {
                     rhs[right(i)] += h;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Made probabilities for tests of the random field.
+// Synthetic probabilities for tests of the Markov random field.
 #pragma once
 
 #include "sahic/sahic.h"
@@ -11,7 +11,7 @@
 
 namespace hsi::sahic {
 
-/// Noisy probabilities of a scene of patches, weights, training pixels, invalid pixels.
+/// Noisy probabilities of a scene of patches, with weights, training pixels and invalid pixels.
 struct Scene {
     int classes;
     int64_t lines, samples;
@@ -66,7 +66,7 @@ struct Scene {
                              MrfResiduals* r = nullptr) const {
         return solve(*make_mrf_solver(o, {classes, lines, samples}, threads), periodic, r);
     }
-    /// What a tile whose window is `window` sees.
+    /// Returns the scene of a tile with this window.
     Scene part(const Rect& window) const {
         Scene cut(classes, window.h, window.w, 1);
         for (int64_t y = 0; y < window.h; ++y)

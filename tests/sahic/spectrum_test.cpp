@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of mrf_spectrum.h strung together as the solver does it, against a dense inverse in double
+// The kernels of mrf_spectrum.h, called in the solver's order, compared with a dense inverse in double
 // precision.
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic_reference.h"
@@ -22,7 +22,7 @@ int64_t wrapped(int64_t i, int64_t size, bool periodic) {
     return at < size ? at : period - 1 - at;
 }
 
-/// A spectrum's plane of `plan.parts` images, packed.
+/// The plane of a spectrum of `plan.parts` images, packed.
 class Applied {
   public:
     Applied(const SpectrumPlan& plan, std::vector<std::vector<float>> images, int64_t lines, int64_t samples,
@@ -51,7 +51,8 @@ class Applied {
             for (auto& line : back(m_f.data() + i * plan.batch()))
                 m_out.push_back(line);
     }
-    /// [part][sample] of a line; of the lines around a block as its neighbours make them.
+    /// Returns [part][sample] of a line. Lines around a block are computed as the neighbouring blocks compute
+    /// them.
     const std::vector<float>& line(int64_t y) const { return m_out[static_cast<size_t>(y)]; }
     const std::vector<float>& above(int64_t b) const { return m_above_line[static_cast<size_t>(b)]; }
     const std::vector<float>& below(int64_t b) const { return m_below_line[static_cast<size_t>(b)]; }
@@ -190,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Cuts, Spectrum,
                                          Case{1, 8, 1, 30, false}, Case{2, 4, 2, 1, true},
                                          Case{1, 4, 30, 1, false}));
 
-// What is chosen makes about as many values as a line has, in whatever way it is cut.
+// The chosen size is about the number of values of a line, for any division.
 bool has_small_factors(int64_t n) {
     for (const int64_t factor : {2, 3, 5})
         while (n % factor == 0)

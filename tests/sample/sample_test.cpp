@@ -79,8 +79,8 @@ TEST(Sample, SeedDecidesAndClassesAreIndependent) {
 }
 
 TEST(Sample, DrawsEvenly) {
-    // Every pixel of class 1 is as likely as any other: over 400 seeds of 240 of 2400 pixels, each is drawn
-    // 40 times on average, with a standard deviation of 6.
+    // All pixels of class 1 are equally likely: with 240 of 2400 pixels, each pixel is drawn 40 times in 400
+    // seeds on average, with a standard deviation of 6.
     const Scene s = scene();
     Options o;
     o.share = {s.classes[0].pixels / 10, 0};
@@ -126,7 +126,7 @@ TEST(Sample, MinimumDistanceHoldsBetweenAllTrainingAndTestPixels) {
     EXPECT_EQ(wrongly_dropped, 0);
 }
 
-/// The patch of every pixel, by spreading the least number of neighbours until nothing changes.
+/// Returns the patch of every pixel, by spreading the least index among neighbours until nothing changes.
 std::vector<size_t> spread(const Scene& s) {
     std::vector<size_t> patch(s.index.size());
     for (size_t i = 0; i < patch.size(); ++i)
@@ -176,7 +176,7 @@ TEST(Sample, JoinedPixelsAreOnePatch) {
     const Scene s = speckled(12);
     const auto before = Patches(s.index, s.value, samples).numbers();
     Patches patches(s.index, s.value, samples);
-    std::vector<int64_t> line; // all of line 5, and pixels that are none
+    std::vector<int64_t> line; // all pixels of line 5, and unlabelled pixels
     for (int64_t x = 0; x < samples; ++x)
         line.push_back(5 * samples + x);
     patches.join(2, line);
@@ -237,7 +237,7 @@ TEST(Sample, TooFewPixelsNamesClassAndCount) {
     }
     Options all;
     all.share = {-1, 1.0};
-    EXPECT_THROW(run(s, all), Error); // no test pixel
+    EXPECT_THROW(run(s, all), Error); // no test pixel remains
 }
 
 TEST(Sample, AtMostSoManyOfAClass) {
@@ -252,7 +252,7 @@ TEST(Sample, AtMostSoManyOfAClass) {
 }
 
 TEST(Sample, FoldsOfGroupsKeepGroupsTogetherAndClassesApart) {
-    // 12 groups of 10 pixels; group g holds class 1 + g % 3, the last two hold two classes.
+    // 12 groups of 10 pixels. Group g has class 1 + g % 3; the last two groups have two classes.
     std::vector<uint16_t> value;
     std::vector<size_t> group;
     for (size_t i = 0; i < 120; ++i) {

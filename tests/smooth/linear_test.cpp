@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Segments, Savitzky-Golay on uneven steps and Whittaker, against closed forms, published weights and a dense
-// solution.
+// Segments, Savitzky-Golay on uneven steps and Whittaker, compared with closed forms, published weights and a
+// dense solution.
 #include "smooth/linear.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(Smooth, SegmentsEndAtGapsAndDetectors) {
         Ends ends;
     } rows[] = {
         {{400, 410, 420, 430}, 0, {{0, 4}}},
-        {{400, 410, 430, 440}, 0, {{0, 4}}},                // one lost band
+        {{400, 410, 430, 440}, 0, {{0, 4}}},                // one missing band
         {{400, 410, 435, 445}, 0, {{0, 4}}},                // 2.5 steps
         {{400, 410, 435.1, 445, 455}, 0, {{0, 2}, {2, 5}}}, // a gap
         {{400, 410, 405, 415}, 0, {{0, 2}, {2, 4}}},        // another detector
@@ -70,7 +70,7 @@ double applied(const math::ResampledBand& row, const std::vector<double>& v) {
     return sum;
 }
 
-/// A polynomial of the degree comes back, with its derivatives, on uneven steps and up to the ends.
+/// A polynomial of the same degree and its derivatives are preserved, on uneven steps and at the ends.
 TEST(Smooth, SavitzkyGolayKeepsPolynomials) {
     std::vector<double> nm;
     for (int b = 0; b < 30; ++b)
@@ -112,7 +112,7 @@ TEST(Smooth, ShortSegments) {
     const auto segments = smooth::segments_of(nm);
     ASSERT_EQ(segments.size(), 3u);
     const auto same = smooth::savitzky_golay(nm, segments, {9, 2, 0});
-    EXPECT_NEAR(same.bands[6].weights[0], 1, 1e-14); // two bands: a line through both
+    EXPECT_NEAR(same.bands[6].weights[0], 1, 1e-14); // a line through two bands
     EXPECT_NEAR(same.bands[6].weights[1], 0, 1e-14);
     EXPECT_EQ(same.bands[8].weights, std::vector<double>{1});
     EXPECT_EQ(smooth::savitzky_golay(nm, segments, {5, 2, 1}).left_out, std::vector<size_t>{8});
@@ -123,7 +123,7 @@ TEST(Smooth, ShortSegments) {
     EXPECT_EQ(means.bands[7].weights, (std::vector<double>{0.5, 0.5}));
 }
 
-/// (I + lambda D^T D) z = y by elimination, with D from Newton's table of divided differences.
+/// Solves (I + lambda D^T D) z = y by elimination, with D from Newton's table of divided differences.
 std::vector<double> whittaker_reference(std::vector<double> y, const std::vector<double>& u, double lambda,
                                         int order) {
     const size_t n = y.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Each transform against its definition in long double, and the pass: the same bits for every tiling and
-// thread count, and no result where none exists.
+// Each transform against its definition in long double. The pass has equal bits for every tiling and thread
+// count, and no result where none exists.
 #include "smooth/smooth.h"
 
 #include "stream/pipeline.h"
@@ -31,7 +31,7 @@ long double mean_of(const Long& v) {
     return std::accumulate(v.begin(), v.end(), 0.0L) / static_cast<long double>(v.size());
 }
 
-/// a and b of y = a + b x.
+/// Returns a and b of y = a + b x.
 std::pair<long double, long double> line_of(const Long& x, const Long& y) {
     const long double mx = mean_of(x), my = mean_of(y);
     long double xy = 0, xx = 0;
@@ -42,7 +42,7 @@ std::pair<long double, long double> line_of(const Long& x, const Long& y) {
     return {my - xy / xx * mx, xy / xx};
 }
 
-/// Normal equations of powers, by elimination.
+/// Removes a polynomial by the normal equations of powers, with elimination.
 Long without_polynomial(const Long& x, Long y, int degree) {
     const auto n = static_cast<size_t>(degree) + 1;
     std::vector<Long> a(n, Long(n + 1));
@@ -181,7 +181,7 @@ TEST(Transform, HasNoResultWhereNoneExists) {
     }
 }
 
-/// A spectrum with holes is that of its other bands.
+/// The result of a spectrum with holes is that of its valid bands.
 TEST(Transform, LeavesOutHolesOfSpectra) {
     for (Transform t : all_transforms()) {
         auto holes = spectrum(1);
@@ -220,7 +220,7 @@ TEST(Transform, PassHasTheSameBitsForEveryTiling) {
                 scene.at(static_cast<int>(b), line, sample) = static_cast<float>(x[b]);
         }
     make_invalid(scene, 1, 1, 2);
-    scene.at(4, 2, 70) = -3; // no logarithm
+    scene.at(4, 2, 70) = -3; // has no logarithm
     std::vector<Transform> all = all_transforms();
     all.push_back(of(Method::whittaker));
     all.push_back(of(Method::savgol));

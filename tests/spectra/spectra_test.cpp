@@ -28,7 +28,7 @@ Labels some_labels() {
         if (random() % 3 == 0) {
             labels.index.push_back(i);
             labels.class_of.push_back(
-                static_cast<uint16_t>(random() % (classes - 1))); // the last stays empty
+                static_cast<uint16_t>(random() % (classes - 1))); // the last class has no pixels
         }
     return labels;
 }
@@ -110,7 +110,7 @@ TEST(Spectra, TilesAndLanesDoNotMatter) {
         const auto again = measured(cube, labels, lanes, tile);
         for (size_t c = 0; c + 1 < classes; ++c) {
             EXPECT_EQ(again[c].pixels, once[c].pixels);
-            EXPECT_EQ(again[c].mean, once[c].mean); // to the last bit
+            EXPECT_EQ(again[c].mean, once[c].mean); // equal bits
             EXPECT_EQ(again[c].deviation, once[c].deviation);
         }
     }

@@ -63,8 +63,8 @@ void expect_close(const Cube& scene, int ws, const Result& got) {
         EXPECT_NEAR(got.statistics.mean[b], want.centroid[b], 1e-12 * std::fabs(want.centroid[b]));
     const SppErrors errors = compare(want, got.cube);
     EXPECT_EQ(errors.validity_differs, 0);
-    // NRMSE divides by the spread of a spectrum over its bands: where that is small against its level (few
-    // bands), even the reference rounded to single precision is further off than 1e-6.
+    // NRMSE is relative to the spread of a spectrum over its bands. If the spread is small compared with the
+    // level (few bands), even the rounded reference differs by more than 1e-6.
     EXPECT_LE(errors.mean_nrmse, std::max(1e-6, 3 * compare(want, rounded(want, scene.shape)).mean_nrmse));
     EXPECT_LE(errors.max_maxsde, 5e-6);
     for (size_t p = 0; p < want.alpha.size(); ++p) {
@@ -132,7 +132,7 @@ TEST(SppCpu, LeavesInvalidPixelsOutAndMarksThem) {
         expect_close(scene, ws, got);
     }
     const Result small = run_spp(scene, 3);
-    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // no valid neighbour
+    EXPECT_EQ(small.alpha.at(0, 31, 2), 0.0f); // without valid neighbours
     EXPECT_EQ(small.cube.at(7, 31, 2), scene.at(7, 31, 2));
 }
 
@@ -154,8 +154,8 @@ TEST(SppCpu, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
 }
 
 TEST(SppCpu, IsAccurateForSpectraThatAreMultiplesOfOneAnother) {
-    // Angles that are zero but for rounding: the square root in rho would make 1e-4 of single precision's
-    // 1e-8.
+    // Angles that are zero except for rounding: the square root in rho would turn 1e-8 of single precision
+    // into 1e-4.
     Cube scene = random_scene(30, 30, 50, 11, 0.0);
     for (int64_t l = 0; l < 30; ++l)
         for (int64_t s = 0; s < 30; ++s)
@@ -166,7 +166,7 @@ TEST(SppCpu, IsAccurateForSpectraThatAreMultiplesOfOneAnother) {
     for (float a : got.alpha.values)
         EXPECT_LT(a, 1e-14);
     expect_close(scene, 5, got);
-    Cube nearly = random_scene(30, 30, 50, 12, 1e-6); // smooth and almost without noise
+    Cube nearly = random_scene(30, 30, 50, 12, 1e-6); // smooth, and almost without noise
     expect_close(nearly, 5, run_spp(nearly, 5));
 }
 
@@ -184,7 +184,7 @@ TEST(SppCpu, GivesTheScenesOwnValuesWhereAllSpectraAreEqual) {
 }
 
 TEST(SppCpu, MatchesAClosedForm) {
-    // Two pixels at a right angle: alpha = pi/2 for both, whatever the window.
+    // Two pixels at a right angle have alpha = pi/2, for any window.
     Cube scene(2, 1, 2);
     scene.at(0, 0, 0) = 2;
     scene.at(1, 0, 1) = 5;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The independent witness: SPP after its definition, pixel by pixel in double precision, each angle by atan2.
+// An independent implementation of SPP by its definition, pixel by pixel in double precision, with every
+// angle by atan2.
 #pragma once
 
 #include "support/memory_cube.h"
@@ -12,7 +13,7 @@ namespace hsi::test {
 
 struct SppReference {
     std::vector<double> centroid;
-    std::vector<double> alpha, rho; ///< a pixel each; NaN where invalid
+    std::vector<double> alpha, rho; ///< one per pixel; NaN where invalid
     std::vector<double> cube;       ///< band-sequential
     int64_t valid = 0;
 };
@@ -82,8 +83,8 @@ inline SppReference spp_reference(const Cube& in, int ws) {
 
 struct SppErrors {
     double mean_nrmse = 0,
-           max_maxsde = 0;        ///< paper 004's measures (equations 6 and 8), over the valid pixels
-    int64_t validity_differs = 0; ///< pixels that have a value in one and none in the other
+           max_maxsde = 0;        ///< the measures of paper 004 (equations 6 and 8), over the valid pixels
+    int64_t validity_differs = 0; ///< pixels that have a value in only one of two results
 };
 
 inline SppErrors compare(const SppReference& reference, const Cube& got) {

@@ -46,7 +46,7 @@ Found scan(const Cube& cube, int64_t tile_lines = 0, int lanes = 1) {
     return found;
 }
 
-/// All that sums hold, to the bit.
+/// Returns all members of sums as bits.
 std::vector<double> bits_of(const Sums& sums) {
     std::vector<double> all{static_cast<double>(sums.valid), static_cast<double>(sums.invalid),
                             static_cast<double>(sums.pairs)};
@@ -59,7 +59,7 @@ std::vector<double> bits_of(const Sums& sums) {
     return all;
 }
 
-/// By the definition, one product at a time, with what its rounding takes.
+/// Computes the definition, one product at a time, with the rounding error of each product.
 Sums reference(const Cube& cube) {
     const auto [samples, lines, all_bands] = cube.shape;
     const int bands = all_bands;
@@ -115,7 +115,7 @@ Cube cut(const Cube& whole, int64_t first, int64_t count) {
     return piece;
 }
 
-/// Scenes of every kind of numbers, with holes.
+/// Returns scenes with numbers of all types, and holes.
 std::vector<std::pair<std::string, Cube>> scenes() {
     std::vector<std::pair<std::string, Cube>> all;
     const auto whole_numbers = [](Cube cube) {
@@ -128,7 +128,7 @@ std::vector<std::pair<std::string, Cube>> scenes() {
     Cube wide = random_scene(97, 90, 5, 3);
     std::mt19937 random(4);
     std::uniform_int_distribution<int> exponent(-120, 100);
-    for (size_t i = 0; i < wide.values.size(); i += 3) // far more digits than slices hold
+    for (size_t i = 0; i < wide.values.size(); i += 3) // many more digits than slices hold
         wide.values[i] = std::ldexp(i % 2 ? wide.values[i] : -wide.values[i], exponent(random));
     all.emplace_back("of all magnitudes", wide);
     Cube ends = random_scene(40, 20, 4, 5);
@@ -215,8 +215,8 @@ Statistics empty_of(int bands) {
     return s;
 }
 
-// A scene cut into pieces anywhere, added in any order, in files that are merged in any order; and pieces of
-// another scene come and go between.
+// A scene may be divided anywhere, added in any order, in files that are merged in any order. Pieces of
+// another scene are added and removed in between.
 TEST(ExactStatistics, NeitherCutsNorOrderLeaveATrace) {
     std::mt19937 random(11);
     for (const auto& [name, cube] : scenes()) {
@@ -343,7 +343,7 @@ TEST(StatisticsFile, TellsOfAChangedNumber) {
         other[at] = other[at] == '9' ? '3' : '9';
         if (other == text) continue;
         ++changed;
-        try { // a digit beyond those of a float says nothing
+        try { // a digit that a float cannot have does not change the sum
             EXPECT_EQ(to_json(statistics::from_json(other, "file"), "test"), text) << "at " << at;
         } catch (const Error&) {
             ++refused;

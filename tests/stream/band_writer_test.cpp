@@ -30,7 +30,7 @@ class Taker final : public stream::BandTaker {
         for (int64_t y = 0; y < core.h; ++y)
             for (int64_t x = 0; x < core.w; ++x) {
                 cube.at(band, core.y + y, core.x + x) = src.at(0, y, x);
-                src.at(0, y, x) = 1e9f; // what a sink may do
+                src.at(0, y, x) = 1e9f; // a sink may change its input
             }
         const std::lock_guard lock(mutex);
         if (core.bottom() == cube.shape.lines) complete.push_back(band);
@@ -38,7 +38,7 @@ class Taker final : public stream::BandTaker {
     Cube cube;
     std::function<void(int, const Rect&)> on_write;
     std::mutex mutex;
-    std::vector<int> complete; ///< bands, in their order
+    std::vector<int> complete; ///< bands in the order of completion
 };
 
 float value_of(int band, int64_t pixel) { return static_cast<float>(band * 1000 + pixel % 991); }
@@ -83,7 +83,8 @@ TEST(BandWriter, EveryBandIsWrittenWholeWhateverThePlanes) {
 TEST(BandWriter, BandsLeaveInTheOrderInWhichTheyWereGiven) {
     const std::vector<int> order{3, 0, 4, 1, 2};
     Taker taker(40, 30, 5);
-    BandWriter writer(taker, taker.cube.shape, 2); // few enough that all but the last two are the thread's
+    // So few buffers that the thread has written all bands except the last two
+    BandWriter writer(taker, taker.cube.shape, 2);
     for (const int band : order) {
         const auto plane = writer.take();
         fill(band, plane);
@@ -100,7 +101,7 @@ TEST(BandWriter, WritesWhileTheCallerWorks) {
     const auto first = writer.take();
     fill(0, first);
     writer.give(0, first);
-    while (writer.written() < 1) // nobody has asked it to
+    while (writer.written() < 1) // without a request
         std::this_thread::yield();
     const auto second = writer.take();
     fill(1, second);
@@ -132,7 +133,7 @@ TEST(BandWriter, MorePlanesThanThereAreIsAnErrorAndNoStandstill) {
     EXPECT_THROW(writer.take(), Error);
 }
 
-/// Gives bands until something is thrown, and returns what.
+/// Writes bands until an exception is thrown, and returns its text.
 std::string fault_of(BandWriter& writer, int bands) {
     try {
         for (int band = 0; band < bands; ++band) {
@@ -159,8 +160,9 @@ TEST(BandWriter, AnErrorComesOutWithItsBandAndIsTheLastThatIsWritten) {
         const std::string fault = fault_of(writer, 9);
         EXPECT_EQ(fault, "no room, band " + std::to_string(failing + 1) + " / Make some.");
         EXPECT_LE(writer.written(), failing);
-        EXPECT_GE(writer.written(), failing - 1); // of the last two, which go side by side, one may go on
-        EXPECT_THROW(writer.take(), Error);       // it stays so
+        // The last two are written in parallel, so one of them may continue
+        EXPECT_GE(writer.written(), failing - 1);
+        EXPECT_THROW(writer.take(), Error); // the error persists
         EXPECT_THROW(writer.finish(), Error);
     }
 }

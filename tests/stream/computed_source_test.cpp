@@ -55,7 +55,7 @@ stream::PassOptions pass(int64_t samples, int64_t lines, int lanes, uint64_t mem
     return options;
 }
 
-/// What a pass writes, in tiles of any size.
+/// Returns the result of a pass, in tiles of any size.
 Cube stored(const stream::CubeSource& source, stream::Operation& operation,
             const stream::PassOptions& options) {
     MemorySink sink(source.shape().samples, source.shape().lines, operation.output_bands().front());
@@ -72,7 +72,7 @@ Cube scene() {
     return cube;
 }
 
-/// Not owned.
+/// Returns a pointer that does not own the source.
 std::shared_ptr<const stream::CubeSource> share(const stream::CubeSource& source) {
     return {std::shared_ptr<void>(), &source};
 }
@@ -109,14 +109,15 @@ stream::LinkWork displacement_with_numbers(int window) {
     return work;
 }
 
-/// What is found around a pixel is kept: the next pass reads each pixel once, and gives the same bits.
+/// Results from a pixel's surroundings are kept: the next pass reads each pixel once, and computes the same
+/// bits.
 TEST(ComputedSource, LooksAroundAPixelOnce) {
     const Cube cube = scene();
     MemorySource source(cube);
     const Cube expected = stored(source, *displacement(7), pass(83, 61, 1));
     for (const int lanes : {1, 3}) {
         stream::ComputedSource computed(share(source), displacement_with_numbers(7));
-        EXPECT_EQ(computed.take_memory(1000, ""), 0u); // a plane of them is more
+        EXPECT_EQ(computed.take_memory(1000, ""), 0u); // a plane needs more memory
         EXPECT_EQ(computed.kept(), nullptr);
         EXPECT_EQ(computed.take_memory(1 << 20, ""), 83u * 61u * sizeof(float));
         EXPECT_STREQ(computed.kept(), "numbers");
@@ -132,7 +133,7 @@ TEST(ComputedSource, LooksAroundAPixelOnce) {
     }
 }
 
-/// Parts of lines are computed and not kept; so is what lies beside lines that are there.
+/// Parts of lines are computed but not kept. If some lines are kept, samples outside them are computed.
 TEST(ComputedSource, GivesTheSameWhereSomeLinesAreThere) {
     const Cube cube = scene();
     const MemorySource source(cube);
@@ -147,7 +148,7 @@ TEST(ComputedSource, GivesTheSameWhereSomeLinesAreThere) {
     EXPECT_TRUE(identical(stored(computed, copy, pass(83, 7, 2)), expected));
 }
 
-/// With a store the second of two sources computes nothing; in memory, or in a file.
+/// With a store in memory or in a file, the second of two sources computes nothing.
 TEST(ComputedSource, LeavesValuesForTheNext) {
     const Cube cube = scene();
     MemorySource source(cube);
@@ -172,7 +173,7 @@ TEST(ComputedSource, LeavesValuesForTheNext) {
     }
 }
 
-/// Nothing more is kept when the disk is full, and nothing is wrong.
+/// If the disk is full, nothing more is kept, and results are still right.
 TEST(ComputedSource, GivesTheSameWhenTheDiskIsFull) {
     const Cube cube = scene();
     MemorySource source(cube);
@@ -204,7 +205,7 @@ TEST(ComputedSource, GivesTheSameWhenTheDiskIsFull) {
     EXPECT_LT(pixels.load(), 61 * 83);
 }
 
-/// The same as an operation, whose own halo comes on top.
+/// Checks halos of links together with the halo of an operation.
 TEST(ComputedSource, AddsUpHalos) {
     const Cube cube = scene();
     MemorySource source(cube);
@@ -214,7 +215,7 @@ TEST(ComputedSource, AddsUpHalos) {
     auto chained = displacement(9);
     MemorySink sink(83, 61, bands);
     stream::run_pass(*one, *chained, {&sink}, pass(20, 20, 1));
-    // Of the tile from (20, 20) on: 4 for the operation and 2 for the link.
+    // The tile at (20, 20) needs 4 pixels for the operation and 2 for the link.
     EXPECT_TRUE(std::any_of(windows.begin(), windows.end(), [](const Rect& w) {
         return w == Rect{14, 14, 32, 32};
     }));
@@ -237,7 +238,7 @@ TEST(ComputedSource, CountsItsMemoryInThePlan) {
     MemorySource source(cube);
     const auto chain = std::make_shared<stream::ComputedSource>(
         std::make_shared<stream::ComputedSource>(share(source), displacement(5)), displacement(7));
-    // The window of the outer link, and that of the inner one, which is larger.
+    // The window of the outer link, and the larger window of the inner link.
     EXPECT_GE(chain->window_bytes(40, 40), (46 * 46 + 50 * 50) * bands * sizeof(float));
     stream::CopyOperation copy(bands, false);
     auto options = pass(0, 0, 2, 600 << 10);
@@ -263,7 +264,7 @@ TEST(ComputedSource, FillsViewsOfAnyStride) {
     EXPECT_EQ(large.at(1, 9, 3), 7);
 }
 
-/// Memory "of device 3", which is this process's: what lies there is known by its address.
+/// Memory "of device 3" in this process. It records the addresses of its blocks.
 class DeviceMemory final : public HostAllocator {
   public:
     void* allocate(size_t bytes) override {
@@ -291,7 +292,7 @@ class DeviceMemory final : public HostAllocator {
     std::map<const char*, size_t> m_blocks;
 };
 
-/// An operation as one of device 3, which notes where it has found its tiles.
+/// Runs an operation on device 3, and records where it found its tiles.
 class OnDevice final : public stream::Operation {
   public:
     OnDevice(std::shared_ptr<stream::Operation> inner, std::shared_ptr<DeviceMemory> memory)
@@ -324,8 +325,8 @@ class OnDevice final : public stream::Operation {
     const std::shared_ptr<DeviceMemory> m_memory;
 };
 
-/// Links of a device: a tile goes there once, and each takes it where the one before has put it; so does the
-/// pass.
+/// With links on one device, a tile is copied there once. Each link, and the pass, reads the tile where the
+/// previous link wrote it.
 TEST(ComputedSource, LinksOfADeviceHandTilesOverThere) {
     const Cube cube = scene();
     const MemorySource source(cube);
@@ -358,7 +359,7 @@ TEST(ComputedSource, LinksOfADeviceHandTilesOverThere) {
         EXPECT_TRUE(identical(stored(*two, last, pass(30, 17, lanes)), third));
         EXPECT_GT(last.there, 0);
         EXPECT_EQ(last.elsewhere, 0);
-        stream::CopyOperation copy(bands, false); // which takes it in the memory of the host
+        stream::CopyOperation copy(bands, false); // it reads host memory
         EXPECT_TRUE(identical(stored(*two, copy, pass(30, 17, lanes)), second));
     }
     EXPECT_EQ(made[0]->there, 0);
@@ -366,7 +367,7 @@ TEST(ComputedSource, LinksOfADeviceHandTilesOverThere) {
     EXPECT_GT(made[1]->there, 0);
     EXPECT_EQ(made[1]->elsewhere, 0);
 
-    // What they take there is in the plan: 100 bytes a pixel each, and their results.
+    // The plan includes their memory there: 100 bytes per pixel for each link, and their results.
     OnDevice last(projection(bands, 4), memory);
     auto options = pass(0, 0, 1);
     options.device_memory = 200000;
@@ -375,7 +376,7 @@ TEST(ComputedSource, LinksOfADeviceHandTilesOverThere) {
     EXPECT_GE(two->device_bytes(10, 10), uint64_t{100} * (16 * 16 + 20 * 20) + 4 * bands * (100 + 16 * 16));
 }
 
-/// Values that others will read are kept in the memory of the host, from where they are taken then.
+/// Values for other readers are kept in host memory, and read from there.
 TEST(ComputedSource, KeepsWhatADeviceHasComputed) {
     const Cube cube = scene();
     MemorySource source(cube);

@@ -25,7 +25,7 @@ stream::SceneStatistics scan(const Cube& cube, int64_t tile_samples = 0, int64_t
     return operation.result();
 }
 
-/// Two passes in long double, straight from the definition.
+/// Computes the definition in two passes in long double.
 stream::SceneStatistics reference(const Cube& cube) {
     const auto n = static_cast<size_t>(cube.shape.bands);
     const auto pixels = static_cast<size_t>(cube.shape.pixels());
@@ -88,14 +88,15 @@ TEST(Covariance, AgreesForNarrowAndTinyScenes) {
     for (auto [samples, lines] :
          {std::pair{1, 1}, {1, 200}, {200, 1}, {3, 5}, {129, 65}, {513, 17}, {17, 300}}) {
         const Cube cube = random_scene(samples, lines, 9, 4);
-        expect_close(scan(cube), reference(cube), 2e-7); // the rounding of a few single products
+        // The rounding error of a few products in single precision
+        expect_close(scan(cube), reference(cube), 2e-7);
     }
 }
 
 TEST(Covariance, KeepsItsDigitsOnAHighLevel) {
     Cube cube = random_scene(140, 80, 10, 6, 0.02, 1.0);
     for (auto& x : cube.values)
-        x += 3000.0f; // spread 1e-4 of the level
+        x += 3000.0f; // the spread is 1e-4 of the level
     expect_close(scan(cube), reference(cube), 1e-6);
 }
 
@@ -124,7 +125,7 @@ TEST(Covariance, DoubleProductsKeepTheLeastVariances) {
     }
     Cube cube = random_scene(140, 80, 10, 6, 0.02, 1.0);
     for (auto& x : cube.values)
-        x += 3000.0f; // spread 1e-4 of the level
+        x += 3000.0f; // the spread is 1e-4 of the level
     expect_close(scan(cube, 0, 0, 1, twofold), reference(cube), 1e-13);
 }
 
@@ -148,7 +149,7 @@ TEST(Covariance, RefusesValuesWhoseProductsVanish) {
         return cube;
     };
     const auto want = scan(scaled(1));
-    const auto small = scan(scaled(0x1p-40f)); // a power of two: the same digits
+    const auto small = scan(scaled(0x1p-40f)); // a power of two keeps the digits
     for (size_t i = 0; i < want.covariance.size(); ++i)
         EXPECT_EQ(small.covariance[i], std::ldexp(want.covariance[i], -80));
     EXPECT_THROW(scan(scaled(1e-27f)), Error);
@@ -159,9 +160,9 @@ TEST(Covariance, KnowsConstantBands) {
     Cube cube = random_scene(1100, 40, 6, 12);
     for (int64_t l = 0; l < 40; ++l)
         for (int64_t s = 0; s < 1100; ++s) {
-            cube.at(1, l, s) = 0.1f; // no sum of it is exact
+            cube.at(1, l, s) = 0.1f; // its sums are not exact
             cube.at(2, l, s) = 0;
-            cube.at(4, l, s) = l < 24 ? 0.3f : std::nextafter(0.3f, 1.0f); // a constant in every block
+            cube.at(4, l, s) = l < 24 ? 0.3f : std::nextafter(0.3f, 1.0f); // constant in every block
             cube.at(5, l, s) = l == 39 && s == 1099 ? 7.0f : 8.0f;
         }
     make_invalid(cube, 0, 0, 0);
@@ -193,7 +194,8 @@ TEST(Covariance, OfConstantBandsIsZeroOnEveryLevel) {
 }
 
 TEST(Covariance, CentresOnWhateverItPicks) {
-    // Blocks whose sampled pixels are unlike the rest: no value at all in one, far off in the other.
+    // Blocks whose sampled pixels differ from the rest: one block has no sampled value, another has very
+    // different ones.
     Cube cube = random_scene(1024, 16, 5, 11);
     for (int64_t l = 0; l < 16; ++l)
         for (int64_t s = 0; s < 1024; ++s)
@@ -221,7 +223,7 @@ TEST(Covariance, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     }
 }
 
-/// A scene whose bits are the same on every machine and with every standard library.
+/// Returns a scene whose bits are equal on every machine and with every standard library.
 Cube hashed_scene(int64_t samples, int64_t lines, int bands) {
     Cube cube(samples, lines, bands);
     uint32_t state = 12345;
@@ -233,9 +235,10 @@ Cube hashed_scene(int64_t samples, int64_t lines, int bands) {
 }
 
 TEST(Covariance, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
-    // Computed once, with AVX-512 and AVX2; and without fused arithmetic. Must never drift unnoticed.
+    // Computed once, with AVX-512 and AVX2, and without fused arithmetic. The results must not change
+    // unnoticed.
     constexpr uint64_t fused = 13519979520163862637u, apart = 13916504757249308792u;
-    Cube cube = hashed_scene(301, 57, 29); // runs and stretches that fill no sixteen
+    Cube cube = hashed_scene(301, 57, 29); // runs and stretches that are not multiples of sixteen
     cube.values[11 * 301 + 7] = std::numeric_limits<float>::quiet_NaN();
     for_every_simd([&](const std::string& name) {
         const auto got = scan(cube);
@@ -247,7 +250,7 @@ TEST(Covariance, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
 TEST(Covariance, DoubleProductsAreTheSameInEveryInstructionSet) {
     Cube cube = hashed_scene(301, 57, 29);
     cube.values[11 * 301 + 7] = std::numeric_limits<float>::quiet_NaN();
-    std::vector<double> first[2]; // without fused arithmetic, and with it
+    std::vector<double> first[2]; // without and with fused arithmetic
     for_every_simd([&](const std::string& name) {
         const auto got = scan(cube, 0, 0, 1, stream::Statistics::double_covariance);
         expect_close(got, reference(cube), 1e-13);
@@ -266,7 +269,7 @@ TEST(BandMeans, AreTheSameInEveryInstructionSet) {
         stream::run_pass(source, operation, {}, {});
         const auto mean = operation.result().mean;
         if (first.empty()) first = mean;
-        EXPECT_EQ(mean, first) << name; // nothing is multiplied: the same with and without fused arithmetic
+        EXPECT_EQ(mean, first) << name; // without multiplication, so equal with and without fused arithmetic
         EXPECT_NEAR(mean[2], 0.75, 0.01) << name;
     });
 }

@@ -49,7 +49,8 @@ TEST(Moments, LeavesOutInvalidPixelsAndPairs) {
     }
 }
 
-// Lines are cut in octets: every width around one, two and three of them, and a hole at every place.
+// Lines are divided into octets. The test uses every width around one, two and three octets, with a hole at
+// every position.
 TEST(Moments, CutsLinesAnywhere) {
     for (int64_t samples = 2; samples <= 26; ++samples) {
         const Cube whole = random_scene(samples, 3, 4, 11);
@@ -65,7 +66,7 @@ TEST(Moments, CutsLinesAnywhere) {
 TEST(Moments, KeepsItsDigitsOnAHighLevel) {
     Cube cube = random_scene(140, 60, 10, 6, 0.02, 1.0);
     for (auto& x : cube.values)
-        x += 30000.0f; // spread 1e-5 of the level
+        x += 30000.0f; // the spread is 1e-5 of the level
     expect_close(scan(cube), moment_reference(cube), 1e-12);
 }
 
@@ -74,7 +75,7 @@ TEST(Moments, RanksComeToTheBitsOfOneProcess) {
     spoil(cube);
     const auto alone = scan(cube);
     expect_close(alone, moment_reference(cube), 1e-14);
-    // Tiles of the scene's width, and such whose neighbours are another rank's.
+    // Tiles of the scene's width, and tiles whose neighbours are on another rank.
     for (const int size : {2, 3, 5})
         for (const int64_t tile_samples : {int64_t{1024}, int64_t{2048}, int64_t{4096}})
             on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {

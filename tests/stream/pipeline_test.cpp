@@ -23,8 +23,8 @@
 namespace hsi::test {
 namespace {
 
-/// out = in + mean of the 3x3 neighbourhood of band 0 (needs a halo of 1); a second output with the line
-/// number.
+/// Computes in + the mean of the 3x3 neighbourhood of band 0 (needs a halo of 1), and a second output with
+/// the line number.
 class Neighbours final : public stream::Operation {
   public:
     explicit Neighbours(int bands) : m_bands(bands) {}
@@ -155,7 +155,7 @@ TEST(Pipeline, CanBeCancelled) {
     EXPECT_LT(written, 10);
 }
 
-/// Asks in the midst of its tile, as whatever takes long does.
+/// Checks for cancellation within a tile, as long operations do.
 class Asking final : public stream::Operation {
   public:
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -174,7 +174,7 @@ class Asking final : public stream::Operation {
 TEST(Pipeline, WorkersSeeTheFlagWithinATile) {
     Asking operation;
     EXPECT_TRUE(ends_within_its_tile(random_scene(20, 4, 2), operation));
-    EXPECT_FALSE(CancelScope::cancelled()); // the caller's thread is none of the pass
+    EXPECT_FALSE(CancelScope::cancelled()); // the caller's thread does not belong to the pass
 }
 
 TEST(Pipeline, ShowsProgressFromZeroToOne) {
@@ -210,7 +210,7 @@ TEST(Pipeline, VisitsChosenTilesOnly) {
     EXPECT_EQ(scan.result().valid_pixels, 20 * 8);
 }
 
-/// Remembers where its tiles lay.
+/// Records the addresses of its tiles.
 class InPlace final : public stream::Operation {
   public:
     explicit InPlace(bool asks) : m_asks(asks) {}
@@ -245,7 +245,7 @@ TEST(Pipeline, GivesTilesThatLieInMemoryAsTheyAreToThoseWhoAsk) {
     Cube copy = scene;
     store.sink({0, 1})->write({0, 0, 40, 30}, copy.view());
     const auto there = store.source({0, 1});
-    const MemorySource read(scene); // has no view
+    const MemorySource read(scene); // the source has no view
     const auto inside = [&](const float* p) { return p >= store.data() && p < store.data() + 2 * 40 * 30; };
     std::vector<Cube> results;
     for (const bool asks : {true, false})
@@ -264,7 +264,7 @@ TEST(Pipeline, GivesTilesThatLieInMemoryAsTheyAreToThoseWhoAsk) {
     EXPECT_EQ(results.front().at(1, 29, 39), 2 * scene.at(1, 29, 39));
 }
 
-/// A scene and an output "in the memory of device 3", and an operation there; all of it is this process's.
+/// A scene, an output and an operation "on device 3", all of them in this process's memory.
 class DeviceSource final : public stream::CubeSource {
   public:
     explicit DeviceSource(const Cube& cube) : m_cube(cube) {}
@@ -351,7 +351,7 @@ TEST(Pipeline, TakesAndPutsTilesWhereTheyLieOnADevice) {
     o.name = "test";
     o.lanes = 4;
     o.device_memory = 1 << 20;
-    // A scene that fits is one tile, else several; a -tile is kept.
+    // A scene that fits is one tile, otherwise several; -tile is respected.
     const auto [whole, expected] = run({3, 3, 8}, o, 0, 0);
     EXPECT_EQ(whole.tiles, 1);
     EXPECT_FLOAT_EQ(expected.at(1, 39, 49), [&] {
@@ -367,7 +367,7 @@ TEST(Pipeline, TakesAndPutsTilesWhereTheyLieOnADevice) {
     const auto [tiled, in_tiles] = run({3, 3, 8}, forced, 0, 0);
     EXPECT_EQ(tiled.tiles, 4 * 5);
     EXPECT_TRUE(identical(expected, in_tiles));
-    // What an operation does not take or put there goes through host memory, as on any other device.
+    // If an operation does not read or write there, data pass through host memory, as for any other device.
     EXPECT_TRUE(identical(expected, run({3, -1, 8}, o, 0, 1).second));
     EXPECT_TRUE(identical(expected, run({-1, 3, 8}, o, 1, 0).second));
     EXPECT_TRUE(identical(expected, run({2, 2, 8}, o, 1, 1).second));
@@ -421,7 +421,7 @@ TEST(BandMeans, AgreesWithAPlainSumAndCountsInvalidPixels) {
     Cube scene = random_scene(300, 70, 5, 3, 0.1, 1000.0);
     make_invalid(scene, 3, 4, 2);
     make_invalid(scene, 69, 299, 0, -std::numeric_limits<float>::infinity());
-    make_invalid(scene, 50, 130, 1, 3e38f); // large, and valid
+    make_invalid(scene, 50, 130, 1, 3e38f); // large but valid
     make_invalid(scene, 50, 130, 2, 3e38f);
     for (int b = 0; b < 5; ++b)
         make_invalid(scene, 40, 200, b, 0.0f);

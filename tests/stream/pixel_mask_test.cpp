@@ -19,7 +19,7 @@ namespace {
 using stream::MaskedSource;
 using stream::PixelMask;
 
-/// Runs of every length, and single pixels, at every place of a word.
+/// Returns runs of every length and single pixels, at every position in a word.
 std::shared_ptr<PixelMask> some_pixels(int64_t samples, int64_t lines) {
     auto mask = std::make_shared<PixelMask>(samples, lines);
     std::mt19937 random(7);
@@ -86,7 +86,7 @@ TEST(MaskedSource, TakesTheValuesOfOtherPixelsAway) {
     }
 }
 
-/// A source whose pixels lie in memory for readers to look at.
+/// A source whose pixels are in memory that readers can view.
 class ViewedSource final : public stream::CubeSource {
   public:
     explicit ViewedSource(Cube& cube) : m_cube(cube) {}
@@ -139,7 +139,7 @@ TEST(MaskedSource, LeavesASceneInMemoryWhole) {
         return operation.result();
     };
     const auto expected = scan(MemorySource(cut), 1);
-    for (const int lanes : {3, 1}) { // the first fills, the second reads what is kept
+    for (const int lanes : {3, 1}) { // the first pass fills, the second reads the kept values
         const auto got = scan(masked, lanes);
         EXPECT_EQ(got.valid_pixels, mask->count());
         EXPECT_EQ(got.mean, expected.mean);

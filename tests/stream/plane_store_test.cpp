@@ -26,7 +26,7 @@ TEST(PlaneStore, GivesBackWhatWasPutIn) {
         const auto store = store_of(cube.shape, in_memory);
         EXPECT_EQ(store->in_memory(), in_memory);
         EXPECT_EQ(store->data() != nullptr, in_memory);
-        // Planes in an order of their own, in two tiles.
+        // Planes in a different order, in two tiles.
         const auto sink = store->sink({2, 0, 3, 1});
         EXPECT_TRUE(sink->concurrent());
         for (const Rect part : {Rect{0, 0, 20, 17}, Rect{20, 0, 11, 17}})
@@ -45,7 +45,7 @@ TEST(PlaneStore, GivesBackWhatWasPutIn) {
 }
 
 TEST(PlaneStore, EachRankHasInTheEndWhatAllHaveWritten) {
-    // More than goes into one message, in tiles that the ranks take in turn.
+    // More data than one message, in tiles that the ranks take in turn.
     auto cube = test::random_scene(1500, 1100, 3, 4);
     const CubeView<float> all = cube.view();
     for (const bool in_memory : {true, false})
@@ -124,7 +124,8 @@ TEST(PlaneStore, RanksOfOneHostHaveItInCommon) {
                 test::Cube back(300, 200, 5);
                 store->source({0, 1, 2, 3, 4})->open_reader()->read({0, 0, 300, 200}, back.view());
                 EXPECT_TRUE(test::identical(back, cube)) << ranks.rank() << " of " << hosts << " hosts";
-                // One's own until all are through with it; on one host what one writes the others see.
+                // Each rank's values until all ranks have read them. On one host, all ranks see a rank's
+                // changes.
                 ranks.sum("read", 0);
                 test::Cube changed(300, 200, 1, 7.0f);
                 if (ranks.root()) store->sink({0})->write({0, 0, 300, 200}, changed.view());
@@ -145,7 +146,7 @@ TEST(PlaneStore, ShowsNeighbouringPlanesWhereTheyLie) {
     EXPECT_EQ(view->bands, 3);
     EXPECT_EQ(view->lines, 6);
     EXPECT_EQ(view->samples, 20);
-    EXPECT_EQ(view->row(0, 0), store->data() + (1 * 17 + 5) * 31 + 4); // no copy
+    EXPECT_EQ(view->row(0, 0), store->data() + (1 * 17 + 5) * 31 + 4); // without a copy
     for (int b = 0; b < 3; ++b)
         for (int64_t l = 0; l < 6; ++l)
             for (int64_t s = 0; s < 20; ++s)
@@ -161,7 +162,7 @@ TEST(PlaneStore, WindowsWrapRoundTheScene) {
     for (const bool in_memory : {true, false}) {
         const auto store = store_of(cube.shape, in_memory);
         store->sink({0, 1})->write({0, 0, 13, 9}, cube.view());
-        const Rect window{-5, -20, 30, 40}; // more than the scene on every side
+        const Rect window{-5, -20, 30, 40}; // exceeds the scene on every side
         test::Cube seen(window.w, window.h, 2);
         store->read(window, seen.values.data());
         for (int b = 0; b < 2; ++b)
@@ -178,7 +179,7 @@ TEST(PlaneStore, LeavesNoFileAndSaysWhereItCannotBe) {
     fs::create_directory(folder);
     {
         const PlaneStore store({8, 8, 1}, folder.string());
-        EXPECT_TRUE(fs::is_empty(folder)); // it has no name even while it is used
+        EXPECT_TRUE(fs::is_empty(folder)); // the file has no name, even while it is used
     }
     fs::remove_all(folder);
     EXPECT_THROW(PlaneStore({8, 8, 1}, folder.string()), Error);

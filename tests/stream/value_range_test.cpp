@@ -56,9 +56,9 @@ TEST(RangeWatch, FindsTheRangeOfValidPixels) {
 
 TEST(RangeWatch, CountsPixelsWithMostOfTheirBandsFarOutside) {
     Cube cube = ramp(20, 30);
-    cube.at(0, 0, 0) = cube.at(1, 0, 0) = 1000;                             // half of the bands: not more
-    cube.at(0, 0, 1) = cube.at(1, 0, 1) = cube.at(2, 0, 1) = 1000;          // most
-    cube.at(0, 0, 2) = cube.at(1, 0, 2) = cube.at(2, 0, 2) = -1000;         // below
+    cube.at(0, 0, 0) = cube.at(1, 0, 0) = 1000;                             // only half of the bands
+    cube.at(0, 0, 1) = cube.at(1, 0, 1) = cube.at(2, 0, 1) = 1000;          // most bands
+    cube.at(0, 0, 2) = cube.at(1, 0, 2) = cube.at(2, 0, 2) = -1000;         // below the range
     cube.at(0, 0, 3) = 119, cube.at(1, 0, 3) = 219, cube.at(2, 0, 3) = 319; // within the widened range
     for (int b = 0; b < 4; ++b)
         cube.at(b, 0, 4) = 1; // faint
@@ -79,11 +79,11 @@ TEST(RangeWatch, ValuesNearZeroAreFarFromAmountsWhoseWidenedRangeHoldsZero) {
     const RangeWatch amounts(source, wide);
     read_all(amounts, 30, 20, 0);
     EXPECT_EQ(amounts.far_outside(), 20 * 15);
-    // Components lie on both sides of 0: values near it are ordinary.
+    // Components have both signs, so values near 0 are normal.
     const RangeWatch components(source, {{-500, -500, -500, -500}, {500, 500, 500, 500}, {0, 1, -1, 0}});
     read_all(components, 30, 20, 0);
     EXPECT_EQ(components.far_outside(), 0);
-    // Without means the range's own end speaks.
+    // Without means, the end of the range decides.
     const RangeWatch old(source, {{100, 200, 300, 400}, {5000, 5000, 5000, 5000}, {}});
     read_all(old, 30, 20, 0);
     EXPECT_EQ(old.far_outside(), 20 * 15);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation that is told to end while it works on a tile.
+// An operation that is cancelled while it processes a tile.
 #pragma once
 
 #include "core/cancel.h"
@@ -12,8 +12,7 @@
 
 namespace hsi::test {
 
-/// Whether a pass of one tile, which is cancelled when the tile has been read, ends before anything is
-/// written.
+/// Returns true if a pass of one tile ends before writing when it is cancelled after the tile was read.
 inline bool ends_within_its_tile(const Cube& scene, stream::Operation& operation) {
     CancelFlag cancel;
     MemorySource source(scene);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Eigenproblems by another way than the libraries', in more digits than double's: for references.
+// Eigenproblems for references, by another method than the libraries', with more digits than double.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace hsi::test {
 
 using Matrix = std::vector<long double>; ///< n x n, row by row
 
-/// Falling eigenvalues and eigenvectors (rows) of a symmetric matrix by cyclic Jacobi rotations.
+/// Returns falling eigenvalues and eigenvectors (rows) of a symmetric matrix, by cyclic Jacobi rotations.
 inline std::pair<std::vector<long double>, Matrix> jacobi(Matrix a, size_t n) {
     Matrix v(n * n, 0);
     for (size_t i = 0; i < n; ++i)

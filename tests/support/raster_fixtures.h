@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Raster files for tests: a folder that vanishes, files made through GDAL, and values read back through GDAL
-// alone.
+// Raster files for tests: a temporary folder, files written by GDAL, and values read by GDAL.
 #pragma once
 
 #include "core/error.h"
@@ -30,7 +29,7 @@ namespace hsi::test {
 
 namespace fs = std::filesystem;
 
-/// A new folder under the system's one for temporary files; removed with all it holds.
+/// A new folder in the system's temporary folder. It is removed with its contents.
 class TempFolder {
   public:
     TempFolder() {
@@ -94,7 +93,7 @@ inline Dataset create_gdal(const std::string& driver, const std::string& path, i
                        ->Create(path.c_str(), samples, lines, bands, type, list.List()));
 }
 
-/// Band-sequential values of a window, as GDAL's RasterIO gives them.
+/// Returns the band-sequential values of a window, as GDAL's RasterIO reads them.
 inline std::vector<float> gdal_values(const std::string& path, Rect window = {},
                                       std::vector<int> bands = {}) {
     const Dataset d = open_gdal(path);
@@ -110,7 +109,7 @@ inline std::vector<float> gdal_values(const std::string& path, Rect window = {},
     return out;
 }
 
-/// The same window read by ours, into memory with gaps between lines and bands that must stay untouched.
+/// Reads the same window by our reader, into memory with gaps between lines and bands that must not change.
 inline std::vector<float> our_values(const raster::RasterSource& source, Rect window = {}) {
     const auto shape = source.shape();
     if (window.empty()) window = Rect{0, 0, shape.samples, shape.lines};
@@ -131,7 +130,7 @@ inline std::vector<float> our_values(const raster::RasterSource& source, Rect wi
     return out;
 }
 
-/// Bit for bit, NaN equal to NaN; says where the first difference is.
+/// Compares bit by bit, with NaN equal to NaN; reports the first difference.
 inline ::testing::AssertionResult same_values(const std::vector<float>& a, const std::vector<float>& b) {
     if (a.size() != b.size())
         return ::testing::AssertionFailure() << a.size() << " and " << b.size() << " values";
@@ -171,7 +170,7 @@ inline std::unique_ptr<raster::RasterSink> sink_like(const raster::RasterSource&
     return raster::create_sink(options, spec, &source);
 }
 
-/// Copies `from` (as its options say) to `to`, all metadata included.
+/// Copies `from` (with its options) to `to`, including all metadata.
 inline void copy_scene(const raster::OpenOptions& from, const std::string& to, const std::string& format = {},
                        const std::vector<std::string>& creation_options = {}) {
     const auto source = raster::open_raster(from);
@@ -189,14 +188,14 @@ inline void copy_scene(const std::string& from, const std::string& to, const std
     copy_scene(options, to, format);
 }
 
-/// Where real scenes lie; empty when they are not there.
+/// Returns the folder of real scenes; empty if it is missing.
 inline std::string real_data() {
     if (const char* folder = std::getenv("HSI_TEST_DATA")) return folder;
     const fs::path beside = fs::path(HSI_SOURCE_DIR) / ".." / "shared" / "data";
     return fs::exists(beside) ? beside.string() : std::string();
 }
 
-/// Skips a test without the scene; say why, loudly.
+/// Skips a test if the scene is missing, and reports this.
 #define HSI_NEED_SCENE(variable, relative)                                                                   \
     const std::string variable = ::hsi::test::real_data() + "/" + (relative);                                \
     if (!std::filesystem::exists(variable))                                                                  \

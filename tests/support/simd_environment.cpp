@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Linked into every test: the environment variable HSI_SIMD chooses the instruction set of the kernels under
-// test, as it does for the tools. One that this machine or build does not have fails the test.
+// Linked into every test. The environment variable HSI_SIMD selects the instruction set of the kernels under
+// test, as for the tools. If the machine or the build lacks this instruction set, the test fails.
 #include "core/error.h"
 #include "math/simd_target.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs something in every instruction set of the machine, for kernels that are dispatched at every call.
+// Runs a function in every instruction set of the machine, for kernels that are dispatched at every call.
 #pragma once
 
 #include "math/simd_target.h"
@@ -12,18 +12,18 @@
 
 namespace hsi::test {
 
-/// Those that multiply and add with one rounding.
+/// Returns true for instruction sets that multiply and add with one rounding.
 inline bool is_fused(const std::string& name) {
 #if defined(__aarch64__)
-    (void)name; // all of them, "portable", which is NEON there, too
+    (void)name; // all of them, including "portable", which is NEON there
     return true;
 #else
     return name == "avx512" || name == "avx2";
 #endif
 }
 
-/// f(name), with that instruction set selected, best first; afterwards the one that HSI_SIMD asks for, or the
-/// best.
+/// Calls f(name) with each instruction set selected, best first. Afterwards selects the instruction set of
+/// HSI_SIMD, or the best.
 template <class F>
 void for_every_simd(const F& f) {
     for (const std::string& name : math::simd_names()) {
@@ -34,7 +34,7 @@ void for_every_simd(const F& f) {
     math::select_simd(wanted && *wanted ? wanted : math::simd_names().front());
 }
 
-/// FNV-1a over the bits.
+/// Returns FNV-1a over the bits.
 inline uint64_t fingerprint(const std::vector<double>& values, uint64_t sum = 1469598103934665603u) {
     for (const double v : values) {
         uint64_t bits = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Ranks that are threads of this process: what they do together is tested without MPI.
+// Ranks that are threads of this process, so that their interaction is tested without MPI.
 #pragma once
 
 #include "parallel/ranks.h"
@@ -20,7 +20,8 @@
 
 namespace hsi::test {
 
-/// The mail of all ranks. A message is taken once; a large one is done when it was taken, as MPI's are.
+/// Stores the messages of all ranks. A message is received once. A large message counts as sent when it was
+/// received, as in MPI.
 class PostOffice {
   public:
     explicit PostOffice(int ranks, int on_hosts = 2)
@@ -33,7 +34,7 @@ class PostOffice {
     const int size, hosts; ///< one host or two
     std::mutex mutex;
     std::deque<Letter> letters;
-    std::vector<std::string> left; ///< how each rank has left: "together with 0", "alone with 1"
+    std::vector<std::string> left; ///< how each rank left: "together with 0", "alone with 1"
 };
 
 class ThreadTransport final : public parallel::Transport {
@@ -83,10 +84,10 @@ class ThreadTransport final : public parallel::Transport {
     const int m_rank;
 };
 
-/// Runs work(ranks, its flag) on `size` ranks that have met, each a thread. The first exception is thrown
-/// again; it, or an assertion that a rank has failed, cancels the other ranks, which would wait for that one
-/// for ever. On two hosts those of an odd number are apart. Returns how each rank has left, where it called
-/// finish().
+/// Runs work(ranks, its flag) on `size` ranks, each in its own thread, after all ranks have met. Rethrows the
+/// first exception. An exception or a failed assertion on one rank cancels the other ranks, which would
+/// otherwise wait for ever. With two hosts, ranks with odd numbers are on the second host. Returns how each
+/// rank left, if it called finish().
 inline std::vector<std::string>
 on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work, int hosts = 2) {
     PostOffice office(size, hosts);

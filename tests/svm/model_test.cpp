@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Model files: what is written comes back, and whatever else comes is refused in words.
+// Model files: a model that was written can be read, and any other text is refused with a message.
 #include "core/error.h"
 #include "svm/svm_trained.h"
 
@@ -61,7 +61,7 @@ TEST(SvmModel, ComesBackToTheLastBit) {
     }
 }
 
-/// Reading either works or throws Error; and a model that was read can be used.
+/// Checks that reading works or throws Error, and that a model that was read can be used.
 void try_text(const std::string& text, int& accepted) {
     try {
         const auto model = svm::from_json(text, "mutant");
@@ -75,13 +75,14 @@ void try_text(const std::string& text, int& accepted) {
     }
 }
 
-/// As older versions wrote it: damage may go unnoticed, and the code behind the parser meets it.
+/// Returns the text of an older version. Without a checksum, damage may go unnoticed and reach the code after
+/// the parser.
 std::string without_checksum(std::string text) {
     const size_t at = text.find(",\n\"checksum\"");
     return text.erase(at, text.find('\n', at + 2) - at);
 }
 
-/// Damages a text in a few places.
+/// Damages a text at a few positions.
 std::string damaged(std::string text, std::mt19937& random) {
     static const std::string pieces[] = {
         "null",   "-1",    "1e999", "0", "[]", "{}", "\"x\"",    "99999999999999999999",
@@ -123,7 +124,7 @@ TEST(SvmModel, DamageIsSeenByTheChecksum) {
         } catch (const Error&) {
             continue;
         }
-        EXPECT_EQ(back, good) << text; // blanks, or a member that is not read
+        EXPECT_EQ(back, good) << text; // whitespace, or a member that is not read
     }
     EXPECT_EQ(svm::to_json(svm::from_json(content, "old")), good);
 }
@@ -137,7 +138,8 @@ TEST(SvmModel, DamagedFilesAreRefusedInWords) {
     EXPECT_EQ(accepted, 0) << "a truncated file was accepted";
     for (int i = 0; i < 6000; ++i)
         try_text(damaged(good, random), accepted);
-    // Many mutations change a digit or a name and leave a model: the test reached the code behind the parser.
+    // Many mutations change a digit or a name and leave a valid model, so the test reached the code after the
+    // parser.
     EXPECT_GT(accepted, 100);
     std::string deep(200000, '[');
     try_text(deep, accepted);
@@ -145,7 +147,7 @@ TEST(SvmModel, DamagedFilesAreRefusedInWords) {
 }
 
 TEST(SvmModel, EveryValueReplaced) {
-    // Whole values (numbers, lists, texts) replaced by others, one after another.
+    // Replaces whole values (numbers, lists, texts) by others, one after another.
     const std::string good = without_checksum(svm::to_json(sample_model(true)));
     int accepted = 0, tried = 0;
     for (size_t at = good.find(": "); at != std::string::npos; at = good.find(": ", at + 2)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Scenes with classes that overlap, and machines for them.
+// Scenes with overlapping classes, and models for them.
 #pragma once
 
 #include "support/memory_cube.h"
@@ -14,11 +14,11 @@ namespace hsi::test {
 
 struct ClassScene {
     Cube cube;
-    std::vector<uint16_t> truth; ///< a pixel each
+    std::vector<uint16_t> truth; ///< one per pixel
 };
 
-/// Every class is a cloud around a spectrum of its own; `spread` decides how much they overlap. Values are of
-/// the order of 1000, as reflectances times 10,000 are.
+/// Returns a scene in which every class is a cloud around its own spectrum; `spread` controls the overlap.
+/// Values are about 1000, as reflectances times 10,000 are.
 inline ClassScene class_scene(int64_t samples, int64_t lines, int bands, int classes, double spread,
                               uint32_t seed) {
     std::mt19937 random(seed);
@@ -32,7 +32,7 @@ inline ClassScene class_scene(int64_t samples, int64_t lines, int bands, int cla
     for (int64_t l = 0; l < lines; ++l)
         for (int64_t s = 0; s < samples; ++s) {
             const auto c = static_cast<size_t>(random() % static_cast<unsigned>(classes));
-            scene.truth.push_back(static_cast<uint16_t>(3 * c + 2)); // class values need not be 1, 2, 3
+            scene.truth.push_back(static_cast<uint16_t>(3 * c + 2)); // class values differ from 1, 2, 3
             for (int b = 0; b < bands; ++b)
                 scene.cube.at(b, l, s) =
                     static_cast<float>(spectrum[c][static_cast<size_t>(b)] + 300 * spread * normal(random));
@@ -40,8 +40,8 @@ inline ClassScene class_scene(int64_t samples, int64_t lines, int bands, int cla
     return scene;
 }
 
-/// A machine that nobody trained: support vectors are pixels of the scene, coefficients drawn; decision
-/// values lie on both sides of zero. For tests and benchmarks that run where LIBSVM is not.
+/// Returns an untrained model: support vectors are pixels of the scene, coefficients are random, and decision
+/// values have both signs. For tests and benchmarks without LIBSVM.
 inline svm::Model made_model(const ClassScene& scene, int classes, int vectors_of_class, double gamma,
                              double c, bool probability, uint32_t seed) {
     std::mt19937 random(seed);
@@ -70,7 +70,7 @@ inline svm::Model made_model(const ClassScene& scene, int classes, int vectors_o
                                 m.minimum[static_cast<size_t>(b)], m.factor(b)));
         }
     }
-    // Coefficients of a class are positive against later classes and negative against earlier ones.
+    // Coefficients of a class are positive against later classes, and negative against earlier classes.
     for (int other = 0; other + 1 < classes; ++other)
         for (int k = 0; k < classes; ++k)
             for (int v = 0; v < m.support_count[static_cast<size_t>(k)]; ++v)

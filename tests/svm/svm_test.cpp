@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that must equal LIBSVM is compared with LIBSVM.
+// Everything that must equal LIBSVM, compared with LIBSVM.
 #include "core/error.h"
 #include "core/system.h"
 #include "stream/pipeline.h"
@@ -27,8 +27,8 @@ namespace {
 
 using Libsvm = std::unique_ptr<::svm_model, void (*)(::svm_model*)>;
 
-/// Where compilers fuse products and sums unless they are told not to (64-bit ARM), a distribution's LIBSVM
-/// is made of such; ours never is, so that its results are the same everywhere.
+/// On 64-bit ARM, compilers fuse products and sums by default, so a distribution's LIBSVM contains fused
+/// operations. Our code never fuses them, so that its results are equal everywhere.
 #ifdef __FP_FAST_FMA
 constexpr double libsvm_differs_by = 1e-12;
 #else
@@ -39,7 +39,7 @@ void silence() {
     ::svm_set_print_string_function([](const char*) {});
 }
 
-/// The model as LIBSVM loads it from its own text format.
+/// Loads the model with LIBSVM from LIBSVM's own text format.
 Libsvm load(const svm::Model& model) {
     const auto path =
         std::filesystem::temp_directory_path() / ("hsi_svm_test_" + std::to_string(getpid()) + ".model");
@@ -92,7 +92,8 @@ Maps classify(const svm::Model& model, const Cube& cube, bool estimates, int64_t
             operation->pixels_by_class()};
 }
 
-/// A decision value so near to zero that a LIBSVM of fused operations may take the other side of it.
+/// Returns true if a decision value is so close to zero that a LIBSVM with fused operations may decide
+/// differently.
 bool may_turn(const Libsvm& reference, const std::vector<::svm_node>& x, size_t classes) {
     std::vector<double> decision(classes * (classes - 1) / 2);
     ::svm_predict_values(reference.get(), x.data(), decision.data());
@@ -100,7 +101,7 @@ bool may_turn(const Libsvm& reference, const std::vector<::svm_node>& x, size_t 
                        [](double d) { return std::fabs(d) < libsvm_differs_by; });
 }
 
-/// Labels equal on every pixel, probabilities within 1e-5.
+/// Checks that labels are equal on every pixel, and probabilities within 1e-5.
 void expect_libsvm(const svm::Model& model, const Cube& cube, const Maps& got, bool estimates) {
     const Libsvm reference = load(model);
     ASSERT_TRUE(reference);
@@ -162,8 +163,8 @@ TEST(SvmClassify, LabelsAndProbabilitiesAreLibsvms) {
         int bands, classes;
         double spread, c, gamma;
     };
-    // The last ones have nothing but bounded support vectors, and coefficients up to 32768: decisions with
-    // cancellation.
+    // The last cases have only bounded support vectors, with coefficients up to 32768, so decisions suffer
+    // from cancellation.
     for (const Case& t : {Case{5, 2, 1, 8, 1}, Case{20, 4, 1.2, 128, 0.125}, Case{63, 9, 2, 2, 0.03125},
                           Case{9, 6, 4, 32768, 8}, Case{3, 3, 3, 32768, 0.001}}) {
         const auto scene = class_scene(61, 40, t.bands, t.classes, t.spread, 7);
@@ -176,14 +177,15 @@ TEST(SvmClassify, LabelsAndProbabilitiesAreLibsvms) {
 
 TEST(SvmClassify, TiesAndBoundariesAreDecidedAsLibsvmDoes) {
     silence();
-    // Pixels exactly between the support vectors of two classes: the decision value is zero but for rounding.
+    // Pixels are exactly between the support vectors of two classes, so the decision value is zero except for
+    // rounding.
     ClassScene scene{Cube(64, 64, 4), {}};
     std::mt19937 random(3);
     for (int64_t i = 0; i < 64 * 64; ++i) {
         scene.truth.push_back(static_cast<uint16_t>(1 + i % 4));
         for (int b = 0; b < 4; ++b) {
             const double centre = (b < 2) == (i % 2 == 0) ? 1.0 : 0.0;
-            // Values of the pixels to classify lie on a grid of halves and quarters.
+            // The values of the pixels to classify are multiples of a half or a quarter.
             scene.cube.at(b, i / 64, i % 64) =
                 i < 40 ? static_cast<float>(centre) + 0.25f * static_cast<float>((i / 4) % 3)
                        : 0.25f * static_cast<float>(1 + random() % 6);
@@ -314,7 +316,7 @@ TEST(SvmTrain, GridSearchFindsTheSameWithAndWithoutKernelTables) {
     EXPECT_TRUE(with.kernel_tables);
     EXPECT_FALSE(without.kernel_tables);
     ASSERT_EQ(with.grid.size(), 9u);
-    EXPECT_EQ(with.grid[1].gamma, 0.1); // C outermost
+    EXPECT_EQ(with.grid[1].gamma, 0.1); // C is the outer loop
     for (size_t i = 0; i < 9; ++i)
         EXPECT_NEAR(with.grid[i].accuracy, without.grid[i].accuracy, 1.01 / 200) << i;
     EXPECT_EQ(with.folds, 5);
@@ -322,7 +324,7 @@ TEST(SvmTrain, GridSearchFindsTheSameWithAndWithoutKernelTables) {
     for (const auto& g : with.grid)
         best = std::max(best, g.accuracy);
     EXPECT_EQ(svm::best_of(with.grid).accuracy, best);
-    EXPECT_EQ(with.model.cv_accuracy, best); // of single pixels
+    EXPECT_EQ(with.model.cv_accuracy, best); // over single pixels
     options.fold = with.fold;
     const auto by_groups = svm::train(set, options);
     EXPECT_EQ(by_groups.model.c, svm::simplest_of_best(by_groups.grid).c);
@@ -362,7 +364,7 @@ TEST(SvmTrain, RefinedSearchFindsWhatTheFullGridFinds) {
     EXPECT_LT(refined.grid.size(), 60u);
     EXPECT_GE(steps, 2u);
     EXPECT_GE(svm::best_of(refined.grid).accuracy, svm::best_of(full.grid).accuracy - 0.01);
-    for (const auto& one : refined.grid) // each candidate as in the full grid
+    for (const auto& one : refined.grid) // each candidate is equal to that of the full grid
         for (const auto& other : full.grid)
             if (one.c == other.c && one.gamma == other.gamma) {
                 EXPECT_EQ(one.accuracy, other.accuracy);
@@ -379,7 +381,7 @@ TEST(SvmTrain, FoldsThatAreGivenAreUsed) {
     options.gamma = {0.1};
     options.always_validate = true;
     options.folds = 3;
-    // One class is in a fold of its own: nobody else has learned it, so that its pixels are not counted.
+    // One class has its own fold. No other fold trains this class, so its pixels are not counted.
     int64_t counted = 0, largest = 0;
     std::map<uint16_t, int64_t> of_class;
     for (size_t i = 0; i < set.label.size(); ++i) {
@@ -397,7 +399,7 @@ TEST(SvmTrain, FoldsThatAreGivenAreUsed) {
 }
 
 TEST(SvmTrain, CrossValidationHoldsFoldsOut) {
-    // Random labels cannot be learned: held-out accuracy near chance, although the machine fits its own
+    // Random labels cannot be learned: held-out accuracy is near chance, although the model fits its own
     // samples.
     auto scene = class_scene(40, 20, 8, 2, 1, 23);
     std::mt19937 random(1);
@@ -417,7 +419,8 @@ TEST(SvmTrain, CrossValidationHoldsFoldsOut) {
 }
 
 TEST(SvmTrain, ThreadsChangeNothingAndTiesGoToTheSmallest) {
-    const auto scene = class_scene(30, 10, 6, 3, 0.05, 24); // so far apart that many grid points are perfect
+    // Separated so well that many grid points are perfect
+    const auto scene = class_scene(30, 10, 6, 3, 0.05, 24);
     const auto set = training_set(scene, 2);
     svm::TrainOptions options;
     options.probability = true;
@@ -428,7 +431,7 @@ TEST(SvmTrain, ThreadsChangeNothingAndTiesGoToTheSmallest) {
     EXPECT_EQ(one.model.cv_accuracy, 1.0);
     for (const auto& g : one.grid) {
         if (g.accuracy < 1.0) continue;
-        EXPECT_EQ(g.c, one.model.c); // the grid is ordered: the first perfect point
+        EXPECT_EQ(g.c, one.model.c); // the grid is ordered, so the first perfect point wins
         EXPECT_EQ(g.gamma, one.model.gamma);
         break;
     }
@@ -441,7 +444,7 @@ TEST(SvmTrain, FoldsAreStratified) {
     const auto fold = svm::stratified_folds(label, 5, 1);
     EXPECT_EQ(fold, svm::stratified_folds(label, 5, 1));
     EXPECT_NE(fold, svm::stratified_folds(label, 5, 2));
-    for (const int value : {1, 5, 9, 0}) { // 0: all together
+    for (const int value : {1, 5, 9, 0}) { // 0 predicts all together
         std::vector<int> count(5, 0);
         for (size_t i = 0; i < label.size(); ++i)
             if (value == 0 || label[i] == value) ++count[static_cast<size_t>(fold[i])];
@@ -467,7 +470,7 @@ TEST(SvmTrain, WeightsShiftTheDecision) {
 }
 
 TEST(SvmTrain, WarningsOfLibsvmAreHandedOnAndNotPrinted) {
-    // Labels that no surface separates, and a penalty for which the steps never become small.
+    // Classes that cannot be separated, and a penalty for which the steps never become small.
     svm::TrainingSet set = training_set(class_scene(12, 10, 1, 2, 3, 25), 2);
     std::mt19937 random(5);
     for (float& value : set.values)
@@ -483,7 +486,7 @@ TEST(SvmTrain, WarningsOfLibsvmAreHandedOnAndNotPrinted) {
     if (system::portable()) GTEST_SKIP() << "only Linux redirects a thread's standard error";
     EXPECT_EQ(printed, "");
     EXPECT_EQ(result.warnings, (std::map<std::string, int64_t>{{"reaching max number of iterations", 1}}));
-    // Standard error of the process is what it was.
+    // Standard error must be restored.
     testing::internal::CaptureStderr();
     std::fputs("here", stderr);
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "here");
@@ -509,7 +512,7 @@ TEST(SvmTrain, BadSets) {
     }
     options.c = {1};
     options.gamma = {1};
-    EXPECT_NO_THROW(svm::train(set, options)); // nothing to validate
+    EXPECT_NO_THROW(svm::train(set, options)); // no validation is needed
     options.c = svm::default_c();
     CancelFlag cancel;
     cancel.request();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Machines trained on synthetic scenes.
+// Models trained on synthetic scenes.
 #pragma once
 
 #include "svm/svm_scene.h"
@@ -7,7 +7,7 @@
 
 namespace hsi::test {
 
-/// Every `step`-th pixel.
+/// Returns every `step`-th pixel.
 inline svm::TrainingSet training_set(const ClassScene& scene, int step) {
     svm::TrainingSet set;
     set.features = scene.cube.shape.bands;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The synthetic scene: the same bits for every tiling and thread count, and statistics that hold what the
-// options promise.
+// The synthetic scene has equal bits for every tiling and thread count, and its statistics match the options.
 #include "core/error.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -103,7 +102,7 @@ uint64_t fingerprint(const std::vector<float>& values) { // FNV-1a over the bits
 }
 
 TEST(Scene, IsTheSameOnEveryMachine) {
-    // Computed once: hashes, geometry and arithmetic must never drift unnoticed.
+    // Computed once. Hashes, geometry and arithmetic must not change unnoticed.
     Options o = small();
     const MadeScene land(o);
     o.pattern = synth::Pattern::fields;
@@ -147,7 +146,7 @@ TEST(Scene, NoiseIsNearlyNormalAndUncorrelated) {
     o.samples = 1000;
     o.lines = 200;
     o.bands = 6;
-    o.bad_bands = 5; // noise alone
+    o.bad_bands = 5; // noise only
     const MadeScene scene(o);
     const Painted p = whole(scene);
     const int b = scene.bad_bands()[1], c = scene.bad_bands()[2];
@@ -229,8 +228,8 @@ TEST(Scene, LandHasEachMaterialThatItIsMadeOf) {
 }
 
 TEST(Scene, LandHasShadows) {
-    // Light is what abundances add up to; houses and woods take a good part of it away, and only on the side
-    // that the sun does not stand on: north of an edge it is darker than south of it.
+    // Light equals the sum of abundances. Houses and woods reduce it considerably, but only on the side away
+    // from the sun: it is darker north of an edge than south of it.
     Options o;
     o.samples = 300;
     o.lines = 240;
@@ -252,7 +251,7 @@ TEST(Scene, LandHasShadows) {
             if (wood(y + 1, x) && wood(y + 2, x)) north += light(y, x), ++edges;
             if (wood(y - 1, x) && wood(y - 2, x)) south += light(y, x), --edges;
         }
-    EXPECT_LT(std::abs(edges), 400); // of some thousands: as many on one side as on the other, nearly
+    EXPECT_LT(std::abs(edges), 400); // of several thousand: nearly as many on one side as on the other
     EXPECT_LT(north, 0.9 * south);
 }
 
@@ -271,7 +270,7 @@ TEST(Scene, LabelsAreTheDominantMaterialAndCoherent) {
             EXPECT_EQ(p.label(y, x),
                       static_cast<float>(std::max_element(a.begin(), a.end()) - a.begin() + 1));
         }
-    EXPECT_GT(static_cast<double>(same) / static_cast<double>(pairs), 0.9); // fields, not confetti
+    EXPECT_GT(static_cast<double>(same) / static_cast<double>(pairs), 0.9); // fields, not single pixels
     EXPECT_GE(seen.size(), 6u);
 }
 
@@ -307,7 +306,7 @@ TEST(Scene, HolesAndBadBandsAreWhereTheTruthSays) {
         const double nm = scene.wavelengths()[static_cast<size_t>(b)];
         EXPECT_LT(std::min(std::abs(nm - 1400), std::abs(nm - 1900)), 100);
     }
-    // A reader sees nodata as NaN.
+    // Readers get NaN for nodata.
     const synth::SceneSource source(std::make_shared<const MadeScene>(o));
     std::vector<float> line(static_cast<size_t>(o.samples * o.bands));
     source.open_reader()->read({0, 4, o.samples, 1},

@@ -23,17 +23,17 @@ int threads() {
 }
 
 TEST(BlasThreads, AreGoneAndProductsAreStillMade) {
-    // Of OpenBLAS with threads of its own (1) it is known how many there are.
+    // For an OpenBLAS with its own threads (1), the number of threads is known.
     const auto parallel = function_of<int (*)()>("openblas_get_parallel");
     const auto count = function_of<int (*)()>("openblas_get_num_threads");
     const int before = threads(), started = parallel && parallel() == 1 && count ? count() - 1 : 0;
     terminal::end_idle_blas_threads();
     EXPECT_EQ(threads(), before - started);
-    terminal::end_idle_blas_threads(); // once more does no harm
+    terminal::end_idle_blas_threads(); // a second call does no harm
     const auto multiply = function_of<void (*)(const char*, const char*, const int*, const int*, const int*,
                                                const double*, const double*, const int*, const double*,
                                                const int*, const double*, double*, const int*)>("dgemm_");
-    if (multiply == nullptr) return; // GDAL without a BLAS
+    if (multiply == nullptr) return; // this GDAL has no BLAS
     const int n = 300;
     const double one = 1, zero = 0;
     std::vector<double> a(n * n), b(n * n), c(n * n);

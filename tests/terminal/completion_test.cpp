@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a shell is told that can stand next.
+// The words that a shell may offer next.
 #include "terminal/completion.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Words lines(const std::string& text) {
     return all;
 }
 
-/// A tool that reads a scene and writes a raster.
+/// Returns the completions of a tool that reads a scene and writes a raster.
 Words next(const Words& words) {
     const tool::Definition definition{
         "frame", "A frame", "It frames.", {}, "", [](tool::Builder& args) {
@@ -44,7 +44,7 @@ Words next(const Words& words) {
     return lines(completions(declaration, words));
 }
 
-/// A tool that writes points.
+/// Returns the completions of a tool that writes points.
 Words next_of_points(const Words& words) {
     const tool::Definition definition{
         "points", "Points", "It writes points.", {}, "", [](tool::Builder& args) {
@@ -107,7 +107,7 @@ TEST(Completion, OffersNothingWhereAnyNumberMayStand) {
     EXPECT_EQ(next({"-ws", ""}), Words{});
     EXPECT_EQ(next({"-srcwin", "0", "0", ""}), Words{});
     EXPECT_EQ(next({"--config", "GDAL_NUM_THREADS", ""}), Words{});
-    EXPECT_EQ(next({"-srcwin", "0", "0", "9", "9", ""}), files); // all four are there
+    EXPECT_EQ(next({"-srcwin", "0", "0", "9", "9", ""}), files); // all four numbers are present
 }
 
 TEST(Completion, KnowsNoOptionsBehindTwoDashes) {
@@ -135,7 +135,7 @@ TEST(Completion, OffersCreationOptionsOfTheFormatThatTheExtensionMeans) {
     EXPECT_FALSE(has(next({"src.img", "dst.dat", "-co", ""}), "TILED="));
     EXPECT_TRUE(has(next({"src.dat", "dst.tif", "-co", ""}), "TILED="));
     EXPECT_TRUE(has(next({"-alpha", "a.tif", "-co", ""}), "TILED="));
-    EXPECT_TRUE(has(next({"-co", "T"}), "TILED=")); // what dst would be without an extension
+    EXPECT_TRUE(has(next({"-co", "T"}), "TILED=")); // the format of a dst without an extension
 }
 
 TEST(Completion, OffersValuesOfACreationOption) {
@@ -149,7 +149,7 @@ TEST(Completion, KnowsWhichOutputAnOptionIsAbout) {
     EXPECT_TRUE(has(next_of_points({"-of", "GPKG", "-lco", "GEOM"}), "GEOMETRY_NAME="));
     EXPECT_TRUE(has(next_of_points({"a.img", "b.gpkg", "-lco", "GEOM"}), "GEOMETRY_NAME="));
     EXPECT_TRUE(has(next_of_points({"a.img", "b.csv", "-lco", "GEOM"}), "GEOMETRY="));
-    // -of is about the points, -co about the raster
+    // -of refers to the points, -co to the raster
     EXPECT_FALSE(has(next_of_points({"-of", "GPKG", "-alpha", "a.dat", "-co", ""}), "TILED="));
     EXPECT_TRUE(has(next_of_points({"-of", "GPKG", "-alpha", "a.tif", "-co", ""}), "TILED="));
 }

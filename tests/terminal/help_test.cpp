@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Help, tables and manual pages say what the definition says.
+// Help, tables and manual pages match the definition.
 #include "terminal/help.h"
 #include "terminal/man_page.h"
 
@@ -54,7 +54,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST(OptionDescription, TellsWhatTheDefinitionKnows) {
     EXPECT_EQ(description("ws"), "Window size (3 to 63 pixels) [5]");
     EXPECT_EQ(description("limit"), "Limit of |p.x| without -plain (above 0; not with -plain) [0.5]");
-    EXPECT_EQ(description("max-angle"), "Greatest angle [180]"); // DEGREES says the unit
+    EXPECT_EQ(description("max-angle"), "Greatest angle [180]"); // DEGREES already states the unit
     EXPECT_EQ(description("list"), "Numbers (in metres; may be repeated)");
     EXPECT_EQ(description("size"), "Size (required)");
     EXPECT_EQ(description("kind"), "Kind. fed: fast; exact: slow, like -limit 0 (not with -plain) [fed]");

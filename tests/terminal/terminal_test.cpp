@@ -50,7 +50,7 @@ struct Outcome {
     std::vector<int> times;
 };
 
-/// A tool with all the shared options, one of its own with limits and one with a list.
+/// Calls a tool with all shared options, an option with limits and an option with a list.
 Outcome call(Words words, const std::function<void(ToolRun&)>& body = {},
              const std::function<void(const CommonOptions&)>& checker = {}) {
     Outcome outcome;
@@ -215,7 +215,7 @@ struct Wrong {
     Words words;
     std::string first_line; ///< of stderr, after "ERROR: "
 };
-/// What the test's name shows: the bytes of the struct would differ from run to run.
+/// Prints the test's parameter. The bytes of the struct would differ from run to run.
 void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.first_line; }
 class WrongCommandLine : public testing::TestWithParam<Wrong> {};
 
@@ -413,7 +413,7 @@ TEST(Messages, NotesAreQuietAndResultsAreNot) {
     EXPECT_EQ(o.err, "a result\nWarning: a warning\n");
 }
 
-/// The bar's state is GDAL's and outlives a run that did not get to its end.
+/// GDAL owns the bar's state, which outlives a run that did not reach its end.
 struct Progress : testing::Test {
     Progress() {
         testing::internal::CaptureStdout();
@@ -466,7 +466,7 @@ TEST(Memory, IsSharedWithGdalsCache) {
             EXPECT_EQ(run.buffer_memory(), 350 * mb);
             run.reserve_cache(1000 * mb);
             EXPECT_EQ(cache(), 100 * mb);
-            // What exceeds the cache is held elsewhere: up to half of -memory stays free for it.
+            // Memory above the cache is in use elsewhere: up to half of -memory stays free for it.
             EXPECT_EQ(run.buffer_memory(), 200 * mb);
             const auto pass = run.pass("p", 1);
             EXPECT_EQ(pass.memory, 200 * mb);
@@ -510,8 +510,8 @@ TEST(History, IsTheCommandLine) {
     EXPECT_EQ(outcome.options.destination.history, "gdal_hsi_frame -ws 7 'a b.img' b.tif");
 }
 
-/// Signals as a process has them that just began. A run that succeeded before, in this process or in the one
-/// that started it, left them ignored; in this one a guard takes that back.
+/// Sets signals as in a process that just began. An earlier run that succeeded, in this process or in its
+/// parent, may have left them ignored; a guard restores them.
 struct Signals : testing::Test {
     Signals() {
         CancelFlag flag;
@@ -573,7 +573,7 @@ TEST_F(SignalsDeathTest, TheSecondOneKills) {
                 testing::KilledBySignal(SIGTERM), "");
 }
 
-/// Reads a small cube through the pipeline with the run's pass options.
+/// Reads a small cube in the pipeline with the run's pass options.
 void scan(ToolRun& run) {
     class Count final : public stream::Operation {
         class Nothing final : public stream::Worker {

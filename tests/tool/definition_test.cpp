@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A tool as a value: its arguments, their checks, and runs in process, without a terminal and without a file.
+// A tool as a value: its arguments, their checks, and runs in process, without a terminal or a file.
 #include "tool/definition.h"
 
 #include "core/error.h"
@@ -15,7 +15,7 @@
 namespace hsi::tool {
 namespace {
 
-using ToolRun = Run; // inside a TEST, Run is a member of testing::Test
+using ToolRun = Run; // in a TEST, Run is a member of testing::Test
 
 enum class Kind { fed, exact };
 
@@ -34,7 +34,7 @@ struct Settings {
     std::string file;
 };
 
-/// A definition without files; its settings are seen by the test. It lasts until the next one is made.
+/// Returns a definition without files; the test can read its settings. It remains valid until the next call.
 Definition bare(
     Settings*& seen, const std::function<void(Run&)>& work = [](ToolRun&) {}) {
     static Settings** shown;
@@ -65,7 +65,7 @@ struct OneGiven {
     std::vector<std::string> words;
 };
 
-/// What finish() throws, with its advice; empty when it does not.
+/// Returns the message and the advice that finish() throws; empty if it does not throw.
 std::pair<std::string, std::string> refusal(const std::vector<OneGiven>& given, Settings* copy = nullptr) {
     Settings* settings = nullptr;
     const Definition definition = bare(settings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How -memory is divided, how many lanes feed a device, and where a tool computes when nobody says it: closed
+// The division of -memory, the number of lanes that feed a device, and the default device of a tool: closed
 // forms of the estimate.
 
 #include "stream/copy_operation.h"
@@ -16,7 +16,7 @@ constexpr uint64_t mb = uint64_t{1} << 20;
 
 TEST(Memory, TheBlockCacheGetsWhatIsWantedUpToAQuarter) {
     MemoryPlan plan(1024 * mb, 4);
-    EXPECT_EQ(plan.cache(), 16 * mb); // the least
+    EXPECT_EQ(plan.cache(), 16 * mb); // the minimum
     plan.reserve_cache(100 * mb);
     EXPECT_EQ(plan.cache(), 100 * mb);
     plan.reserve_cache(500 * mb);
@@ -58,7 +58,7 @@ TEST(Memory, WhatIsHeldBesideAPassLeavesHalfOfIt) {
     EXPECT_EQ(pass.memory, 35 * mb);
 }
 
-/// A raw scene of 1024 bands whose lines are a megabyte each; nobody reads it.
+/// A raw scene of 1024 bands whose lines are a megabyte long; it is never read.
 struct Megabytes final : stream::CubeSource {
     explicit Megabytes(int64_t count) : megabytes(count) {}
     stream::CubeShape shape() const override { return {256, megabytes, 1024}; }
@@ -99,7 +99,7 @@ TEST(Lanes, OfADeviceAreOneForEach64MBOfARawScene) {
     EXPECT_EQ(lanes(6400, uint64_t{8} << 30), 16);
 }
 
-/// Reading, computing and writing of about a second each on 16 cores.
+/// Returns work with about a second each of reading, computing and writing on 16 cores.
 Work some_work() {
     Work work;
     work.cpu_reads = 40e9;
@@ -113,15 +113,15 @@ Work some_work() {
 TEST(Estimate, AddsReadingAndComputingOnTheCpuAndOverlapsThemOnADevice) {
     const Work work = some_work();
     const Estimate e = estimate(work, 16), process = estimate({}, 16);
-    EXPECT_NEAR(e.cpu - process.cpu, 2.0, 1e-9); // reading and computing take turns, writing goes beside them
+    EXPECT_NEAR(e.cpu - process.cpu, 2.0, 1e-9); // reading and computing alternate, writing runs in parallel
     EXPECT_NEAR(e.device - process.device, 1.0, 1e-9); // the largest of the three
-    EXPECT_GT(process.device, process.cpu);            // its start
+    EXPECT_GT(process.device, process.cpu);            // includes its start
 }
 
 TEST(Estimate, FewerThreadsReadAndComputeMoreSlowly) {
     const Work work = some_work();
     EXPECT_NEAR(estimate(work, 2).cpu - estimate({}, 2).cpu, 8.0 + 8.0, 1e-9);
-    EXPECT_NEAR(estimate(work, 2).device - estimate({}, 2).device, 5.0, 1e-9); // it must be read all the same
+    EXPECT_NEAR(estimate(work, 2).device - estimate({}, 2).device, 5.0, 1e-9); // it must be read in any case
     double before = estimate(work, 1).cpu;
     for (int threads : {2, 4, 8, 16}) {
         EXPECT_LT(estimate(work, threads).cpu, before);
@@ -132,7 +132,7 @@ TEST(Estimate, FewerThreadsReadAndComputeMoreSlowly) {
 TEST(Estimate, TakesTheDeviceOnlyWhereItEndsSooner) {
     const auto sooner = [](const Work& work) { return estimate(work, 16).device < estimate(work, 16).cpu; };
     EXPECT_FALSE(sooner({}));
-    Work writing; // one file sets the pace for both
+    Work writing; // one file limits both
     writing.writes = 100e9;
     EXPECT_FALSE(sooner(writing));
     Work computing;

@@ -23,7 +23,7 @@ TEST(Draws, ClassesByName) {
     EXPECT_EQ(classes.members, (Subset{{0, 2, 3}, {1}, {4}, {5}, {6}, {7}, {8}}));
 }
 
-/// The page's table.
+/// Compares with the documented table.
 TEST(Draws, KnownSubsets) {
     unmix::Classes classes;
     classes.names = {"a", "b", "c"};
@@ -35,8 +35,7 @@ TEST(Draws, KnownSubsets) {
     EXPECT_EQ(unmix::drawn(classes, options, 2), (Subset{{9, 5}, {10, 11}, {12}}));
 }
 
-/// Noise and products of a strip are those of one number after another, to the last bit, in every instruction
-/// set.
+/// Noise and products of a strip equal those of single numbers, bit by bit, in every instruction set.
 TEST(Draws, KernelsAreOnePixelAfterAnotherInEveryInstructionSet) {
     constexpr int bands = 23, spectra = 7;
     constexpr size_t n = unmix::draw_pixels;

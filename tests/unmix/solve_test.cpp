@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The solver's teams, as a GPU has them, from threads of the processor: many lanes give the bits of one.
+// The solver's teams, as on a GPU, made of threads on the CPU: many lanes give the bits of one lane.
 #include "support/memory_cube.h"
 #include "unmix/mixture.h"
 #include "unmix/unmix_scene.h"
@@ -23,7 +23,7 @@ using unmix::Method;
 
 constexpr int most_lanes = 8;
 
-/// What the lanes of a team hand to one another.
+/// The data that the lanes of a team exchange.
 struct Exchange {
     explicit Exchange(int lanes) : barrier(lanes) {}
     std::barrier<> barrier;
@@ -81,7 +81,7 @@ struct Threads {
     }
 };
 
-/// One pixel's numbers.
+/// The arrays of one pixel.
 struct Numbers {
     explicit Numbers(size_t p)
         : factor(unmix::triangle(static_cast<int>(p))), abundances(p), trial(p), ones(p), index(p), state(p) {
@@ -122,7 +122,7 @@ std::vector<Pixel> pixels_of(const unmix::Mixture& mixture, const test::Cube& cu
     return pixels;
 }
 
-/// Abundances, then the residual, of all pixels.
+/// Returns the abundances, and then the residual, of all pixels.
 std::vector<double> solved_alone(const unmix::Mixture& mixture, const std::vector<Pixel>& pixels) {
     unmix::Solver solver(mixture);
     std::vector<double> all;
@@ -176,7 +176,7 @@ void compare(int endmembers, int bands, int64_t pixels, double likeness) {
 }
 
 TEST(UnmixTeam, GivesTheBitsOfOneLane) {
-    for (const int endmembers : {1, 2, 3, 8, 17}) { // fewer than lanes, and several rows a lane
+    for (const int endmembers : {1, 2, 3, 8, 17}) { // fewer than the lanes, and several rows per lane
         compare<2>(endmembers, 40, 8, 0.3);
         compare<3>(endmembers, 40, 8, 0.999);
         compare<5>(endmembers, 40, 2, 0.5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Endmembers and scenes that are mixtures of them.
+// Endmembers, and scenes of their mixtures.
 #pragma once
 
 #include "support/memory_cube.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::test {
 
-/// Spectra of the order of 1000: waves, and a little of their own in every band.
+/// Returns spectra of magnitude 1000: waves, and some independent variation in every band.
 inline unmix::Endmembers spectra(int count, int bands, uint32_t seed, double likeness = 0) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> uniform(0, 1);
@@ -38,7 +38,7 @@ inline unmix::Endmembers spectra(int count, int bands, uint32_t seed, double lik
     return e;
 }
 
-/// Mixtures with noise, some outside of the simplex, and pixels without a value.
+/// Returns mixtures with noise, some of them outside the simplex, and pixels without a value.
 inline Cube mixtures(const unmix::Endmembers& e, int64_t samples, int64_t lines, uint32_t seed) {
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> uniform(0, 1);

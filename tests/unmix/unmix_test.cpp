@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Abundances against a reference that tries every set of endmembers, optimality, closed forms, tiles and
-// threads.
+// Abundances, compared with a reference that tries every set of endmembers; optimality, closed forms, tiles
+// and threads.
 #include "core/error.h"
 #include "stream/pipeline.h"
 #include "support/cancelled_tile.h"
@@ -30,7 +30,7 @@ using Vector = std::vector<long double>;
 
 constexpr Method methods[] = {Method::ucls, Method::nnls, Method::scls, Method::fcls};
 
-/// Gauss with full pivoting; empty when the matrix is singular.
+/// Solves a system by Gaussian elimination with full pivoting; empty if the matrix is singular.
 std::optional<Vector> solve_linear(std::vector<Vector> m, Vector r) {
     const size_t n = r.size();
     for (size_t c = 0; c < n; ++c) {
@@ -64,7 +64,8 @@ long double error_of(const Endmembers& e, const Vector& x, const Vector& a) {
     return sum;
 }
 
-/// The minimiser over every set of endmembers whose abundances are all allowed: it cannot miss.
+/// Returns the minimiser over every set of endmembers whose abundances are all allowed, so that it cannot
+/// miss the minimum.
 Vector reference(const Endmembers& e, Method method, const Vector& x) {
     const auto p = static_cast<size_t>(e.count());
     const bool sum = unmix::sums_to_one(method), positive = unmix::is_nonnegative(method);
@@ -206,7 +207,7 @@ TEST(Unmix, ManyEndmembersMeetTheConditionsOfOptimality) {
                         ++passive;
                     }
                 if (passive > 0) mean /= passive;
-                // Abundances come rounded to single precision, which moves the gradient by that much.
+                // Abundances are rounded to single precision, which changes the gradient by this amount.
                 const double allowed =
                     2e-7 * longest * (std::sqrt(static_cast<double>(squared)) + 25 * longest);
                 for (size_t k = 0; k < a.size(); ++k) {
@@ -340,7 +341,7 @@ TEST(Unmix, EndmembersThatCannotBeToldApartAreRefused) {
             << "the sum tells brightness apart, and nothing else does";
         EXPECT_NE(complaint({}, method), "");
     }
-    // Scaled spectra at a known angle: sin(1e-4) from one another.
+    // Scaled spectra at a known angle: the sine is 1e-4.
     Endmembers near;
     near.names = {"a", "b"};
     near.spectra = {{1, 0, 0}, {std::cos(1e-4), std::sin(1e-4), 0}};

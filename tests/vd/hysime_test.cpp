@@ -23,7 +23,7 @@ stream::SceneStatistics scan(const Cube& cube, int64_t samples = 0, int64_t line
     return operation.result();
 }
 
-/// `rank` random spectra, randomly mixed, and white noise.
+/// Returns `rank` random spectra, randomly mixed, with white noise.
 Cube mixed_scene(int rank, int bands, double noise, uint32_t seed) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal;
@@ -48,14 +48,15 @@ Cube mixed_scene(int rank, int bands, double noise, uint32_t seed) {
     return cube;
 }
 
-/// The residual of a band by least squares on the others: normal equations in long double, by elimination.
+/// Returns the residual of a band after least squares on the other bands, by normal equations in long double
+/// with elimination.
 long double residual_power(const Cube& cube, int band) {
     const int n = cube.shape.bands;
     const auto pixels = static_cast<size_t>(cube.shape.pixels());
     std::vector<int> others;
     for (int b = 0; b < n; ++b)
         if (b != band) others.push_back(b);
-    others.push_back(band); // the right side
+    others.push_back(band); // the right-hand side
     const auto m = others.size();
     std::vector<std::vector<long double>> a(m, std::vector<long double>(m, 0));
     for (size_t i = 0; i < m; ++i)
@@ -70,7 +71,7 @@ long double residual_power(const Cube& cube, int band) {
             for (size_t j = k; j < m; ++j)
                 a[i][j] -= factor * a[k][j];
         }
-    return a[m - 1][m - 1] / static_cast<long double>(pixels); // what the others leave of it
+    return a[m - 1][m - 1] / static_cast<long double>(pixels); // the residual
 }
 
 TEST(HySime, NoiseIsWhatRegressionLeaves) {

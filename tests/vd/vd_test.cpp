@@ -23,7 +23,7 @@ stream::SceneStatistics covariance_of(const Cube& cube, int lanes = 1, int64_t t
     return scan.result();
 }
 
-/// Independent bands: band b has mean mean[b] and standard deviation deviation[b].
+/// Returns independent bands: band b has mean mean[b] and standard deviation deviation[b].
 Cube independent(const std::vector<double>& mean, const std::vector<double>& deviation, int64_t samples,
                  int64_t lines) {
     std::mt19937 random(3);
@@ -67,12 +67,12 @@ TEST(Vd, CountsTheMeanOfWhiteNoiseAsOneSignal) {
 }
 
 TEST(Vd, WhiteningFindsASignalThatLoudBandsHide) {
-    // The mean lies in a quiet band; the eigenvalues of the loud ones are far larger.
+    // The mean is in a band with small variance; the eigenvalues of the other bands are much larger.
     const auto scene = covariance_of(independent({0, 0, 0, 0.4}, {50, 40, 30, 0.5}, 120, 90));
     EXPECT_EQ(vd::estimate(scene, vd::Method::hfc, 1e-5).number, 1);
     const auto whitened = vd::estimate(scene, vd::Method::nwhfc, 1e-5);
     EXPECT_EQ(whitened.number, 1);
-    EXPECT_TRUE(whitened.test[0].signal); // now the first of them
+    EXPECT_TRUE(whitened.test[0].signal); // now it comes first
     ASSERT_EQ(whitened.noise.size(), 4u);
     EXPECT_NEAR(whitened.noise[0], 50, 2);
     EXPECT_NEAR(whitened.noise[3], 0.5, 0.02);
@@ -95,7 +95,7 @@ TEST(Vd, RefusesWhatHasNoAnswer) {
     EXPECT_THROW(vd::estimate(scene, vd::Method::hfc, 1), UsageError);
     EXPECT_THROW(vd::estimate(scene, vd::Method::hfc, std::nan("")), UsageError);
     EXPECT_THROW(vd::estimate(covariance_of(random_scene(1, 1, 6, 5)), vd::Method::hfc, 1e-3), Error);
-    // Two equal bands: the covariance matrix is singular.
+    // Two equal bands make the covariance matrix singular.
     Cube twin = random_scene(40, 40, 3, 8);
     for (int64_t l = 0; l < 40; ++l)
         for (int64_t s = 0; s < 40; ++s)
