@@ -125,7 +125,7 @@ std::vector<std::string> listed_lines(tool::Run& run, const std::string& role, c
                                       const std::string& what, const std::string& advice) {
     const std::string list = word.substr(1);
     run.files()->reads(role, list, {});
-    std::string text = raster::read_file(list, largest_file::options);
+    std::string text = raster::read_input(list, largest_file::options);
     // Some editors begin a file with a byte order mark
     if (text.compare(0, 3, "\xEF\xBB\xBF") == 0) text.erase(0, 3);
     std::istringstream lines(text);
