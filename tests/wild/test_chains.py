@@ -413,6 +413,21 @@ def test_panning_computes_what_is_new(tmp_path):
     assert [sums[1] for sums in computed][:4] == [1, 0, 1, 1]
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archived_folder(tmp_path, kind):
+    """ZIP files keep even seconds, other archives whole ones."""
+    folder = tmp_path / "scene"
+    folder.mkdir()
+    write_scene(folder / "s.img", cube(20, 15, 6))
+    for file in folder.iterdir():
+        os.utime(file, ns=(1_700_000_001_250_000_000,) * 2)
+    succeed(run("gdal_hsi_spp", "-q", "-ws", 3, folder / "s.img", folder / "y.hsi"))
+    archive = shutil.make_archive(str(tmp_path / "archive"), kind, folder)
+    for source, out in ((folder / "y.hsi", "near.img"), (f"/vsi{kind}/{archive}/y.hsi", "far.img")):
+        succeed(run("gdal_hsi_pca", "-q", "-nc", 2, "-of", "ENVI", source, tmp_path / out))
+    assert (tmp_path / "near.img").read_bytes() == (tmp_path / "far.img").read_bytes()
+
+
 # ---- Documents from strangers (tests/links walks through all settings) ---------------------------------------------------
 
 
