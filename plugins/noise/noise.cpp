@@ -6,6 +6,7 @@
 #include "core/valid_pixel.h"
 #include "math/exact_sum.h"
 #include "math/linear_algebra.h"
+#include "noise/blocks.h"
 #include "noise/stripes.h"
 
 #include <algorithm>
@@ -100,10 +101,6 @@ Noise by_differences(const stream::SceneStatistics& statistics) {
 
 namespace {
 
-/// A block's estimate for a band: the variance of the residual and three squared coefficients, or the
-/// standard deviation and the mean. NaN if missing.
-using Said = std::array<float, 4>;
-
 struct Grid {
     Grid(const stream::CubeShape& scene, int64_t block_size, bool any)
         : size(block_size), across(scene.samples / size), down(scene.lines / size) {
@@ -114,110 +111,7 @@ struct Grid {
     int64_t size, across, down, step = 1, taken = 0;
 };
 
-/// The centred values of a block, one row per band, and their regressions.
-class Block {
-  public:
-    Block(size_t bands, int64_t size, BlockMethod method)
-        : m_method(method), m_size(static_cast<size_t>(size)),
-          m_pixels(m_size * m_size - (method == BlockMethod::ssdc ? 1 : 0)), m_rows(bands * m_pixels),
-          m_above(m_pixels), m_means(bands), m_squares(bands) {}
-
-    /// first(b): pointer to the block's first value in band b; lines are `stride` apart.
-    template <class First>
-    void take(const First& first, ptrdiff_t stride) {
-        for (size_t b = 0; b < m_means.size(); ++b) {
-            const float* const from = first(b);
-            double* const row = this->row(b);
-            const size_t skip = m_method == BlockMethod::ssdc ? 1 : 0;
-            for (size_t p = 0; p < m_pixels; ++p)
-                row[p] = static_cast<double>(from[place(p + skip, stride)]);
-            m_means[b] = centre(row);
-            m_squares[b] = dot(row, row);
-        }
-    }
-    Said deviation(size_t band) const {
-        return {static_cast<float>(std::sqrt(m_squares[band] / static_cast<double>(m_pixels - 1))),
-                static_cast<float>(m_means[band]), 0, 0};
-    }
-    template <class First>
-    Said regression(size_t band, const Neighbours& by, const First& first, ptrdiff_t stride) {
-        constexpr Said none{std::numeric_limits<float>::quiet_NaN(), 0, 0, 0};
-        if (by.first < 0) return none;
-        const double* x[3] = {row(static_cast<size_t>(by.first)), row(static_cast<size_t>(by.second)),
-                              m_above.data()};
-        size_t count = 2;
-        if (m_method == BlockMethod::ssdc) {
-            const float* const from = first(band);
-            // The pixel above, or in the first line the pixel to the left
-            for (size_t p = 0; p < m_pixels; ++p)
-                m_above[p] = static_cast<double>(from[place(p + 1 >= m_size ? p + 1 - m_size : p, stride)]);
-            centre(m_above.data());
-            count = 3;
-        }
-        const double* const y = row(band);
-        double g[3][4] = {}, length[3] = {};
-        for (size_t i = 0; i < count; ++i) {
-            length[i] = std::sqrt(dot(x[i], x[i]));
-            if (!(length[i] > 0)) return none;
-        }
-        if (!(m_squares[band] > 0)) return none;
-        for (size_t i = 0; i < count; ++i) {
-            for (size_t j = 0; j < count; ++j)
-                g[i][j] = i == j ? 1 : dot(x[i], x[j]) / (length[i] * length[j]);
-            g[i][3] = dot(x[i], y) / length[i];
-        }
-        double determinant = 1;
-        for (size_t p = 0; p < count; ++p) { // the matrix is positive definite, so pivoting is not needed
-            determinant *= g[p][p];
-            if (!(determinant >= 1e-12)) return none;
-            for (size_t i = 0; i < count; ++i) {
-                if (i == p) continue;
-                const double f = g[i][p] / g[p][p];
-                for (size_t j = p; j < 4; ++j)
-                    g[i][j] -= f * g[p][j];
-            }
-        }
-        double c[3] = {}, error = 0;
-        for (size_t i = 0; i < count; ++i)
-            c[i] = g[i][3] / g[i][i] / length[i];
-        for (size_t p = 0; p < m_pixels; ++p) {
-            double e = y[p];
-            for (size_t i = 0; i < count; ++i)
-                e -= c[i] * x[i][p];
-            error += e * e;
-        }
-        return {static_cast<float>(error / static_cast<double>(m_pixels - count - 1)),
-                static_cast<float>(c[0] * c[0]), static_cast<float>(c[1] * c[1]),
-                static_cast<float>(c[2] * c[2])};
-    }
-
-  private:
-    double* row(size_t band) { return m_rows.data() + band * m_pixels; }
-    ptrdiff_t place(size_t pixel, ptrdiff_t stride) const {
-        return static_cast<ptrdiff_t>(pixel / m_size) * stride + static_cast<ptrdiff_t>(pixel % m_size);
-    }
-    double centre(double* values) const {
-        double sum = 0;
-        for (size_t p = 0; p < m_pixels; ++p)
-            sum += values[p];
-        const double mean = sum / static_cast<double>(m_pixels);
-        for (size_t p = 0; p < m_pixels; ++p)
-            values[p] -= mean;
-        return mean;
-    }
-    double dot(const double* a, const double* b) const {
-        double sum = 0;
-        for (size_t p = 0; p < m_pixels; ++p)
-            sum += a[p] * b[p];
-        return sum;
-    }
-
-    BlockMethod m_method;
-    size_t m_size, m_pixels;
-    std::vector<double> m_rows, m_above, m_means, m_squares;
-};
-
-constexpr int64_t least_group = 16; ///< lines whose sums are added together
+constexpr int64_t least_group = 16; ///< lines whose sums are added up in one go
 
 class ScanWorker final : public stream::Worker {
   public:
@@ -228,8 +122,7 @@ class ScanWorker final : public stream::Worker {
           column_sums(mean_bands.size() * static_cast<size_t>(scene.samples)),
           counts(static_cast<size_t>(scene.samples)), pixels(static_cast<size_t>(scene.samples)),
           m_mean_bands(mean_bands), m_scene(scene), m_grid(grid), m_group(group), m_method(method),
-          m_neighbours(neighbours), m_said(said),
-          m_block(method == BlockMethod::none ? 0 : static_cast<size_t>(scene.bands), grid.size, method) {}
+          m_said(said), m_blocks(method, grid.size, neighbours) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         judge(in);
@@ -241,12 +134,17 @@ class ScanWorker final : public stream::Worker {
         }
         if (m_method == BlockMethod::none) return;
         for (int64_t y = tile.core.y / m_grid.size;
-             y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h; ++y)
+             y < m_grid.down && y * m_grid.size < tile.core.y + tile.core.h; ++y) {
+            BlockRow row{y * m_grid.size - tile.window.y, {}, {}};
             for (int64_t x = tile.core.x / m_grid.size;
-                 x < m_grid.across && x * m_grid.size < tile.core.x + tile.core.w; ++x)
-                if (const int64_t place = y * m_grid.across + x; place % m_grid.step == 0)
-                    take_block(in, x * m_grid.size - tile.window.x, y * m_grid.size - tile.window.y,
-                               static_cast<size_t>(place / m_grid.step));
+                 x < m_grid.across && x * m_grid.size < tile.core.x + tile.core.w; ++x) {
+                const int64_t place = y * m_grid.across + x, sample = x * m_grid.size - tile.window.x;
+                if (place % m_grid.step != 0 || !is_whole(sample, row.y)) continue;
+                row.x.push_back(sample);
+                row.said.push_back(m_said.data() + place / m_grid.step * m_scene.bands);
+            }
+            m_blocks.estimate(in, row);
+        }
     }
 
     math::ExactSums sums;        ///< sums of e and of e^2, per band and column
@@ -312,18 +210,12 @@ class ScanWorker final : public stream::Worker {
                 pixels[static_cast<size_t>(tile.core.x + i)] += valid(y + l, x0 + i);
     }
 
-    void take_block(const CubeView<float>& in, int64_t x, int64_t y, size_t number) {
+    /// All pixels of a block are valid.
+    bool is_whole(int64_t x, int64_t y) const {
         for (int64_t l = 0; l < m_grid.size; ++l)
             for (int64_t i = 0; i < m_grid.size; ++i)
-                if (!valid(y + l, x + i)) return;
-        const ptrdiff_t stride = m_grid.size > 1 ? in.row(0, y + 1) - in.row(0, y) : 0;
-        const auto first = [&](size_t b) { return in.row(static_cast<int>(b), y) + x; };
-        m_block.take(first, stride);
-        const auto bands = static_cast<size_t>(m_scene.bands);
-        for (size_t b = 0; b < bands; ++b)
-            m_said[number * bands + b] = m_method == BlockMethod::deviations
-                                             ? m_block.deviation(b)
-                                             : m_block.regression(b, m_neighbours[b], first, stride);
+                if (!valid(y + l, x + i)) return false;
+        return true;
     }
 
     const std::vector<int>& m_mean_bands;
@@ -331,9 +223,8 @@ class ScanWorker final : public stream::Worker {
     const Grid& m_grid;
     const int64_t m_group;
     const BlockMethod m_method;
-    const std::vector<Neighbours>& m_neighbours;
-    std::vector<Said>& m_said; ///< one worker writes each block
-    Block m_block;
+    std::vector<Said>& m_said; ///< each block is one worker's
+    BlockEstimator m_blocks;
     std::vector<float> m_magnitude;
     std::vector<char> m_valid; ///< of the window
     int64_t m_width = 0;
@@ -359,7 +250,7 @@ class CpuScan final : public NoiseScan {
         return math::ExactSums::most_bytes(columns * static_cast<size_t>(m_scene.samples), -64 * of_floats,
                                            64 * of_floats) +
                static_cast<uint64_t>(limits.window_samples * limits.window_lines) +
-               static_cast<uint64_t>(m_scene.bands * m_grid.size * m_grid.size) * sizeof(double);
+               BlockEstimator::bytes(m_grid.size);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ScanWorker>(m_scene, m_grid, m_group, m_method, m_neighbours, m_mean_bands,

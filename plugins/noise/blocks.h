@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// The estimates of square blocks, one block in each SIMD lane: every sum is taken pixel after pixel, so no
+// bit depends on the width of a register.
+#pragma once
+
+#include "core/cube_view.h"
+#include "noise/noise.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::noise {
+
+/// A block's estimate for a band: variance of the residual and three squared coefficients, or standard
+/// deviation and mean. NaN: missing.
+using Said = std::array<float, 4>;
+
+/// Blocks of valid pixels with their corners at samples `x` of line `y`.
+struct BlockRow {
+    int64_t y = 0;
+    std::vector<int64_t> x;
+    std::vector<Said*> said; ///< of each block, where the estimates of its bands go
+};
+
+class BlockEstimator {
+  public:
+    BlockEstimator(BlockMethod method, int64_t size, const std::vector<Neighbours>& neighbours);
+    void estimate(const CubeView<float>& in, const BlockRow& blocks);
+    static uint64_t bytes(int64_t size);
+
+    const BlockMethod method;
+    const int64_t size;
+    const std::vector<Neighbours>& neighbours;
+    std::vector<double> rows; ///< for the kernels: of a few bands, pixels x lanes
+};
+
+} // namespace hsi::noise
