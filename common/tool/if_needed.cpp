@@ -102,7 +102,7 @@ bool is_known(const Json& state) {
 bool is_as(const Json& files) {
     for (const auto& [file, state] : files.items())
         if (state.is_object() && state.contains("tells")
-                ? digest_text(raster::told_by_side_file(file)) != state["tells"] ||
+                ? state["tells"] != digest_text(raster::told_by_side_file(file)) ||
                       (state["there"] == Json(true) && !is_there(file))
                 : !is_known(state) || state_of(file, state.contains("modified")) != state)
             return false;
