@@ -30,13 +30,28 @@ using V = hn::Vec<D>;
 using M = hn::Mask<D>;
 constexpr D d;
 
+/// Where the pixels of a block are, from its corner on, and the pixels above them: in the first line those to
+/// the left.
+struct Places {
+    Places(const BlockEstimator& all, ptrdiff_t line_stride) {
+        const auto place = [&](int64_t pixel) { return pixel / all.size * line_stride + pixel % all.size; };
+        const int64_t first = all.method == BlockMethod::ssdc ? 1 : 0;
+        for (int64_t pixel = first; pixel < all.size * all.size; ++pixel) {
+            own.push_back(place(pixel));
+            if (first > 0) above.push_back(place(pixel >= all.size ? pixel - all.size : pixel - 1));
+        }
+    }
+    std::vector<ptrdiff_t> own, above;
+};
+
 /// The blocks of one register.
 class Lanes {
   public:
-    Lanes(BlockEstimator& all, const CubeView<float>& in, const BlockRow& blocks, size_t first)
-        : m(all), m_in(in), m_blocks(blocks), m_first(first),
+    Lanes(BlockEstimator& all, const CubeView<float>& in, const BlockRow& blocks, const Places& places,
+          size_t first)
+        : m(all), m_in(in), m_blocks(blocks), m_places(places), m_first(first),
           m_count(std::min(hn::Lanes(d), blocks.x.size() - first)), m_above(m.method == BlockMethod::ssdc),
-          m_size(static_cast<size_t>(all.size)), m_pixels(m_size * m_size - (m_above ? 1 : 0)) {
+          m_pixels(places.own.size()) {
         std::fill_n(m_band, kept_bands, -1);
     }
 
@@ -115,32 +130,24 @@ class Lanes {
         double* const to = m.rows.data() + place(band) * row_size(m);
         if (m_band[place(band)] == band) return to;
         m_band[place(band)] = band;
-        take(
-            band, to, [](size_t p) { return p; }, m_above ? 1 : 0);
+        take(band, m_places.own, to);
         hn::StoreU(centre(to), d, m_means[place(band)]);
         hn::StoreU(dot(to, to), d, m_squares[place(band)]);
         return to;
     }
-    /// The pixel above; in the first line the one to the left.
     const double* above(int band) {
         double* const to = m.rows.data() + kept_bands * row_size(m);
-        take(
-            band, to, [this](size_t p) { return p + 1 >= m_size ? p + 1 - m_size : p; }, 0);
+        take(band, m_places.above, to);
         centre(to);
         return to;
     }
-    template <class Pixel>
-    void take(int band, double* to, Pixel pixel, size_t skip) const {
+    void take(int band, const std::vector<ptrdiff_t>& places, double* HWY_RESTRICT to) const {
         const size_t lanes = hn::Lanes(d);
         for (size_t k = 0; k < lanes; ++k) {
             const size_t block = m_first + std::min(k, m_count - 1); // the last ones fill the register
             const float* const from = m_in.row(band, m_blocks.y) + m_blocks.x[block];
-            for (size_t p = 0; p < m_pixels; ++p) {
-                const size_t number = pixel(p) + skip;
-                to[p * lanes + k] =
-                    static_cast<double>(from[static_cast<ptrdiff_t>(number / m_size) * m_in.line_stride +
-                                             static_cast<ptrdiff_t>(number % m_size)]);
-            }
+            for (size_t p = 0; p < m_pixels; ++p)
+                to[p * lanes + k] = static_cast<double>(from[places[p]]);
         }
     }
     V centre(double* row) const {
@@ -162,16 +169,18 @@ class Lanes {
     BlockEstimator& m;
     const CubeView<float>& m_in;
     const BlockRow& m_blocks;
+    const Places& m_places;
     const size_t m_first, m_count;
     const bool m_above;
-    const size_t m_size, m_pixels;
+    const size_t m_pixels;
     int m_band[kept_bands]; ///< whose values are in a place
     double m_means[kept_bands][most_lanes] = {}, m_squares[kept_bands][most_lanes] = {};
 };
 
 void estimate_blocks(BlockEstimator& all, const CubeView<float>& in, const BlockRow& blocks) {
+    const Places places(all, in.line_stride);
     for (size_t first = 0; first < blocks.x.size(); first += hn::Lanes(d)) {
-        Lanes lanes(all, in, blocks, first);
+        Lanes lanes(all, in, blocks, places, first);
         for (int b = 0; b < in.bands; ++b)
             all.method == BlockMethod::deviations ? lanes.deviation(b) : lanes.regression(b);
     }
