@@ -147,6 +147,11 @@ void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const re
     if (set.count() < few)
         run.warn(counted(set.count(), "sample") +
                  " are few for a regression: the metrics say little. Label 30 or more");
+    constexpr double usual_fill = -9999;
+    if (const auto n = std::count(set.y.begin(), set.y.end(), usual_fill); n > 0)
+        run.warn(counted(n, "sample") + worded(n, " has", " have") +
+                 " the value -9999, which often means that a value is missing. Leave the value empty (null, "
+                 "nodata) if it does");
     if (result.model.folds < wanted_folds)
         run.note(counted(result.model.folds, "fold") + " instead of " + std::to_string(wanted_folds) +
                  ", one for each group");

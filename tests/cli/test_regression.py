@@ -501,6 +501,17 @@ def test_features_without_a_value_are_counted():
     assert "2 features have no value and are left out" in succeed(train("-field", "trait", "-members", "0", *POINTS)).err
 
 
+def test_values_that_may_be_fills(files):
+    rows = open("table.csv").read().splitlines()
+    for k in (3, 9):
+        plot, _, rest = rows[k].split(",", 2)
+        rows[k] = f"{plot},-9999,{rest}"
+    with open("fills.csv", "w") as file:
+        file.write("\n".join(rows) + "\n")
+    assert "2 samples have the value -9999" in succeed(train("-table", "fills.csv", "-field", "trait", "-members", "0", "model.json")).err
+    assert "-9999" not in succeed(train("-overwrite", "-table", "table.csv", "-field", "trait", "-members", "0", "model.json")).err
+
+
 def test_mistakes_of_prediction():
     succeed(train("-field", "trait", "-members", "0", *POINTS))
     write_scene("short.img", SCENE[:12], wavelengths=NM[:12])

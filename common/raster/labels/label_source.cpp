@@ -48,8 +48,9 @@ uint16_t class_of(double v, uint16_t none, const std::string& path) {
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
         throw Error("'" + path + "': " + number(v) + " is not a class number (" +
                         (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
-                    "Is this a raster of class labels? gdal_calc.py can turn other codes into class numbers, "
-                    "and gdal_edit.py -a_nodata sets the number that means none.");
+                    "Are these class labels? gdal_hsi_regression_train and gdal_hsi_spectra -kind every take "
+                    "other numbers. In a raster gdal_calc.py turns other codes into class numbers, and "
+                    "gdal_edit.py -a_nodata sets the value of pixels without a label.");
     return static_cast<uint16_t>(v);
 }
 
