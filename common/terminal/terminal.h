@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The terminal as a front end: conversion of words to arguments, a progress bar, messages on stderr, signals
-// and exit codes. One function runs a single tool, another runs all tools of one executable.
+// The terminal as a front end, and the suite's own help and version: conversion of words to arguments, a
+// progress bar, messages on stderr, signals and exit codes. One function runs a single tool, another runs all
+// tools of one executable.
 #pragma once
 
 #include "tool/definition.h"

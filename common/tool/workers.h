@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The number of workers of a run, and of a device.
+// The number of threads of a run (-threads), and of workers on a device.
 #pragma once
 
 #include "stream/pipeline.h"

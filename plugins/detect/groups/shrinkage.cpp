@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shrinkage of the covariance of each group.
+// Ledoit-Wolf shrinkage of the covariance (-shrinkage ledoit-wolf), of groups and of one background.
 #include "core/valid_pixel.h"
 #include "detect/groups/groups.h"
 #include "parallel/group.h"

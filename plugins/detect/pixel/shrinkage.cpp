@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shrinkage of the covariance of the background.
+// The best shrinkage of the covariance of one background (-shrinkage auto).
 #include "core/valid_pixel.h"
 #include "detect/pixel/pixel.h"
 #include "parallel/group.h"
