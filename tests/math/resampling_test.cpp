@@ -122,7 +122,7 @@ TEST(Resampling, KeepsLevelsAndLines) {
     }
 }
 
-/// Lines of 30 nm FWHM are sampled with 5 nm, 7 nm and 11 nm: resampling the second must give the third.
+/// A line of 20 nm FWHM, seen by bands of 7 nm and of 11 nm FWHM: resampling the first must give the second.
 TEST(Resampling, SeesWhatTheTargetWouldHaveSeen) {
     const auto source = grid(400, 5, 120, 7), target = grid(500, 8, 40, 11);
     const auto seen = [](const SpectralBands& by, size_t b) {

@@ -495,8 +495,7 @@ TEST(AtomicFile, AFolderInTheWayIsReplacedAsAWhole) {
     write_text(file.path(), "new data");
     const std::string header = file.path().substr(0, file.path().size() - 3) + "hdr";
     write_text(header, "new header");
-    // A non-empty folder is in the way of the data file. Its parent folder does not allow renaming, so remove
-    // the folder's permissions.
+    // A non-empty folder is in the way of the data file; commit() replaces the whole folder.
     fs::create_directory(folder / "out.img");
     write_text(folder / "out.img/keep", "x");
     file.commit({});
