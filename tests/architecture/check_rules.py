@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the house rules that a compiler does not: who may include whom, and what sources and documents must carry.
+"""Checks house rules that a compiler does not check: which files may include which headers, and required contents of
+sources and documents.
 
     check_rules.py ROOT         prints each breach as file:line: what, and exits with 1 when there is one
     check_rules.py --self-test  shows that every rule catches its breach
@@ -42,13 +43,14 @@ COMMON = {  # room -> the rooms whose headers it may include
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
     "terminal": {"core", "parallel", "math", "raster", "tool", "terminal"},
 }
-# The rooms of common/raster: each includes its own headers and those of the rooms before it. A header in common/raster itself is
-# for everybody and belongs to the room of its .cpp; a header in a room is private to common/raster and to tests.
+# The rooms of common/raster: each includes its own headers and the headers of earlier rooms. A header in common/raster
+# itself is public, and belongs to the room of its .cpp. A header in a room is private to common/raster and to tests.
 RASTER = "gdal codec io tiff metadata hdf5 matlab products libraries files scene output labels".split()
-# Algorithms that are sorted into rooms: each room's door is a/room/room.h, and inside of a it may include what lies above all rooms, its
-# own headers and the doors of the rooms behind its name.
+# Algorithms with rooms: the public header of each room is a/room/room.h. A room may include headers of the rooms above
+# all rooms, its own headers, and the public headers of the rooms listed after its name.
 ROOMS = {"detect": {"pixel": "", "local": "", "groups": "pixel", "fit": "", "tuned": ""}}
-# plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
+# plugins/arrays implements some headers of common/raster for arrays, and shares these private headers with
+# common/raster.
 ARRAYS = {"nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
 RANKS = {"common/stream/pipeline.cpp", "common/tool/devices.cpp", "common/tool/execute.cpp", "common/tool/execute.h", "common/tool/run.cpp",
          "plugins/sahic/mrf_scene.cpp"}
@@ -69,12 +71,12 @@ STANDARD = {
 HEADER_OF = {name: header for header, names in STANDARD.items() for name in names.split()}
 STANDARD_NAME = re.compile(r"\bstd::(%s)\b" % "|".join(HEADER_OF))
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
-# The folders of the top level that are built or tested from.
+# The folders of the top level that contain sources to build or tests.
 TOP = {"common", "plugins", "gdal_tools", "tests", "benchmarks", "python", "qgis", "cmake"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GDAL = re.compile(r"^(gdal|ogr|cpl_|vrtdataset|memdataset|rawdataset)[^/]*\.h$")
 CUDA = re.compile(r"^(cuda|cu[a-z]+(Lt|Dn|Sp|_v2|Xt)?\.h|cub/|thrust/|cooperative_groups|nvtx|nvrtc|device_launch|mma\.h)")
-# What Linux or glibc has and POSIX has not: common/core/system.cpp calls it, for all.
+# Functions of Linux or glibc that POSIX lacks: only common/core/system.cpp calls them.
 LINUX = re.compile(r"\b(memfd_create|renameat2|fallocate|posix_fallocate|posix_fadvise|madvise|mincore|mallopt|malloc_trim|O_TMPFILE|"
                    r"O_DIRECT|SYS_\w+|sched_[gs]etaffinity|_SC_PAGE_?SIZE|_SC_PHYS_PAGES|MAP_NORESERVE|MAP_POPULATE|mkostemp|pipe2|"
                    r"eventfd|signalfd|epoll_\w+|prctl)\b|\"/proc/self/(?!mountinfo|cgroup)")
@@ -89,12 +91,12 @@ def spdx_missing(lines):
 
 
 def outside_text(line):
-    """The line without its comment and what its strings say."""
+    """Returns the line without its comment and without the contents of its strings."""
     return re.sub(r'"(\\.|[^"\\])*"|//.*', '""', line)
 
 
 def check_system(path, line):
-    """The breach of a call that is Linux's alone, or None."""
+    """Returns the breach of a call that only Linux has, or None."""
     if path.parts[0] not in {"common", "plugins", "gdal_tools"} or path.suffix not in SOURCES or path.as_posix() == SYSTEM:
         return None
     match, include = LINUX.search(re.sub(r"//.*", "", line)), INCLUDE.match(line)
@@ -103,7 +105,8 @@ def check_system(path, line):
 
 
 def raster_room(root, name, seen=()):
-    """The room of a header of common/raster: its folder; of a public one that of its .cpp, or else the last of those it includes."""
+    """Returns the room of a header of common/raster: its folder, or for a public header the room of its .cpp, otherwise
+    the last of the rooms that it includes."""
     parts = name.split("/")
     if len(parts) > 2:
         return parts[1]
@@ -116,7 +119,7 @@ def raster_room(root, name, seen=()):
 
 
 def check_raster(root, path, name):
-    """The breach of including common/raster's header `name`, or None."""
+    """Returns the breach of including common/raster's header `name`, or None."""
     public = name.count("/") == 1
     if path.parts[:2] != ("common", "raster"):
         shared = path.parts[:2] == ("plugins", "arrays") and pathlib.Path(name).stem in ARRAYS
@@ -129,13 +132,13 @@ def check_raster(root, path, name):
 
 
 def is_door(name):
-    """Whether a header is the door of a room of an algorithm (ROOMS)."""
+    """Returns true if a header is the public header of a room of an algorithm (ROOMS)."""
     parts = name.split("/")
     return len(parts) == 3 and parts[1] in ROOMS.get(parts[0], {}) and parts[2] == parts[1] + ".h"
 
 
 def check_rooms(path, name):
-    """The breach of including a header of the same algorithm, which has rooms, or None."""
+    """Returns the breach of including a header of the same algorithm, if the algorithm has rooms, or None."""
     rooms = ROOMS[path.parts[1]]
     own = path.parts[2] if len(path.parts) > 3 else ""
     to = name.split("/")[1] if name.count("/") > 1 else ""
@@ -148,7 +151,7 @@ def check_rooms(path, name):
 
 
 def check_include(root, path, kind, name):
-    """The breach of one include, or None. path: relative to root, as parts."""
+    """Returns the breach of one include, or None. path: relative to root, as parts."""
     top, suffix = path.parts[0], path.suffix
     room = path.parts[1] if len(path.parts) > 2 else None
     cuda_code = suffix in {".cu", ".cuh"}
@@ -214,7 +217,7 @@ def check_include(root, path, kind, name):
     if target == room or name == "%s/%s.h" % (target, target) or is_door(name):
         return None
     if top == "gdal_tools" and not re.search(r"(_simd|_kernels|_impl)\.h$|\.cuh$", name):
-        return None  # a tool strings together what a room offers; inner loops and kernels stay inside
+        return None  # a tool combines the public functions of rooms; inner loops and kernels stay inside
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
 
 
@@ -222,7 +225,8 @@ TOOL_LINES = 800
 
 
 def check_arrays(root):
-    """Members of classes of common/raster that plugins/arrays defines: a class has one definition, and arrays derive from it."""
+    """Returns members of classes of common/raster that plugins/arrays defines. A class may have only one definition, so
+    arrays must derive from it."""
     declared = {name for file in (root / "common/raster").glob("*.h") for name in CLASS.findall(file.read_text(encoding="utf-8"))}
     return [(file.relative_to(root), number, "%s has a second definition here" % match.group(1))
             for file in sorted((root / "plugins/arrays").glob("*.cpp"))
@@ -234,8 +238,8 @@ OWN_NAME = re.compile(r"(?:inline |static )?(?:constexpr|const) [\w:<>, ]+?[ *&]
 
 
 def check_own_names(root):
-    """Constants and types that two files of a folder define for themselves: a unity build compiles them as one file. (Tools have
-    namespaces of their own.)"""
+    """Returns constants and types that two files of a folder define separately: a unity build compiles the files as
+    one. (Tools have their own namespaces.)"""
     found, known = [], {}
     for file in sorted(p for folder in ("common", "plugins") for p in (root / folder).rglob("*.cpp")):
         inside = False
@@ -252,8 +256,8 @@ def check_own_names(root):
 
 
 def check_tools(root):
-    """Sources beside the tools' own, headers of gdal_tools/shared that one file alone includes, files that are too long, and parts of a
-    tool that another one includes."""
+    """Returns sources next to the tools' own, headers of gdal_tools/shared that only one file includes, files that are
+    too long, and parts of a tool that another tool includes."""
     folder, found, users = root / "gdal_tools", [], {}
     for file in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES):
         path = file.relative_to(root)
@@ -281,8 +285,9 @@ ALL_ONLY = re.compile(r"^\s*hsi_test\((\S+) (?:.*\b)?(?:ALL_ONLY|LABELS)\b", re.
 
 
 def check_quick(root):
-    """Tools and rooms without a test in the quick set, which is every GoogleTest that is neither ALL_ONLY nor labelled, and the tests in Python
-    with the mark quick (tests/support/suite.py: also the first one of a tool's own file)."""
+    """Returns tools and rooms without a test in the quick set. The quick set contains every GoogleTest that is neither
+    ALL_ONLY nor labelled, and the Python tests with the mark quick (tests/support/suite.py; also the first test of a
+    tool's own file)."""
     found, tests, marked = [], root / "tests", set()
     lists = [file.read_text(encoding="utf-8") for file in sorted(tests.glob("*/CMakeLists.txt"))]
     left_out = {match for text in lists for match in ALL_ONLY.findall(text)}
@@ -313,8 +318,8 @@ NO_FUNCTION = re.compile(r"^\s*(if|for|while|switch|else|do|try|catch|namespace|
 
 
 def functions(lines):
-    """(first line, lines of the body, whether a comment before it gives the reason for its length) of every function, as
-    clang-format writes them: the closing brace stands below the first character of the head."""
+    """Returns (first line, lines of the body, whether a comment before it explains its length) of every function in
+    clang-format's layout: the closing brace is below the first character of the head."""
     for last, line in enumerate(lines):
         if not re.search(r"\{\s*(//.*)?$", line):
             continue
@@ -339,7 +344,7 @@ def functions(lines):
 
 
 def check_sizes(path, lines):
-    """What is longer than a reader should have to hold in mind."""
+    """Returns files and functions that are longer than the limits."""
     if path.parts[0] not in {"common", "plugins", "gdal_tools"} or path.suffix not in SOURCES:
         return []
     found = []
@@ -355,7 +360,7 @@ DOCUMENT_WIDTH = 120
 
 
 def outside_code(lines):
-    """(number, line) of the lines that are not in a block of code."""
+    """Returns (number, line) of the lines outside code blocks."""
     fenced = False
     for number, line in enumerate(lines, 1):
         if line.startswith("```"):
@@ -365,7 +370,7 @@ def outside_code(lines):
 
 
 def check_standard(root, path, lines):
-    """Names of the standard library without their header, one breach for each header."""
+    """Returns names of the standard library whose header is missing, one breach per header."""
     included, found, headers = set(), [], [lines]
     for line in lines:
         match = INCLUDE.match(line)
@@ -386,7 +391,8 @@ def check_standard(root, path, lines):
 
 
 def anchors(lines):
-    """What headings are called in links, as GitHub and others make it: lower case, no punctuation, dashes for spaces."""
+    """Returns the names of headings in links, as GitHub and others form them: lower case, no punctuation, dashes for
+    spaces."""
     found = {}
     for _, line in outside_code(lines):
         match = re.match(r"#{1,6}\s+(.*?)\s*#*$", line)
@@ -398,7 +404,7 @@ def anchors(lines):
 
 
 def check_links(root, file, lines):
-    """Links of one document that lead nowhere."""
+    """Returns links of one document whose target is missing."""
     found = []
     for number, line in outside_code(lines):
         for path, anchor in LINK.findall(line):
@@ -417,13 +423,13 @@ OTHERS = {"highway.h", "cuda.h", "gdal_priv.h", "netcdf.h", "a/a.h", "a_cpu.cpp"
 
 
 def endings(root):
-    """Every path of a source below ROOT, and each end of it that begins with a folder or is the name alone."""
+    """Returns every path of a source below ROOT, and each end of it that begins with a folder or is only the name."""
     paths = [p.relative_to(root).parts for folder in FOLDERS for p in (root / folder).rglob("*") if p.suffix in SOURCES]
     return {"/".join(parts[i:]) for parts in paths for i in range(len(parts))}
 
 
 def check_names(path, lines, known):
-    """Sources that a comment, a script or a page names and that do not exist."""
+    """Returns sources that a comment, a script or a page names, and that do not exist."""
     found = []
     for number, line in enumerate(lines, 1):
         text = line.partition("//")[2] if path.suffix in SOURCES else line
@@ -436,7 +442,8 @@ COUNTED = re.compile(r"^<!-- counted: (\d+) = (.+) -->$")
 
 
 def check_tables(path, lines):
-    """Tables without their second line, with a blank line in them, or with rows of another number of cells than the first."""
+    """Returns tables without their second line, with a blank line, or with rows whose number of cells differs from the
+    first row."""
     found, width, before = [], 0, 0
     for number, line in outside_code(lines):
         if not line.startswith("|"):
@@ -452,8 +459,8 @@ def check_tables(path, lines):
 
 
 def check_counts(root, path, lines):
-    """Numbers that a page states and its tree does not have: `<!-- counted: 23 = COMMAND -->` stands above the paragraph that
-    says 23, and the command prints it at the root of the tree."""
+    """Returns numbers that a page states and that are wrong for its tree. `<!-- counted: 23 = COMMAND -->` is above the
+    paragraph with the number 23, and the command prints this number at the root of the tree."""
     found = []
     for number, line in enumerate(lines, 1):
         match = COUNTED.match(line)
@@ -469,8 +476,8 @@ def check_counts(root, path, lines):
 
 
 def check_documents(root, known):
-    """Links between documents that lead nowhere, tables that are not whole, numbers that are not so, sources that do not exist, long
-    lines, and tools without a page or without a line in the README."""
+    """Returns links without a target, incomplete tables, wrong numbers, missing sources, long lines, and tools without
+    a page or without a line in the README."""
     found = []
     for file in sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md")):
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -492,7 +499,7 @@ def check_documents(root, known):
 
 
 def check_tree(root):
-    """All breaches as (path, line, text), and the number of files seen."""
+    """Returns all breaches as (path, line, text), and the number of files read."""
     known = endings(root)
     found, seen = check_documents(root, known) + check_tools(root) + check_own_names(root) + check_arrays(root) + check_quick(root), 0
     found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
@@ -510,7 +517,7 @@ def check_tree(root):
         lines = file.read_text(encoding="utf-8").splitlines()
         if path.name != "CMakeLists.txt" and spdx_missing(lines):
             found.append((path, 1, "the first line must be the SPDX line of the licence"))
-        # Headers that are compiled once for each instruction set (…-inl.h) have a guard that toggles.
+        # Headers that are compiled once per instruction set (…-inl.h) have a guard that toggles.
         if path.suffix in {".h", ".cuh"} and not path.stem.endswith("-inl") and "#pragma once" not in lines:
             found.append((path, 1, "a header needs #pragma once"))
         if path.parts[0] == "common" and source and (len(path.parts) < 3 or path.parts[1] not in COMMON):
@@ -589,7 +596,7 @@ def self_test():
         "tests/support/cube.h": "#pragma once\n",
         "tests/spp/spp_test.cpp": '#include "spp/spp_simd.h"\n#include "support/cube.h"\n#include <gdal.h>\n',
     }
-    bad = {  # each alone must be found
+    bad = {  # each must be found separately
         "core sees stream": {"common/core/a.cpp": '#include "stream/pipeline.h"\n'},
         "stream sees raster": {"common/stream/a.cpp": '#include "raster/drivers.h"\n'},
         "raster sees a room above": {"common/raster/output/x.h": "#pragma once\n",

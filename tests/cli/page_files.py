@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Small files by the names that the commands of docs/ read: NEEDS lists the names of each page, FILES makes them."""
+"""Makes small files with the names that the commands of docs/ read. NEEDS lists the names for each page, FILES makes
+the files."""
 
 import json
 import subprocess
@@ -20,7 +21,7 @@ def tool(folder, line):
 
 
 def scene(size=SIZE, seed=4, more=""):
-    """A maker of a synthetic scene; .img is ENVI here."""
+    """Returns a maker of a synthetic scene; .img is in ENVI format."""
     def make(folder, name):
         form = "" if name.endswith((".dat", ".bil", ".tif")) else "-of ENVI "
         kind = "" if "-corner" in more else "-pattern fields -endmembers 4 -targets 8"
@@ -33,12 +34,12 @@ def flight_line(east, more=""):
 
 
 def with_angles(folder, name):
-    """A flight line and its angles: line1.img and line1_obs."""
+    """Makes a flight line and its angles: line1.img and line1_obs."""
     tool(folder, f"synth -q -size 60 400 40 -seed 5 -corner {10 * int(name[4])} 0 -sun 35 140 -of ENVI -geometry {name[:5]}_obs {name}")
 
 
 def by(line, *before):
-    """A maker of a file by a tool, from other files."""
+    """Returns a maker that runs a tool on other files."""
     def make(folder, name):
         for one in before:
             provide(folder, one)
@@ -51,7 +52,7 @@ def labels(folder, name, size=SIZE, seed=4):
 
 
 def blocks(folder, name):
-    """Labels of nine classes, in blocks, over base.tif."""
+    """Makes labels of nine classes in blocks, on the grid of base.tif."""
     provide(folder, "base.tif")
     scene_ = gdal.Open(str(folder / "base.tif"))
     y, x = np.mgrid[0:scene_.RasterYSize, 0:scene_.RasterXSize]
@@ -62,7 +63,7 @@ def blocks(folder, name):
 
 
 def polygons(of="base.tif", points=False, values=False):
-    """A maker of squares (or points) of four classes over a scene, with the fields that pages name."""
+    """Returns a maker of squares (or points) of four classes over a scene, with the fields that pages use."""
     def make(folder, name):
         provide(folder, of)
         raster = gdal.Open(str(folder / of))
@@ -94,7 +95,7 @@ def polygons(of="base.tif", points=False, values=False):
 
 
 def truth_library(folder, name, size=SIZE, seed=4, rename=(), count=None):
-    """The true spectra of a synthetic scene as a table, or as an ENVI library."""
+    """Makes the true spectra of a synthetic scene as a table or an ENVI library."""
     tool(folder, f"synth -q -size 8 8 {size.split()[2]} -seed {seed} -snr 35 -endmembers 12 -truth truth_of_it.json -overwrite of_truth.tif")
     truth = json.loads((folder / "truth_of_it.json").read_text())
     names = [dict(rename).get(e["name"], e["name"]) for e in truth["endmembers"]]
@@ -112,7 +113,7 @@ def text(content):
 
 
 def gas_of(folder, name):
-    """The absorption of a gas at the bands of a scene: negative at two features."""
+    """Makes the absorption of a gas at the bands of a scene, negative at two features."""
     provide(folder, "base.tif")
     raster = gdal.Open(str(folder / "base.tif"))
     nm = [float(raster.GetRasterBand(b + 1).GetMetadataItem("wavelength")) for b in range(raster.RasterCount)]
@@ -125,7 +126,7 @@ def plume(folder, name):
 
 
 def glt(of):
-    """A table that mirrors a scene."""
+    """Makes a table that mirrors a scene."""
     def make(folder, name):
         provide(folder, of)
         raster = gdal.Open(str(folder / of))
@@ -146,7 +147,7 @@ def copy(of):
 
 
 def netcdf(size="30 40 224", name_of_cube="reflectance"):
-    """A cube in a netCDF file."""
+    """Makes a cube in a netCDF file."""
     def make(folder, name):
         import netCDF4
         samples, lines, bands = map(int, size.split())
@@ -162,7 +163,7 @@ def netcdf(size="30 40 224", name_of_cube="reflectance"):
 
 
 def emit(folder, name):
-    """A product of EMIT under any name, with a table that mirrors it."""
+    """Makes an EMIT product with any name, and a table that mirrors it."""
     values = np.random.default_rng(2).uniform(0.1, 0.6, (60, 40, 30)).astype("f4")
     y, x = np.mgrid[1:45, 36:0:-1].astype("i4")
     inside = (y <= 40) & (x <= 30)
@@ -170,7 +171,7 @@ def emit(folder, name):
 
 
 def emit_with_flags(folder, name):
-    """The same beside its file of quality flags, ..MASK.. for ..RFL.."""
+    """Makes the same product next to its file of quality flags, ..MASK.. for ..RFL.."""
     import netCDF4
     emit(folder, name)
     with netCDF4.Dataset(folder / name.replace("RFL", "MASK"), "w") as data:
@@ -193,7 +194,7 @@ def enmap(folder, name):
 
 
 def matlab(**arrays):
-    """A MATLAB file: name -> values of (random, shape)."""
+    """Makes a MATLAB file: name -> values of (random, shape)."""
     def make(folder, name):
         import scipy.io
         random = np.random.default_rng(5)
@@ -263,7 +264,7 @@ FILES = {
 
 
 def spectra_with_values(folder, name):
-    """A spectrum in each row, and its nitrogen."""
+    """Makes a table with a spectrum and its nitrogen per row."""
     nm, rng = np.linspace(400, 2400, 60), np.random.default_rng(3)
     rows = ["nitrogen," + ",".join(f"{v:.1f}" for v in nm)]
     for _ in range(60):
@@ -273,7 +274,7 @@ def spectra_with_values(folder, name):
     (folder / name).write_text("\n".join(rows) + "\n")
 
 
-NEEDS = {  # page -> files that its commands read, NAME or NAME:KIND of FILES; a page that is not here reads scene.img
+NEEDS = {  # page -> files that its commands read, NAME or NAME:KIND of FILES; a page that is not listed reads scene.img
     "gdal_hsi_accuracy": "scene.img labels.tif test.tif train.tif map.tif ground_truth.gpkg panel.csv panels.gpkg " +
                          " ".join(f"map_{k}.tif:map.tif test_{k}.tif:map.tif" for k in range(1, 6)),
     "gdal_hsi_atdca": "scene.img minerals.sli flightline.dat",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Small files with the layouts in which agencies deliver scenes, one writer a product. All take the folder, the values
-(bands, lines, samples) and what is to be wrong, and return the path. Names of groups, arrays, attributes and elements
-are those of the products' own specifications, which each writer names; the numbers are made up."""
+"""Writes small files in the layouts of agencies' scenes, one function per product. Each function takes the folder, the
+values (bands, lines, samples) and the intended faults, and returns the path. Names of groups, arrays, attributes and
+elements come from the products' specifications, which each function names; the numbers are invented."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ def wavelengths_of(bands, first=381.0056, last=2493.6):
 
 
 def places(lines, samples):
-    """Longitudes and latitudes of a swath that is rotated and not evenly spaced."""
+    """Returns longitudes and latitudes of a swath that is rotated and not evenly spaced."""
     y, x = np.mgrid[0:lines, 0:samples]
     return -118 + 0.0006 * x + 0.0002 * y + 1e-6 * x * x, 34 - 0.0005 * y + 0.0001 * x
 
@@ -57,7 +57,7 @@ def emit(folder, values, kind="reflectance", drop=(), wavelengths=None, glt=None
 
 def prisma(folder, values, level="L2D", first_swir=None, swir_lines=None, drop=()):
     """PRISMA: ASI, PRISMA Products Specification Document, issue 2.3: VNIR_Cube and SWIR_Cube (line, band, sample) as
-    unsigned 16 bits; band lists from long to short wavelengths, 0 where there is no band."""
+    unsigned 16 bits. Band lists go from long to short wavelengths, and are 0 for missing bands."""
     import h5py
     bands, lines, samples = values.shape
     vnir = first_swir or bands // 3
@@ -65,7 +65,7 @@ def prisma(folder, values, level="L2D", first_swir=None, swir_lines=None, drop=(
     swath = f"/HDFEOS/SWATHS/PRS_{level}_HCO/"
     with h5py.File(path, "w") as h:
         for name, part in (("Vnir", values[:vnir]), ("Swir", values[vnir:])):
-            # The ranges overlap: 400 to 1010 and 920 to 2500 nm; the last band of each list is not there.
+            # The ranges overlap: 400 to 1010 and 920 to 2500 nm. The last band of each list is missing.
             listed = np.linspace(400, 1010, len(part)) if name == "Vnir" else np.linspace(920, 2500, len(part))
             listed = listed[::-1].astype("f4")
             listed[-1] = 0
@@ -197,7 +197,7 @@ def _geotiff(path, values):
 
 
 def enmap(folder, values, level="L2A", listed=None, image="ENMAP01-SPECTRAL_IMAGE.TIF"):
-    """EnMAP: DLR, EnMAP HSI L1B/L1C/L2A product specification (EN-PCV-ICD-2009): the image beside METADATA.XML."""
+    """EnMAP: DLR, EnMAP HSI L1B/L1C/L2A product specification (EN-PCV-ICD-2009): the image next to METADATA.XML."""
     bands = values.shape[0]
     _geotiff(folder / "ENMAP01-SPECTRAL_IMAGE.TIF", values)
     items = "".join(
@@ -230,8 +230,8 @@ def desis(folder, values):
 
 
 def enmap_l1b(folder, vnir, swir, listed=None, stem="ENMAP01-", drop=()):
-    """EnMAP L1B: an image a detector, beside one METADATA.XML whose bands are those of VNIR, then those of SWIR.
-    `listed`: their wavelengths."""
+    """EnMAP L1B: one image per detector, next to one METADATA.XML with the bands of VNIR, then of SWIR. `listed`: their
+    wavelengths."""
     images = [folder / f"{stem}SPECTRAL_IMAGE_{name}.TIF" for name in ("VNIR", "SWIR")]
     for image, values in zip(images, (vnir, swir)):
         if image.name not in drop:
@@ -274,7 +274,8 @@ def pace(folder, values, kind="rhos", drop=(), places_of=places):
 
 
 def pace_l1b(folder, values, blue, red):
-    """PACE OCI L1B: observation_data with rhot_blue, rhot_red and rhot_SWIR (band, scan, pixel), ranges that overlap."""
+    """PACE OCI L1B: observation_data with rhot_blue, rhot_red and rhot_SWIR (band, scan, pixel), whose ranges
+    overlap."""
     import netCDF4
     bands, lines, samples = values.shape
     path = folder / "scene.bin"

@@ -21,7 +21,8 @@ def atdca(*args, **kwargs):
 
 
 def reference(data, targets, gs=False):
-    """[(line, sample, score)]: explicit residuals, one scan a target. data: bands x lines x samples, NaN where invalid."""
+    """Returns [(line, sample, score)] from explicit residuals, one scan per target. data: bands x lines x samples, NaN
+    where invalid."""
     bands, lines, samples = data.shape
     x = data.reshape(bands, -1).T
     valid = np.isfinite(x).all(1) & (x != 0).any(1)
@@ -58,7 +59,7 @@ def points(path):
         row["x"], row["y"] = (geometry.GetX(), geometry.GetY()) if geometry else (None, None)
         rows.append(row)
     srs = layer.GetSpatialRef()
-    if all("rank" in row for row in rows):  # GDAL reads no fields of a KML where libkml is missing
+    if all("rank" in row for row in rows):  # without libkml, GDAL reads no fields of a KML
         rows.sort(key=lambda row: int(row["rank"]))
     return rows, srs.ExportToWkt() if srs else ""
 
@@ -91,7 +92,7 @@ def test_real_scenes(name, method, out):
     path = real_scene(name)
     report = out / "r.json"
     succeed(atdca("-q", "-t", 30, "-method", method, "-report", report, "-spectra", out / "t.csv", path, out / "t.gpkg"))
-    # The bands that the tool took: without bad ones and those without values.
+    # The bands that the tool used: without bad bands and bands without values.
     with open(out / "t.csv") as file:
         kept = len(list(csv.reader(file))) - 1
     dataset = gdal.Open(str(path))
@@ -100,7 +101,7 @@ def test_real_scenes(name, method, out):
     bands = [b for b in range(1, dataset.RasterCount + 1) if not bbl or float(bbl[b - 1]) != 0]
     data = read(path, bands)
     data = data[~np.isnan(data).all(axis=(1, 2))]
-    if len(data) != kept:  # bad bands that a VRT tells in its own way
+    if len(data) != kept:  # bad bands that a VRT marks in its own way
         pytest.fail(f"{len(data)} bands here, {kept} there")
     assert pixels(out / "t.gpkg") == [(l, s) for l, s, _ in reference(data, 30, method == "gs")]
 
@@ -126,7 +127,7 @@ def test_same_targets_for_every_tiling_memory_and_format(tmp_path, out):
 def test_lon_lat_are_gdaltransforms(scene, out):
     succeed(atdca("-q", "-t", 8, scene, out / "t.geojson"))
     rows, _ = points(out / "t.geojson")
-    # The points' own places are tested below; these are the fields.
+    # This test checks the fields; a test below checks the positions of the points.
     text = "".join(f"{500000 + 20 * (r['sample'] + 0.5)} {4480000 - 20 * (r['line'] + 0.5)}\n" for r in rows)
     result = subprocess.run(["gdaltransform", "-s_srs", "EPSG:32616", "-t_srs", "EPSG:4326", "-output_xy"], input=text,
                             capture_output=True, text=True, check=True)
@@ -170,7 +171,7 @@ def test_vector_drivers_by_extension(scene, out, name):
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
 
 
-# A transverse Mercator of nobody's: no code names it.
+# A transverse Mercator projection without a code.
 OWN_SRS = "+proj=tmerc +lat_0=0 +lon_0=13.3 +k=0.9999 +x_0=400000 +y_0=0 +ellps=GRS80 +units=m +no_defs"
 
 
@@ -190,7 +191,7 @@ def test_formats_of_degrees_get_degrees(scene, out, tmp_path, name, srs):
     assert np.allclose([(r["x"], r["y"]) for r in rows], want, rtol=0, atol=1e-8)  # a millimetre
     if name == "t.geojson":
         document = json.loads((out / name).read_text())
-        assert "crs" not in document  # RFC 7946 has none
+        assert "crs" not in document  # RFC 7946 has no crs
         # The order of its axes is longitude, latitude.
         assert np.allclose(document["features"][0]["geometry"]["coordinates"], want[0], rtol=0, atol=1e-8)
 
@@ -202,14 +203,14 @@ def test_geojson_of_2008_keeps_an_srs_that_has_a_code(scene, out, tmp_path):
     assert all(r["x"] == 500000 + 20 * (r["sample"] + 0.5) for r in rows)
     subprocess.run(["gdal_translate", "-q", "-a_srs", OWN_SRS, scene, str(tmp_path / "s.tif")], check=True)
     succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", tmp_path / "s.tif", out / "u.geojson"))
-    assert all(-180 <= r["x"] <= 180 for r in points(out / "u.geojson")[0])  # no code can name it
+    assert all(-180 <= r["x"] <= 180 for r in points(out / "u.geojson")[0])  # no code exists for it
 
 
 def test_points_without_a_place(tmp_path, out):
     path = write_scene(tmp_path / "s.img", cube(), geotransform=None, epsg=None)
     succeed(atdca("-q", "-t", 4, path, out / "t.geojson"))
     document = json.loads((out / "t.geojson").read_text())
-    assert [f["geometry"] for f in document["features"]] == [None] * 4  # RFC 7946, 3.2: unlocated
+    assert [f["geometry"] for f in document["features"]] == [None] * 4  # RFC 7946, 3.2: without a position
     assert all("line" in f["properties"] for f in document["features"])
     with assert_untouched(out):
         result = atdca("-q", "-t", 4, path, out / "t.kml")
@@ -281,7 +282,7 @@ def test_map_scores_and_legend(scene, out):
     dataset = gdal.Open(str(out / "m.tif"))
     band = dataset.GetRasterBand(1)
     assert np.array_equal(band.ReadAsArray(), np.where(angles.min(0) <= 2, angles.argmin(0) + 1, 0))
-    # GDAL 3.6's Python returns None for category names, gdalinfo knows them.
+    # GDAL 3.6's Python returns None for category names, but gdalinfo shows them.
     told = gdal.Info(str(out / "m.tif"))
     for k, name in enumerate(["Unclassified"] + [f"Target {t}" for t in range(1, 6)]):
         assert re.search(rf"^ *{k}: {name}$", told, re.M)
@@ -325,11 +326,11 @@ def test_reference_table(scene, out):
     assert table[0]["target"] == 3 and table[0]["sad_degrees"] < 1e-5
     assert table[1]["target"] == int(np.argmin(angle)) + 1 and abs(table[1]["sad_degrees"] - min(angle)) < 1e-5
     assert re.search(r"^one +3 +0\.0000$", result.out, re.M) and "Average" in result.out
-    # Other wavelengths: by interpolation, where they overlap.
+    # Other wavelengths are interpolated where they overlap.
     (out / "half.csv").write_text("wavelength_nm,a\n" + "".join(f"{405 + 20 * k},{k + 1}\n" for k in range(4)))
     succeed(atdca("-q", "-t", 3, "-reference", out / "half.csv", "-report", out / "r2.json", scene, out / "u.gpkg"))
     assert json.loads((out / "r2.json").read_text())["reference"]["bands"] == 6
-    # Damage is told, not left out with the bands around it.
+    # Damage is an error, even if it only affects some bands.
     damaged = np.arange(1, 13, dtype="<f4")
     damaged[4] = np.inf
     damaged.tofile(out / "bad.sli")
@@ -362,8 +363,8 @@ def test_auto_takes_the_virtual_dimensionality(scene, out):
 
 @pytest.mark.parametrize("method", ["osp", "gs"])
 def test_planted_targets_are_found(tmp_path, out, method):
-    # One pure pixel a material: the corners of the scene's simplex, which OSP finds, one after the other. GS looks along
-    # one direction at a time, so its targets are compared with the reference alone.
+    # The scene has one pure pixel per material. They are the corners of its simplex, and OSP finds them one after
+    # another. GS searches one direction at a time, so its targets are compared only with the reference.
     succeed(run("gdal_hsi_synth", "-q", "-size", 90, 80, 60, "-targets", 8, "-endmembers", 8, "-snr", 60, "-truth",
                 tmp_path / "truth.json", "-of", "ENVI", tmp_path / "s.dat"))
     planted = {(t["line"], t["sample"]) for t in json.loads((tmp_path / "truth.json").read_text())["targets"]}
@@ -456,7 +457,7 @@ def test_existing_outputs_are_not_touched(scene, out):
             result = atdca("-t", 3, *extra, scene, out / name if not option else out / "new.gpkg")
             assert result.code == 1 and "-overwrite" in result.err
         (out / name).unlink()
-    # A header that belongs to something else.
+    # A header of another file.
     (out / "x.hdr").write_text("mine")
     with assert_untouched(out):
         assert atdca("-t", 3, "-overwrite", "-spectra", out / "x.sli", scene, out / "n.gpkg").code == 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a raster tool answers to bad input: the exit code, what the first line says, and that no file is left behind,
-changed or lost. The table is that of the command line's documentation."""
+"""The response of a raster tool to bad input: the exit code, the first line, and that files are neither left, changed
+nor lost. The table is that in the documentation of the command line."""
 
 import json
 import os
@@ -22,7 +22,7 @@ BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a seco
 
 
 def refuse(code, says, *args, folders=(), **kwargs):
-    """The tool refuses, says so in the first line, and leaves the folders alone."""
+    """Checks that the tool refuses, names the reason in its first line, and leaves the folders unchanged."""
     with assert_untouched(*folders):
         result = spp(*args, **kwargs)
     message = first_error(result)
@@ -34,7 +34,7 @@ def refuse(code, says, *args, folders=(), **kwargs):
 
 @pytest.fixture(scope="session")
 def big_scene(tmp_path_factory):
-    """Large enough for a signal to hit the run in the middle."""
+    """Returns a scene that is large enough for a signal to reach the run in its middle."""
     folder = tmp_path_factory.mktemp("big")
     return write_scene(folder / "big.img", cube(*BIG).astype(np.float32))
 
@@ -58,7 +58,8 @@ def test_source_that_is_empty(tmp_path, out):
 
 
 def test_hdf5_says_nothing_before_us(tmp_path, out):
-    """The library prints what fails to stderr by itself, one switch a thread; refuse() wants our line first."""
+    """The library prints failures to stderr itself, with one switch per thread; refuse() requires our line to come
+    first."""
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "scene.h5"
     with h5py.File(path, "w") as file:
@@ -82,7 +83,7 @@ def test_source_without_read_permission(tmp_path, out, scene):
 
 
 def test_source_without_bands(tmp_path, out):
-    # A container of subdatasets has no bands of its own.
+    # A container of subdatasets has no bands.
     vrt = tmp_path / "none.vrt"
     vrt.write_text('<VRTDataset rasterXSize="10" rasterYSize="10"></VRTDataset>')
     refuse(1, [str(vrt), "band"], vrt, out / "out.tif", folders=[out])
@@ -111,7 +112,7 @@ def test_one_band_asked_for(scene, out):
 
 @pytest.mark.parametrize("path", ["/vsimem/x.tif", "/vsigzip//vsimem/x.img", "/vsizip/vsimem/a.zip/x.img"])
 def test_an_output_that_ends_with_the_process(scene, out, path):
-    """GDAL's memory is the process's, behind whatever other file system of GDAL's it is named."""
+    """GDAL's memory belongs to the process, even if another file system of GDAL's wraps it."""
     refuse(2, ["dst", path, "memory of this process"], scene, path, folders=[out])
     refuse(2, ["dst", path], "-dry-run", scene, path, folders=[out])
     refuse(2, ["-alpha", path], "-alpha", path, scene, out / "y.tif", folders=[out])
@@ -225,7 +226,7 @@ def test_existing_side_output(scene, out):
 
 @pytest.mark.parametrize("name, options", [("out.dat", ["-of", "ENVI"]), ("out.tif", []), ("out.img", ["-of", "HFA"])])
 def test_overwriting_again_keeps_the_side_files(tmp_path, scene, out, name, options):
-    # Relative names and ./names are the same files: the new .hdr must not be taken for a stale one.
+    # Relative names and ./names are the same files: the new .hdr must not be treated as an old one.
     for dst in (name, name, "./" + name, f"../{out.name}/" + name, out / name, name):
         succeed(spp("-q", "-overwrite", *options, scene, dst, cwd=out))
         written = read(out / name)
@@ -298,7 +299,7 @@ def test_folder_without_permission(scene, out):
 
 @pytest.mark.skipif(not os.access("/proc", os.R_OK), reason="no /proc")
 def test_folder_that_cannot_be_written(scene):
-    # /proc takes no file from anybody, root included.
+    # /proc accepts files from no user, not even root.
     result = spp(scene, "/proc/out.tif")
     assert result.code == 1
     assert "/proc" in first_error(result)
@@ -311,7 +312,7 @@ def test_report_that_cannot_be_written(scene, out):
 # --- in the middle -----------------------------------------------------------------------------------------------------
 
 def cut_header(scene, lines):
-    """The header of the scene without the lines that begin with one of `lines`."""
+    """Writes the scene's header without the lines that begin with one of `lines`."""
     header = pathlib.Path(scene).with_suffix(".hdr")
     kept = [line for line in header.read_text().splitlines() if not line.startswith(tuple(lines))]
     header.write_text("\n".join(kept) + "\n")
@@ -319,7 +320,7 @@ def cut_header(scene, lines):
 
 @pytest.mark.parametrize("key", ["samples", "lines", "bands", "data type", "interleave"])
 def test_envi_header_without_a_field(scene, out, key):
-    # GDAL takes Byte and BSQ for what is missing.
+    # GDAL assumes Byte and BSQ if they are missing.
     cut_header(scene, [key])
     refuse(1, [scene, key], scene, out / "out.tif", folders=[out])
 
@@ -336,7 +337,7 @@ def test_envi_header_that_ends_early(scene, out):
 @pytest.mark.parametrize("key", ["wavelength", "fwhm", "bbl", "data gain values", "data offset values",
                                  "data reflectance gain values"])
 def test_envi_list_of_a_wrong_length(scene, out, key):
-    """GDAL passes over such lists, and so do we, but not without a word: once a file, however often it is read."""
+    """GDAL ignores such lists. We do, too, but with one warning per file, however often the file is read."""
     header = pathlib.Path(scene).with_suffix(".hdr")
     lines = [line for line in header.read_text().splitlines() if not line.startswith(key + " ")]
     header.write_text("\n".join(lines + [f"{key} = {{{', '.join(['1'] * 11)}}}", ""]))
@@ -349,13 +350,14 @@ def test_envi_list_of_a_wrong_length(scene, out, key):
 
 
 def test_values_too_large_for_single_precision(tmp_path, out):
-    """They become infinite, and their pixels invalid: told with their number, which depends on nothing."""
+    """They become infinite, and their pixels invalid. The warning has their number, which must not depend on tiles or
+    threads."""
     data = cube()
     data[3, 4:6, 7] = 1e39
     data[5, 4, 7] = -1e300
-    data[0, 20, 30] = np.inf  # the file's own
-    data[0, 21, 30] = 3.4e38  # the largest that fits, or nearly
-    data[0, 22, 30] = -1.7e308  # nodata below
+    data[0, 20, 30] = np.inf  # infinite in the file
+    data[0, 21, 30] = 3.4e38  # nearly the largest float
+    data[0, 22, 30] = -1.7e308  # nodata follows below
     said = "3 values are too large for single precision (3.4e38), in which all is read: infinite, so that 2 pixels are invalid"
     for driver, options in (("ENVI", []), ("GTiff", ["COMPRESS=DEFLATE", "TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=16"])):
         path = write_scene(tmp_path / f"in_{driver}.img", data, driver=driver, dtype="f8", options=options, nodata=-1.7e308)
@@ -381,7 +383,7 @@ def test_envi_fields_that_may_be_missing(scene, out):
                                     ("data type = 4", "data type = 1"), ("samples = 40", "samples = 4")])
 @pytest.mark.parametrize("interleave", ["BSQ", "BIL", "BIP"])
 def test_raw_file_that_is_longer_than_its_header_says(tmp_path, out, change, interleave):
-    # What a number becomes when the header ends within it, or when it is another file's.
+    # Values that a number has if the header ends within it, or if the header belongs to another file.
     scene = write_scene(tmp_path / "s.dat", cube(), options=[f"INTERLEAVE={interleave}"])
     header = pathlib.Path(scene).with_suffix(".hdr")
     text = header.read_text()
@@ -408,13 +410,13 @@ def test_truncated_raw_file(tmp_path, out, scene):
 def test_truncated_geotiff(tmp_path, out):
     path = tmp_path / "cut.tif"
     write_scene(path, cube(200, 150, 6), "GTiff")
-    # The directory of a file that GDAL wrote stands at its head, so it still opens.
+    # GDAL writes a file's directory at its beginning, so the file still opens.
     os.truncate(path, path.stat().st_size // 2)
     refuse(1, [str(path), "truncated"], path, out / "out.tif", folders=[out])
 
 
 def write_compressed(path, compression="DEFLATE"):
-    """Tiles of 64x64, one band each; returns the offset and the size of a tile in the middle of band 4."""
+    """Writes tiles of 64x64 with one band each. Returns the offset and the size of a tile in the middle of band 4."""
     write_scene(path, cube(200, 150, 6), "GTiff",
                 options=["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", f"COMPRESS={compression}", "INTERLEAVE=BAND"])
     band = open_band(path, 4)
@@ -457,7 +459,7 @@ def test_source_that_vanishes_behind_a_vrt(tmp_path, out):
 @pytest.mark.parametrize("kind,name", [("GTiff", "out.tif"), ("ENVI", "out.img")])
 @pytest.mark.parametrize("old", [False, True])
 def test_file_that_may_not_grow(big_scene, out, kind, name, old):
-    """A limit on the size of files stands for a full disk: the write in the middle fails."""
+    """A limit on file sizes simulates a full disk: a write in the middle fails."""
     if old:
         (out / name).write_text("precious")
     with assert_untouched(out):
@@ -476,7 +478,7 @@ def test_full_disk(big_scene, small_disk, kind, name):
 
 
 def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
-    """Compressed tiles are written when the file is closed: that error counts, too."""
+    """Compressed tiles are written when the file is closed; an error then must also be reported."""
     path = write_scene(tmp_path / "in.img", cube(120, 100, 20, noise=0.5))
     with assert_untouched(out):
         result = spp("-q", "-co", "COMPRESS=DEFLATE", path, out / "out.tif", limits={resource.RLIMIT_FSIZE: 100 << 10})
@@ -485,12 +487,12 @@ def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
 
 
 def in_the_middle(act, scene, out, *options, window=15):
-    """spp on the scene, and `act` on its process when its second pass has begun."""
+    """Runs spp on the scene, and calls `act` on its process in its second pass."""
     process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", window, *options, scene,
                     out / "out.img", "-of", "ENVI", "-overwrite", nice=10)
     names = set(os.listdir(out))
     try:
-        # A temporary file in the folder says that the second pass has begun.
+        # A temporary file in the folder shows that the second pass has begun.
         assert wait_for(lambda: set(os.listdir(out)) - names or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         act(process)
@@ -506,8 +508,8 @@ def interrupted_in_the_middle(number, big_scene, out, *options):
 
 @pytest.mark.parametrize("how", ["in place", "put back", "replaced", "header", "mode", "link"])
 def test_source_that_changes_meanwhile(tmp_path, out, how):
-    """A second pass would find another scene than the first: statistics of one with pixels of the other. Another mode or hard
-    link changes no pixel."""
+    """A second pass would find a different scene, and mix its pixels with the first scene's statistics. A new mode or
+    hard link changes no pixel."""
     scene = pathlib.Path(write_scene(tmp_path / "s.img", cube(*BIG)))
 
     def change(_):
@@ -533,7 +535,7 @@ def test_source_that_changes_meanwhile(tmp_path, out, how):
         assert code == 0 and "was changed" not in err, err
         return
     with assert_untouched(out):
-        code, _, err = in_the_middle(change, scene, out, window=7)  # goes on to its end
+        code, _, err = in_the_middle(change, scene, out, window=7)  # it runs to its end
     assert code == 1 and "was changed while this run read it" in err, err
 
 
@@ -559,7 +561,7 @@ def test_killed_run_leaves_the_old_destination(big_scene, out):
 
 
 def test_reader_of_stdout_that_goes_away(scene, out):
-    """head closes the pipe: the work is done all the same."""
+    """head closes the pipe, but the work is completed."""
     process = subprocess.run(
         f"'{BIN / 'gdal_hsi_spp'}' -device cpu '{scene}' '{out / 'out.tif'}' | true; echo ${{PIPESTATUS[0]}}", shell=True,
         executable="/bin/bash", capture_output=True, text=True, timeout=PATIENCE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_sample, gdal_hsi_svm_train, gdal_hsi_svm_classify and gdal_hsi_accuracy on files: the chain from labels to a
-judged map, labels in every form, LIBSVM's own svm-predict beside ours, and bad input."""
+"""gdal_hsi_sample, gdal_hsi_svm_train, gdal_hsi_svm_classify and gdal_hsi_accuracy on files: the chain from labels to
+an assessed map, labels in all forms, comparison with LIBSVM's svm-predict, and bad input."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def read(path):
 
 
 def polygonise(raster, path, epsg, names=None, driver="GPKG"):
-    """The labels as polygons in another SRS; with names instead of numbers when given."""
+    """Returns the labels as polygons in another SRS, with names instead of numbers if given."""
     source = gdal.Open(str(raster))
     memory = ogr.GetDriverByName("Memory").CreateDataSource("")
     utm = osr.SpatialReference()
@@ -115,8 +115,8 @@ def told_of_folds(folder, *args, labels="labels.tif"):
 
 @pytest.mark.quick
 def test_folds_by_patches_and_groups(files):
-    """Labels in fields are held out field by field, single pixels one by one; the tool says which."""
-    fields = 5 * 6  # of 8 x 7 pixels: truth() has them 9 lines and 8 samples apart
+    """Labels in fields are held out by field, single pixels one by one; the tool reports which method it used."""
+    fields = 5 * 6  # fields of 8 x 7 pixels: truth() places them 9 lines and 8 samples apart
     result, report = told_of_folds(files)
     assert (report["cv_by"], report["cv_groups"], report["folds"]) == ("patches", fields, 5)
     assert f"folds of whole patches ({fields}), since most labelled pixels are in patches; -cv-by pixels" in result.out
@@ -138,7 +138,7 @@ def test_folds_by_patches_and_groups(files):
 
 
 def test_a_class_of_one_pixel_is_left_to_the_other_folds(files):
-    """It has no second patch, and counts nowhere; single pixels cannot be held out."""
+    """The class has no second patch, so it is counted in no fold; single pixels cannot be held out."""
     field = truth().copy()
     field[field == 3] = 0
     field[1, 1] = 3
@@ -178,7 +178,7 @@ def test_a_search_no_better_than_a_guess(files):
     write_scene(files / "scene.dat", np.random.default_rng(5).normal(1000, 50, (8, *field.shape)))
     result, report = told_of_folds(files)
     assert ("no C and gamma is better than a guess" in result.err) == (report["cv_accuracy"] <= report["cv_largest_class"])
-    uneven = np.where(field == 2, 1, field).astype("u1")  # two thirds are of class 1
+    uneven = np.where(field == 2, 1, field).astype("u1")  # two thirds have class 1
     write_labels(files / "uneven.tif", uneven)
     result, report = told_of_folds(files, labels="uneven.tif")
     share = (uneven == 1).sum() / (uneven > 0).sum()
@@ -236,7 +236,7 @@ def test_names_and_colours_travel_from_labels_to_the_map(files):
 
 
 def shown_in_qgis(raster, picture):
-    """What a QGIS without a screen knows of a class map; its rendering as a set of colours."""
+    """Returns QGIS's properties of a class map, without a screen, and the set of colours in its rendering."""
     if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)")
     shown = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", raster, picture],
@@ -388,7 +388,7 @@ def test_a_model_finds_its_bands(files):
 
 
 def test_no_output_loses_a_class(files):
-    """Neither by a type that does not hold its number, nor by a nodata value that is one."""
+    """An output keeps all classes, even if its type cannot hold a class number or its nodata value is one."""
     succeed(train(files, *FIXED))
     result = classify(files, "-dstnodata", "2")
     assert result.code == 2 and "class 2" in first_error(result) and not (files / "map.tif").exists()
@@ -407,7 +407,7 @@ def test_no_output_loses_a_class(files):
 
 
 def test_the_model_may_be_named(files):
-    """-model and -apply as in the other tools, and the model's place in the command line as it always was."""
+    """Tests -model and -apply, as in the other tools, and the model's traditional position in the command line."""
     succeed(train(files, *FIXED))
     succeed(run("gdal_hsi_svm_train", "-q", *FIXED, "-model", files / "named.json", files / "scene.dat", files / "labels.tif"))
     old, new = (json.loads((files / name).read_text()) for name in ("model.json", "named.json"))
@@ -422,7 +422,7 @@ def test_the_model_may_be_named(files):
 
 
 def test_bands_are_found_by_wavelength(files):
-    """More bands, other numbers, the same wavelengths: the same map; so does another order."""
+    """More bands, other numbers or another order, with equal wavelengths, give an equal map."""
     succeed(train(files, *FIXED))
     succeed(classify(files))
     scene = gdal.Open(str(files / "scene.dat")).ReadAsArray()
@@ -467,7 +467,7 @@ def test_sample_of_vector_labels(files):
     assert np.array_equal(both, field)
     assert (read(files / "train.tif") > 0).sum() == sum(round(0.2 * (field == v).sum()) for v in (1, 2, 3))
     dataset = gdal.Open(str(files / "train.tif"))
-    assert dataset.GetProjection()  # GDAL 3.6 reads the side file, and with it category names, only now
+    assert dataset.GetProjection()  # GDAL 3.6 reads the side file, with the category names, only here
     assert dataset.GetRasterBand(1).GetCategoryNames()[1:] == NAMES
     plain = run("gdal_hsi_sample", files / "fields.geojson", files / "a.tif", files / "b.tif")
     assert plain.code == 1 and "-like" in plain.err
@@ -497,7 +497,7 @@ def test_accuracy_with_mask_other_grid_names_and_csv(files):
     masked = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-mask", files / "mask.tif", files / "map.tif",
                                     files / "labels.tif")).out)
     assert masked["overall_accuracy"]["value"] == 1 and masked["masked"] == 8 * 48
-    # The reference twice as fine, larger, and as polygons in another SRS: the same judgement.
+    # A reference with half the pixel size, a larger one, and polygons in another SRS have equal results.
     big = np.zeros((100, 120), np.uint8)
     big[6:86, 10:106] = np.kron(field, np.ones((2, 2), np.uint8))
     write_labels(files / "fine.tif", big, geotransform=(500000 - 100, 10, 0, 4480000 + 60, 0, -10))
@@ -544,7 +544,7 @@ def test_bad_labels(files, case):
 
 
 def label_tools(folder, labels):
-    """Every tool that reads labels, with these; accuracy with them on either side."""
+    """Runs every tool that reads labels; accuracy gets the labels on either side."""
     scene, good = folder / "scene.dat", folder / "labels.tif"
     return {"sample": ["gdal_hsi_sample", "-n", 3, labels, folder / "a.tif", folder / "b.tif"],
             "svm_train": ["gdal_hsi_svm_train", *FIXED, scene, labels, folder / "m.json"],
@@ -564,7 +564,7 @@ ODD = {
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize("tool", ["sample", "svm_train", "sahic", "reference", "map"])
 def test_odd_labels_are_told_what_they_are(files, case, tool):
-    """What the text advises fits what is wrong: nobody is sent to compare extents for a picture."""
+    """The advice fits the mistake: for a picture, for example, it does not suggest comparing extents."""
     make, words = ODD[case]
     field = make()
     planes = field if field.ndim == 3 else field[None]
@@ -599,7 +599,7 @@ def circle(x, y, radius):
 
 
 def write_shapes(path, shapes, srs="EPSG:32616"):
-    """Geometries as WKT, each with its class."""
+    """Writes geometries in WKT with their classes."""
     reference = None
     if srs:
         reference = osr.SpatialReference()
@@ -618,20 +618,20 @@ def write_shapes(path, shapes, srs="EPSG:32616"):
 
 
 def inside(condition):
-    """Where the centres of the pixels of labels.tif fulfil a condition of (x, y)."""
+    """Returns true where the centres of the pixels of labels.tif satisfy a condition of (x, y)."""
     line, sample = np.mgrid[:40, :48]
     return condition(GEOTRANSFORM[0] + 20 * (sample + 0.5), GEOTRANSFORM[3] - 20 * (line + 0.5))
 
 
 def labels_on_grid(files, shapes):
-    """The labels as gdal_hsi_sample sees them."""
+    """Returns the labels as gdal_hsi_sample reads them."""
     succeed(run("gdal_hsi_sample", "-overwrite", "-fraction", 0.5, "-like", files / "labels.tif", shapes, files / "a.tif",
                 files / "b.tif"))
     return read(files / "a.tif") + read(files / "b.tif")
 
 
 def test_curved_polygons_label_their_pixels(files):
-    """GDAL burns straight lines alone, and passes over the others without a word."""
+    """GDAL burns only straight lines, and skips others without a message."""
     x, y = 500400, 4479600
     shapes = write_shapes(files / "curved.gpkg", [
         (circle(x, y, 155), 1), (f"MULTISURFACE ({circle(x + 350, y, 133)})", 2),
@@ -644,7 +644,7 @@ def test_curved_polygons_label_their_pixels(files):
 
 
 def test_geopackage_without_an_srs_lies_where_the_scene_does(files):
-    """GDAL reads of such a layer an SRS that is called undefined, and nothing can be turned from it."""
+    """For such a layer GDAL returns an undefined SRS, from which nothing can be transformed."""
     square = "POLYGON ((500100 4479900, 500300 4479900, 500300 4479700, 500100 4479700, 500100 4479900))"
     result = run("gdal_hsi_sample", "-n", 3, "-like", files / "labels.tif",
                  write_shapes(files / "nowhere.gpkg", [(square, 7)], None), files / "a.tif", files / "b.tif")
@@ -678,7 +678,7 @@ def test_a_raster_has_no_features(files, option):
 @pytest.mark.parametrize("options, name", [(["-co", "NBITS=1"], "m.tif"), (["-co", "COMPRESS=JPEG"], "m.tif"),
                                            (["-co", "COMPRESS=CCITTFAX4", "-co", "NBITS=1"], "m.tif"), ([], "m.jpg")])
 def test_class_numbers_are_never_lost(files, options, name):
-    """Loss is for those who ask for it, but a class with another number is another class."""
+    """Lossy formats are allowed on request, but a changed number would be a different class."""
     succeed(train(files, *FIXED))
     with assert_untouched(files):
         result = classify(files, *options, dst=name)
@@ -719,7 +719,7 @@ def test_a_class_with_too_few_samples(files):
 
 
 def test_a_type_too_small_for_the_class_numbers(files):
-    field = truth().astype(np.uint16)  # numpy 2 puts no 300 among bytes: it makes 44 of it
+    field = truth().astype(np.uint16)  # numpy 2 refuses to put 300 into bytes, but the cast gives 44
     write_labels(files / "labels.tif", field)
     wide = gdal.GetDriverByName("GTiff").CreateCopy(str(files / "wide.tif"), gdal.Translate(
         "", gdal.Open(str(files / "labels.tif")), format="MEM", outputType=gdal.GDT_UInt16))
@@ -807,7 +807,7 @@ INDIAN_PINES = ["alfalfa", "corn-notill", "corn-mintill", "corn", "grass-pasture
 def test_indian_pines_from_labels_to_a_legend(tmp_path):
     folder = DATA / "indian_pines"
     scene = folder / "indian_pines.img"
-    # The label file has colours and no names: a VRT adds them.
+    # The label file has colours but no names, so a VRT adds them.
     gdal.Translate(str(tmp_path / "labels.vrt"), str(folder / "indian_pines_gt.tif"), format="VRT")
     dataset = gdal.Open(str(tmp_path / "labels.vrt"), gdal.GA_Update)
     dataset.GetRasterBand(1).SetCategoryNames(["unlabelled", *INDIAN_PINES])

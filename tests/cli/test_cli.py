@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How the executables answer on the command line, whatever they compute."""
+"""General behaviour of the executables on the command line."""
 
 import contextlib
 import os
@@ -52,7 +52,8 @@ SUITE = [["--help"], ["--version"], ["--json-usage"], ["--man", "pca"], ["--man"
 @pytest.mark.parametrize("command", [["gdal_hsi_pca", *args] for args in INFORMATION] + [["gdal_hsi", *args] for args in SUITE],
                          ids=" ".join)
 def test_information_that_does_not_get_out(command, place):
-    """Who asks and gets nothing is told so, as with results: a script must not go on with half a text."""
+    """If information cannot be written, the exit code must show it, so that a script does not continue with half a
+    text."""
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(open("/dev/full", "w")) if place == "full" else None
         result = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
@@ -63,8 +64,8 @@ def test_information_that_does_not_get_out(command, place):
 
 
 def test_version_loads_neither_drivers_nor_devices(tmp_path):
-    """Its start is felt in every chain of a shell: drivers are not registered (a plugin on their path is left alone), and no
-    driver of a GPU and no module of ours is loaded. A tool that opens a scene does register them."""
+    """The start time matters in shell pipelines. So -version registers no drivers (a plugin on their path stays
+    unloaded), and loads no GPU driver and no module of ours. A tool that opens a scene registers drivers."""
     shutil.copy(PLUGINS / "gdal_HSI.so", tmp_path / "gdal_PROBE.so")
 
     def loaded(*words):
@@ -121,7 +122,8 @@ def test_config_is_taken_wherever_it_stands(tmp_path, scene, config, first):
 
 
 def test_config_reaches_gdal(tmp_path, scene):
-    """Without ENVI among the drivers the scene does not open: the option must be set before the drivers register."""
+    """If ENVI is not among the drivers, the scene does not open: the option must be set before drivers are
+    registered."""
     for config in (["--config", "GDAL_SKIP", "ENVI"], ["--config", "GDAL_SKIP=ENVI"]):
         result = spp(*config, scene, tmp_path / "out.tif")
         assert result.code == 1
@@ -190,5 +192,5 @@ def test_errors_do_not_touch_stdout(tmp_path):
 @pytest.mark.quick
 def test_exit_codes(tmp_path, scene):
     assert spp("-q", scene, tmp_path / "out.tif").code == 0
-    assert spp("-q", scene, tmp_path / "out.tif").code == 1  # it is there
+    assert spp("-q", scene, tmp_path / "out.tif").code == 1  # the file exists
     assert spp("-q", "-ws", 2, scene, tmp_path / "other.tif").code == 2

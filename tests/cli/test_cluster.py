@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_cluster: numpy's and scikit-learn's Lloyd from the same start, what it writes, and what it refuses."""
+"""gdal_hsi_cluster, compared with Lloyd's algorithm in numpy and scikit-learn from the same start; its outputs, and
+refused input."""
 
 import json
 
@@ -50,7 +51,7 @@ def pixels_of(path, angle=False):
 
 
 def philox(c, key):
-    """10 rounds on arrays of counters."""
+    """Computes 10 rounds on arrays of counters."""
     c = [np.asarray(v, np.uint64) for v in np.broadcast_arrays(*c)]
     k = [key & 0xFFFFFFFF, key >> 32]
     for _ in range(10):
@@ -124,7 +125,7 @@ def test_is_scikit_learns(scene, out):
 
 
 def test_known_spectra_are_the_start(scene, out):
-    """In their order; they need not have the scene's units."""
+    """The clusters keep their order. The spectra may have other units than the scene."""
     x, valid = pixels_of(scene)
     begin = x[[5, 400, 900]] / 1000
     library = out / "start.csv"
@@ -222,7 +223,7 @@ def test_centres_of_empty_clusters_may_start_the_next_run(distance, tmp_path, ou
     assert empty.any() and "no pixel" in result.err
     found = centres(out / "c.csv")
     assert (found != 0).any(axis=1).all()
-    if distance == "angle":  # as long as the pixels are on average
+    if distance == "angle":  # as long as the average pixel
         np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.sqrt(30), rtol=1e-6)
     succeed(cluster("-overwrite", "-start", out / "c.csv", "-distance", distance, path, out / "map.tif"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_compare against numpy: every metric, counts, positions, maps, thresholds, and bad input."""
+"""gdal_hsi_compare, compared with numpy: every metric, counts, positions, maps, thresholds, and bad input."""
 
 import itertools
 import json
@@ -22,7 +22,7 @@ def compared(*args):
 
 
 def reference(s, t):
-    """The spectral metrics of every pixel; NaN where one of the cubes has no spectrum."""
+    """Returns the spectral metrics of every pixel; NaN where one of the cubes has no spectrum."""
     valid = np.isfinite(s).all(0) & np.isfinite(t).all(0) & (s != 0).any(0) & (t != 0).any(0)
     s, t = np.where(valid, s, 1.0), np.where(valid, t, 1.0)
     d = t - s
@@ -38,7 +38,7 @@ def reference(s, t):
 
 
 def ssim_map(s, t, valid):
-    """One band; a window of 11x11 pixels, sigma 1.5, weights over the valid pixels that there are."""
+    """Computes the SSIM of one band in a window of 11x11 pixels, sigma 1.5, with weights over the valid pixels."""
     taps = np.exp(-np.arange(-5, 6) ** 2 / 4.5)
     length = s[valid].max() - s[valid].min()
 
@@ -60,7 +60,7 @@ def ssim_map(s, t, valid):
 
 
 def zones(x, valid):
-    """Flat zones of one band after Otsu's threshold."""
+    """Returns the flat zones of one band after Otsu's threshold."""
     low, high = x[valid].min(), x[valid].max()
     bins = np.minimum(255, ((np.where(valid, x, low) - low) * (256 / (high - low))).astype(int))
     h = np.bincount(bins[valid], minlength=256).astype(float)
@@ -93,7 +93,7 @@ def zones(x, valid):
 
 @pytest.fixture
 def pair(out):
-    """Two scenes with holes of all kinds, in two formats."""
+    """Makes two scenes with holes of all types, in two formats."""
     s = cube(samples=170, lines=47, bands=9, seed=3).astype(np.float32)
     t = (s + np.random.default_rng(4).normal(0, 20, s.shape)).astype(np.float32)
     s[:, 3, 4] = -9999
@@ -187,7 +187,7 @@ def test_thresholds(pair, option, metric, field):
     assert compare("-q", option, value, a, b).code == 0
     result = compare("-q", option, value * 0.999, a, b)
     assert result.code == 1 and option in first_error(result)
-    assert metric in result.out  # the numbers are shown all the same
+    assert metric in result.out  # the numbers are shown anyway
 
 
 def test_thresholds_of_ssim_and_holes(pair):
@@ -239,7 +239,8 @@ def test_flat_reference_is_infinitely_far(out):
 
 
 def test_small_differences_of_large_scenes(out):
-    """The acceptance numbers of SPP lie at 1e-7: rounding one side to float must show up as that, not as noise."""
+    """The acceptance limits of SPP are near 1e-7: rounding one scene to float must be measured exactly, without
+    noise."""
     s = cube(samples=64, lines=64, bands=50, seed=8)
     a = write_scene(out / "a.tif", s, driver="GTiff", dtype="f4")
     t = s.astype(np.float32)
@@ -322,8 +323,8 @@ def test_a_real_scene(out):
 def test_bands_without_a_value_are_left_out(tmp_path):
     data = cube(40, 30, 10)
     other = data * 1.01
-    data[6] = -9999          # dead in the first
-    other[2] = -9999         # dead in the second
+    data[6] = -9999          # dead in the first scene
+    other[2] = -9999         # dead in the second scene
     other[:, 5:9, 7:20] = -9999
     a = write_scene(tmp_path / "a.img", data, nodata=-9999)
     b = write_scene(tmp_path / "b.img", other, nodata=-9999)
@@ -376,7 +377,7 @@ def library(path, names, spectra, nm):
 @pytest.mark.quick
 @pytest.mark.parametrize("counts", [(5, 5), (3, 6), (6, 4)])
 def test_libraries_are_matched_one_to_one(tmp_path, counts):
-    """The least sum of angles over all ways to pair them."""
+    """The result has the least sum of angles over all pairings."""
     for seed in range(4):
         random = np.random.default_rng(seed)
         nm = np.arange(500, 900, 20)
@@ -405,7 +406,7 @@ def test_libraries_at_other_bands_limits_and_refusals(tmp_path):
     b = library(tmp_path / "b.csv", ["slope", "wave"], spectra[::-1, ::2], nm[::2])
     result = json.loads(succeed(run("gdal_hsi_compare", "-json", a, b)).out)
     assert [(one["src"], one["other"]) for one in result["matches"]] == [("wave", "wave"), ("slope", "slope")]
-    assert result["maximum_sad"] < 1 and result["bands"] == len(nm) - 1  # the last band is beyond the other's
+    assert result["maximum_sad"] < 1 and result["bands"] == len(nm) - 1  # the last band is outside the other library
     result = run("gdal_hsi_compare", "-max-sad", 1e-9, a, b)
     assert result.code == 1 and "the maximum of sad is" in first_error(result)
     for words, code, message in ((["-metric", "nrmse", a, b], 2, "-metric cannot be used with spectral libraries"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/compare_classifiers on a small scene: its table, its accuracies beside the tools' own, its splits, labels from
-features, and bad input. scikit-learn's rows where it is installed, a word where it is not."""
+"""scripts/compare_classifiers on a small scene: its table, its accuracies against the tools' own, its splits, labels
+from features, and bad input. It has scikit-learn's rows if scikit-learn is installed, otherwise a note."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def compare(*words, **kwargs):
 
 
 def functions():
-    """The script as a module."""
+    """Imports the script as a module."""
     module = types.ModuleType("compare_classifiers")
     module.__file__ = str(SCRIPT)
     SourceFileLoader("compare_classifiers", str(SCRIPT)).exec_module(module)
@@ -48,14 +48,15 @@ def cells(line):
 
 
 def rows(text):
-    """The rows of a Markdown table as dicts."""
+    """Returns the rows of a Markdown table as dicts."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return [dict(zip(cells(lines[0]), cells(line))) for line in lines[2:]]
 
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
-    """A scene of three classes in fields, which overlap enough for errors; class 4 is one patch. Labels beside it."""
+    """Makes a scene of three classes in fields, which overlap enough for errors; class 4 has one patch. Also makes its
+    labels."""
     folder = tmp_path_factory.mktemp("compare")
     line, sample = np.mgrid[:LINES, :SAMPLES]
     labels = (1 + (line // 9 + sample // 10) % 3).astype(np.uint8)
@@ -71,7 +72,7 @@ def case(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def told(case):
-    """The text and the numbers of one comparison of everything."""
+    """Returns the text and the numbers of one comparison of everything."""
     numbers = case.folder / "numbers.json"
     done = succeed(compare(case.scene, case.path, "--seeds", SEEDS, "--per-class", 20, "--json", numbers))
     return done.out, {(r["split"], r["features"], r["classifier"]): r["runs"] for r in json.loads(numbers.read_text())["rows"]}
@@ -98,11 +99,11 @@ def test_every_way_has_its_row(told):
     assert "40 x 36 pixels, 10 bands" in text and "at most 20 training pixels a class; seeds 1 to 2" in text
     assert ("rows are left out" in text) == (sklearn is None)
     accuracies = [one["overall_accuracy"] for runs in numbers.values() for one in runs]
-    assert 0.5 < np.mean(accuracies) < 0.99  # else nothing could differ
+    assert 0.5 < np.mean(accuracies) < 0.99  # otherwise nothing could differ
 
 
 def test_a_random_split_is_that_of_the_tools(case, told, out):
-    """The same chain by hand, from gdal_hsi_sample to gdal_hsi_accuracy."""
+    """Repeats the chain by hand, from gdal_hsi_sample to gdal_hsi_accuracy."""
     train, test, cube, model, mapped = (out / n for n in ("train.tif", "test.tif", "mnf.tif", "model.json", "map.tif"))
     succeed(run("gdal_hsi_sample", "-n", "20", "-n", "6:4", "-seed", "2", case.path, train, test))
     succeed(run("gdal_hsi_mnf", case.scene, cube))
@@ -118,8 +119,8 @@ def test_a_random_split_is_that_of_the_tools(case, told, out):
 
 
 def test_a_disjoint_split_takes_patches_as_a_whole(case, told, out):
-    """A patch is all that a flood reaches through corners and sides, so no training pixel has a test
-    pixel of its class beside it; and the accuracy on such a split is the tools' own."""
+    """A patch contains all pixels that a flood fill reaches through sides and corners, so no training pixel is next to
+    a test pixel of its class. The accuracy on such a split equals the tools' own."""
     script = functions()
     split = script.Comparison(settings(case), out)
     train, test = split.split("disjoint", 1)
@@ -145,7 +146,7 @@ def test_a_disjoint_split_takes_patches_as_a_whole(case, told, out):
 def test_only_names_a_part(case):
     found = rows(succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "disjoint,mnf,svm", "--nc", 4)).out)
     assert [(row["features"], row["classifier"]) for row in found] == [("mnf", "gdal_hsi_svm")]
-    assert "±" not in found[0]["disjoint: OA %"] and "random: OA %" not in found[0]  # one seed has no spread
+    assert "±" not in found[0]["disjoint: OA %"] and "random: OA %" not in found[0]  # one seed gives no spread
     numbers = case.folder / "given.json"
     done = succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "random,mnf,svm", "--train=-C 4 -gamma 0.5", "--json", numbers))
     (one,) = json.loads(numbers.read_text())["rows"][0]["runs"]
@@ -162,7 +163,7 @@ def test_without_scikit_learn_its_rows_are_left_out(case, tmp_path):
 
 @pytest.mark.skipif(sklearn is None, reason="scikit-learn is not installed")
 def test_peers_meet_the_pixels_that_our_tools_meet(case, told):
-    """scikit-learn's forest by hand on a split's files gives the accuracy that the table has."""
+    """scikit-learn's forest on a split's files gives the accuracy in the table."""
     from sklearn.ensemble import RandomForestClassifier
     script = functions()
     split = script.Comparison(settings(case), case.folder)
@@ -178,7 +179,7 @@ def test_peers_meet_the_pixels_that_our_tools_meet(case, told):
 
 
 def test_folds_hold_whole_patches_out(case, tmp_path):
-    """Every pixel of the classes of several patches is tested once, by models of no pixel of its patch."""
+    """Every pixel of classes with several patches is tested once, by models without pixels of its patch."""
     script = functions()
     comparison = script.Comparison(settings(case), tmp_path)
     tested = np.zeros_like(case.labels, dtype=int)
@@ -207,7 +208,7 @@ def test_labels_of_few_pixels_of_each_patch(case):
 
 
 def test_features_label_what_they_cover(case, tmp_path):
-    """Shares by hand: a rectangle over 3.6 x 2 pixels, and one of another class."""
+    """Computes shares by hand: a rectangle over 3.6 x 2 pixels, and a rectangle of another class."""
     path = str(tmp_path / "polygons.gpkg")
     data = ogr.GetDriverByName("GPKG").CreateDataSource(path)
     layer = data.CreateLayer("polygons", gdal.Open(case.scene).GetSpatialRef())

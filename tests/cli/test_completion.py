@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Completion in bash: the script that is installed, asked as bash asks it, and in a living shell."""
+"""Completion in bash: the installed script, called as bash calls it, and in an interactive shell."""
 
 import os
 import pty
@@ -22,7 +22,7 @@ def environment():
 
 
 def ask(line, folder):
-    """(candidates, options given to compopt) for the line with the cursor at its end."""
+    """Returns (candidates, options for compopt) for the line, with the cursor at its end."""
     code = """
         source "$1"
         compopt() { echo "compopt $*"; }
@@ -81,7 +81,7 @@ def test_files_whose_names_hold_word_breaks(tmp_path):
 def test_creation_options(tmp_path):
     candidates, options = ask("gdal_hsi_spp a.img b.tif -co TILE", tmp_path)
     assert candidates == ["TILED="] and "nospace" in options
-    # the shell replaces what stands behind the =
+    # the shell replaces the text after the =
     assert ask("gdal_hsi_spp a.img b.tif -co TILED=Y", tmp_path)[0] == ["YES"]
     assert ask("gdal_hsi_spp a.img b.dat -co INTERLEAVE=BI", tmp_path)[0] == ["BIL", "BIP"]
     # within quotes it replaces the whole word
@@ -91,7 +91,7 @@ def test_creation_options(tmp_path):
 
 
 def shows(keys, expected, folder, seconds=PATIENCE):
-    """What an interactive bash shows after these keys, until it has shown what is expected."""
+    """Returns the output of an interactive bash after these keys, read until the expected text appears."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)

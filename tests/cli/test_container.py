@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Dockerfile, as far as no registry is needed: its stages lead to one another, the scripts that it runs are there and
-take their arguments, and it installs packages that cpack makes."""
+"""Checks the Dockerfile without a registry: its stages refer to each other, its scripts exist and accept their
+arguments, and it installs packages that cpack makes."""
 
 import pathlib
 import re
@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def steps():
-    """(instruction, the rest) with continued lines joined, without comments."""
+    """Returns (instruction, arguments), with continued lines joined and without comments."""
     lines = [line for line in (ROOT / "Dockerfile").read_text().splitlines() if line.strip() and not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ").splitlines()
     return [tuple(line.split(None, 1)) for line in joined]
@@ -56,7 +56,7 @@ def test_packages_are_those_of_cpack(steps):
 
 
 def test_what_git_ignores_stays_out():
-    """Builds of other machines, whose caches would name another folder."""
+    """Build folders of other machines have caches that name other folders."""
     ignored = (ROOT / ".dockerignore").read_text().split("\n")
     for name in "build*", ".git", "bundle*":
         assert name in ignored

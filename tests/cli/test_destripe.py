@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_destripe against a NumPy reference in double precision, .hsi and pipelines, and what it refuses."""
+"""gdal_hsi_destripe, compared with a NumPy reference in double precision; .hsi and pipelines, and refused input."""
 import os
 import subprocess
 
@@ -24,7 +24,7 @@ def files(tmp_path_factory):
     b = np.arange(BANDS)[:, None, None]
     scene = 400 + 50 * b + 60 * np.sin(x / 15 + b) * np.cos(y / 12) + 6 * rng.normal(size=(BANDS, LINES, SAMPLES))
     scene = scene * (1 + 0.03 * rng.normal(size=(BANDS, 1, SAMPLES))) + 8 * rng.normal(size=(BANDS, 1, SAMPLES))
-    scene[0, 5:, 30:33] = np.nan  # columns that are not usable, and one at the side
+    scene[0, 5:, 30:33] = np.nan  # unusable columns, and one at the side
     scene[1, :, 0] = np.nan
     scene[2, 7:12, 50] = -5
     write_scene(folder / "scene.img", scene.astype(np.float32), epsg=None, geotransform=None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_detect against numpy's definitions, on made and real scenes, and what it refuses."""
+"""gdal_hsi_detect, compared with the definitions in numpy, on synthetic and real scenes, and refused input."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def write_library(path, rows, wavelengths=WAVELENGTHS, names=None):
 
 
 def spectra(scene):
-    """Of two pixels, somewhat changed."""
+    """Returns the spectra of two pixels, slightly changed."""
     return np.array([scene[:, 4, 7] * 1.1, scene[:, 20, 31] + 15])
 
 
@@ -46,7 +46,7 @@ def files(tmp_path):
 
 
 def reference(scene, targets, method, inside=None):
-    """Scores of all pixels (targets, lines, samples), the background where `inside` says."""
+    """Returns the scores of all pixels (targets, lines, samples); `inside` selects the background."""
     x = np.moveaxis(scene, 0, 2).astype(float)
     valid = np.isfinite(x).all(axis=2) & (x != 0).any(axis=2)
     background = x[valid & inside if inside is not None else valid]
@@ -325,7 +325,7 @@ def test_dry_run_prints_the_plan(files):
         result = succeed(detect("-dry-run", "-window", 3, 9, files / "scene.img", files / "d.tif"))
         assert "halo 4" in result.out and "Pass background:" not in result.out
         succeed(detect("-dry-run", "-method", "sid", "-target-pixel", 1, 1, files / "scene.img", files / "d.tif"))
-        for method in ("ace", "sam"):  # scores without pixels have no pass that writes them
+        for method in ("ace", "sam"):  # without map pixels, no pass writes scores
             plan = succeed(detect("-dry-run", "-method", method, "-target", files / "library.csv", files / "scene.img", files / "d.hsi")).out
             assert "An .hsi: nothing is computed before it is read" in plan and "Pass detection" not in plan
 
@@ -467,7 +467,8 @@ def test_data_that_cannot_be_used(what, files, monkeypatch):
 
 
 def test_jasper_ridge(tmp_path):
-    """A real scene, with the library of its endmembers: water, road, trees and soil are where they are abundant."""
+    """Uses a real scene with the library of its endmembers: water, road, trees and soil must be found where they are
+    abundant."""
     scene, library = real_scene("jasper_ridge/jasper_ridge.img"), real_scene("jasper_ridge/references.sli")
     truth = read(real_scene("jasper_ridge/abundances.tif"))
     x = read(scene)
@@ -485,7 +486,7 @@ def test_jasper_ridge(tmp_path):
 
 @pytest.mark.parametrize("name", ["indian_pines/indian_pines.img", "pavia_centre/pavia_centre.img"])
 def test_real_scenes_keep_their_least_eigenvalues(name, tmp_path):
-    """Neighbouring bands nearly repeat one another: statistics and factors in double stay within the tolerance."""
+    """Neighbouring bands are nearly equal, but statistics and factors in double precision stay within the tolerance."""
     scene = real_scene(name)
     x = read(scene)
     targets = [x[:, 20, 30], x[:, 60, 70]]

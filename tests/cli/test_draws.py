@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_unmix -draws: numpy's draws, noise and least squares, and whether deviations cover the truth."""
+"""gdal_hsi_unmix -draws, compared with draws, noise and least squares in numpy; and whether the deviations cover the
+truth."""
 
 import itertools
 
@@ -41,7 +42,7 @@ def subset(sizes, wanted, draw, seed):
 
 
 def noise(pixels, bands, draw, seed):
-    """[pixel][band]"""
+    """Returns noise as [pixel][band]."""
     q = np.arange((bands + 3) // 4)
     w = philox([q[None], np.full((1, 1), 2**24 + draw), np.asarray(pixels)[:, None], np.zeros((1, 1), int)], seed)
     u = [(v.astype(float) + 0.5) / 2**32 for v in w]
@@ -53,7 +54,7 @@ def noise(pixels, bands, draw, seed):
 
 
 def least_squares(e, x, total, positive):
-    """The minimiser by trying every set of spectra; e: [band][spectrum]."""
+    """Returns the minimiser over every set of spectra; e: [band][spectrum]."""
     best, found = np.inf, None
     p = e.shape[1]
     for some in itertools.chain.from_iterable(itertools.combinations(range(p), n) for n in range(0 if not total else 1, p + 1)):
@@ -74,7 +75,7 @@ def least_squares(e, x, total, positive):
 
 
 def reference(x, library, sizes, method, draws, wanted, seed, normalise="none", sigma=None, pixels=None):
-    """Means [pixel][class], deviations, sums, errors."""
+    """Returns means [pixel][class], deviations, sums and errors."""
     length = np.linalg.norm(library, axis=1, keepdims=True)
     if normalise == "unit":
         library = library / length
@@ -172,7 +173,7 @@ def test_same_bits(window, made, out):
 
 
 def test_deviations_cover_the_truth(tmp_path, out):
-    """Two of three within one deviation, over eight libraries together, while classes vary little."""
+    """Over eight libraries, two of three values are within one deviation, provided that classes vary little."""
     inside, count = 0, 0
     for seed in range(8):
         random = np.random.default_rng(seed)
@@ -222,7 +223,7 @@ def test_refuses(args, code, words, made, out):
 
 
 def test_dependent_draws_are_left_out(made, out):
-    """Two classes share a spectrum: draws that take it twice cannot tell them apart."""
+    """Two classes share a spectrum, so draws that contain it twice cannot distinguish them."""
     spectra = np.vstack([made["spectra"][:3], made["spectra"][[0, 7]]])
     library = write_library(out.parent / "twice.csv", spectra, ["a 1", "a 2", "a 3", "b 1", "b 2"])
     result = succeed(unmix("-draws", 40, made["scene"], library, out / "f.tif"))
@@ -233,7 +234,7 @@ def test_dependent_draws_are_left_out(made, out):
 
 
 def test_classes_by_a_table_and_by_a_field(made, out):
-    """-classes, then the library's field, then the names: the same numbers where they tell the same classes."""
+    """Tries -classes, then the library's field, then the names: equal classes give equal numbers."""
     names = [f"{c} {i}" for c, n in CLASSES.items() for i in range(n)]
     spectra = np.array([list(map(float, row.split(",")[1:])) for row in made["library"].read_text().splitlines()[1:]])
     kinds = [n.rsplit(" ", 1)[0] for n in names]
@@ -256,11 +257,11 @@ def test_classes_by_a_table_and_by_a_field(made, out):
         np.testing.assert_array_equal(read(out / f"{name}.tif"), read(out / "names.tif"))
         dataset = gdal.Open(str(out / f"{name}.tif"))
         assert [dataset.GetRasterBand(k + 1).GetDescription() for k in range(3)] == list(CLASSES)
-    # The table comes before the field.
+    # The table has priority over the field.
     table.write_text("name,class\n" + "".join(f"x{k:02}y,{'all' if k else 'one'}\n" for k in range(len(names))))
     succeed(unmix(*want, "-classes", table, scene, rows, out / "two.tif"))
     assert gdal.Open(str(out / "two.tif")).RasterCount == 2
-    # Where the field is empty the name tells, with a word.
+    # Where the field is empty, the name is used, with a note.
     rows.write_text(rows.read_text().replace("x03y,soil", "soil 17,"))
     told = succeed(unmix(*want, scene, rows, out / "some.tif"))
     assert "field class is empty for 'soil 17'" in told.err

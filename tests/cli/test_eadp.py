@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_eadp: scene to profile, its names and metadata, tiles and threads, memory, and bad input."""
+"""gdal_hsi_eadp: from scene to profile, names and metadata, tiles and threads, memory, and bad input."""
 
 import json
 
@@ -22,7 +22,7 @@ def scene(tmp_path):
 
 
 def gradient(x, sigma=1.0):
-    """Squared Scharr gradient of the smoothed plane."""
+    """Returns the squared Scharr gradient of the smoothed plane."""
     radius = int(np.ceil(3 * sigma))
     taps = np.exp(-np.arange(-radius, radius + 1) ** 2 / (2 * sigma ** 2))
     taps /= taps.sum()
@@ -44,7 +44,8 @@ def contrast(m, percentile=0.7):
 
 
 def diffuse(x, time, k):
-    """Fast explicit diffusion in the order of small and large steps that halves keep stable, in double precision."""
+    """Computes fast explicit diffusion in double precision, with small and large steps in an order that keeps halves
+    stable."""
     g = 1 / (1 + gradient(x) / k ** 2)
     n = int(np.ceil(-0.5 + 0.5 * np.sqrt(1 + 12 * time / 0.25)))
     taus = 0.25 / (2 * np.cos(np.pi * (2 * np.arange(n) + 1) / (4 * n + 2)) ** 2)
@@ -124,7 +125,7 @@ def test_bands_are_named_and_the_parameters_can_be_rebuilt(scene, tmp_path):
     assert "-percentile 0.6" in items["HSI_HISTORY"]
     band = dataset.GetRasterBand(6).GetMetadata()
     assert (band["component"], band["copy"], band["process_time"]) == ("2", "2", "32.5")
-    # The contrast in the metadata gives the same profile again.
+    # The contrast in the metadata reproduces the profile.
     succeed(eadp(scene, tmp_path / "q.tif", "-nc", 1, "-times", "10,32.5", "-g", "g1", "-sigma", 1.5,
                  "-k", dataset.GetRasterBand(2).GetMetadataItem("contrast")))
     p, q = values(tmp_path / "p.tif")[:3], values(tmp_path / "q.tif")
@@ -169,7 +170,7 @@ def test_real_scene_smooths_more_and_more(tmp_path):
 
 @pytest.mark.parametrize("kind", ["made", "real"])
 def test_ssim_and_simplification_ratio_of_profile_bands_equal_numpy(kind, scene, tmp_path):
-    """Figure 8 of paper 001: how much of a component's structure and of its flat zones every copy keeps."""
+    """Figure 8 of paper 001: the structure and the flat zones of a component that each copy keeps."""
     source = scene if kind == "made" else real_scene("indian_pines/indian_pines.img")
     succeed(eadp(source, tmp_path / "p.tif", "-nc", 2, "-c", 4))
     pairs = [(first, first + c) for first in (1, 6) for c in (1, 2, 3, 4)]
@@ -183,7 +184,7 @@ def test_ssim_and_simplification_ratio_of_profile_bands_equal_numpy(kind, scene,
     np.testing.assert_allclose(got["ssim"]["bands"], ssim, rtol=1e-9)
     assert [list(z) for z in zip(got["sr"]["zones_a"], got["sr"]["zones_b"])] == counts
     np.testing.assert_allclose(got["sr"]["bands"], [b / a for a, b in counts])
-    if kind == "real":  # every copy resembles its component less than the one before, and has fewer flat zones than it
+    if kind == "real":  # each copy resembles its component less than the previous copy, and has fewer flat zones
         for i in (0, 4):
             assert (np.diff(ssim[i:i + 4]) < 0).all() and 0 < ssim[i + 3] and ssim[i] < 1
         assert max(b / a for a, b in counts) < 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A plain x86-64 processor, which has neither AVX nor SSE4: emulated by qemu-user. Tests of the kernels run there, and
-a chain of tools gives the numbers that it gives on the machine itself."""
+"""A plain x86-64 processor without AVX and SSE4, emulated by qemu-user. Tests of the kernels run there, and a chain of
+tools must give the numbers that it gives on the machine itself."""
 
 import json
 import os
@@ -63,7 +63,8 @@ def chain(run, folder):
 
 
 def assert_close(a, b, scale, what):
-    """Two JSON documents: numbers to what sums in single precision leave of the largest, the rest entirely."""
+    """Compares two JSON documents: numbers within the rounding of single-precision sums of the largest, everything else
+    exactly."""
     if isinstance(a, dict):
         assert a.keys() == b.keys(), what
         for key in a:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_endmembers: the known pixels of a real scene, a simplex that numpy cannot enlarge, what it writes and refuses."""
+"""gdal_hsi_endmembers: the known pixels of a real scene, a simplex that numpy cannot enlarge, outputs, and refused
+input."""
 
 import json
 
@@ -17,7 +18,7 @@ def endmembers(*args):
 
 
 def points(path):
-    """(line, sample, score) by rank."""
+    """Returns (line, sample, score) by rank."""
     dataset = ogr.Open(str(path))
     layer = dataset.GetLayer(0)
     rows = [(f["rank"], f["line"], f["sample"], f["score"]) for f in layer]
@@ -112,7 +113,7 @@ def test_seeds_differ_and_repeat(scene, tmp_path):
 
 @pytest.mark.quick
 def test_references(scene, tmp_path):
-    """-reference: the nearest endmember to each known spectrum, also with -q; and -residual with -q."""
+    """-reference reports the nearest endmember to each known spectrum, also with -q; and -residual with -q."""
     pure = np.random.default_rng(3).uniform(200, 1000, (5, 10))
     library = tmp_path / "known.csv"
     library.write_text("\n".join(["wavelength," + ",".join(f"m{k}" for k in range(5))] + [

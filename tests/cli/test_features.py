@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_features against a slow reference in double precision, closed forms, metadata, and what it refuses."""
+"""gdal_hsi_features, compared with a slow reference in double precision and closed forms; metadata, and refused
+input."""
 
 import csv
 import json
@@ -33,7 +34,7 @@ def files(tmp_path):
 
 
 def removed_of(x, v):
-    """By the greatest of all chords; nothing where an end is not above 0."""
+    """Returns the ratios by the greatest of all chords; nothing if an end is not above 0."""
     if not (v[0] > 0 and v[-1] > 0):
         return np.full(len(v), np.nan)
     hull = np.array(v, float)
@@ -86,7 +87,7 @@ def test_features_against_the_reference(files):
     names = [dataset.GetRasterBand(b + 1).GetDescription() for b in range(10)]
     assert names == [f"{r} {m}" for r in ("2100-2250nm", "2.2-2.39um") for m in MEASURES]
     assert [dataset.GetRasterBand(b + 1).GetUnitType() for b in range(5)] == ["", "nm", "nm", "nm", ""]
-    # -3 at 2100 nm and more is inside of the range but at an end of the first; NaN at 2070 nm does not matter.
+    # -3 at 2100 nm is inside the range but at an end of the first range; NaN at 2070 nm does not matter.
     assert not np.isnan(got[:, 4, 5]).any()
     assert np.isnan(got[:5, 8, 9]).all() == (in_range(2100, 2250)[0] == 10)
     assert "1 pixel has no continuum" in out.err
@@ -209,7 +210,7 @@ def test_dry_run_writes_nothing(files):
 @pytest.mark.parametrize("words, told", [("1900-2500nm", "from 2000 nm to 2390 nm"), ("2200-2450nm", "from 2202 nm to 2390 nm"),
                                          ("1985-2405nm", ""), ("2100-2300nm", "")])
 def test_a_range_that_is_cut_short(files, words, told):
-    """By the ends of the scene, or by bad bands."""
+    """A range may be cut by the ends of the scene or by bad bands."""
     said = succeed(features("-range", words, files / "scene.img", files / "f.tif")).out
     assert (f"-range {words} has good bands {told} alone" in said) if told else "alone" not in said, said
     said = succeed(features("-overwrite", "-range", "2100-2300nm", "-exclude-range", "2250-2320nm", files / "scene.img", files / "f.tif")).out
@@ -220,7 +221,7 @@ def test_a_range_that_is_cut_short(files, words, told):
 def test_a_library_against_the_reference(tmp_path):
     random = np.random.default_rng(4)
     spectra = random.uniform(0.2, 0.8, (3, BANDS))
-    spectra[1, 12:14] = np.nan  # each spectrum has the bands that it has
+    spectra[1, 12:14] = np.nan  # each spectrum uses its valid bands
     spectra[2, 0] = -0.1
     names = ["one", "two, young", "three"]
     library = tmp_path / "l.csv"

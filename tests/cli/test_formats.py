@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a destination's name and format mean: ENVI's extensions, formats that need a trial on disk, a place or a folder,
-formats that keep fewer bands than they are given, and names that are no file's. Every driver is walked in
-tests/raster/output_format_test.cpp."""
+"""The name and format of a destination: ENVI's extensions, formats that need a trial on disk, a position or a folder,
+formats that keep fewer bands, and names that are not files. tests/raster/output_format_test.cpp tests every driver."""
 
 import contextlib
 import itertools
@@ -22,7 +21,7 @@ def pca(*args, **kwargs):
 
 @pytest.fixture(scope="module")
 def big_bands(tmp_path_factory):
-    """A scene whose outputs take a megabyte and more."""
+    """Returns a scene whose outputs need at least a megabyte."""
     return write_scene(tmp_path_factory.mktemp("bands") / "scene.img", cube(60, 50, 70))
 
 
@@ -81,7 +80,7 @@ def test_netcdf_holds_all_bands_and_their_wavelengths(scene, out):
     assert np.array_equal(read(out / "y.nc"), read(out / "y.tif"))
     assert np.allclose(dataset.GetGeoTransform(), gdal.Open(scene).GetGeoTransform(), rtol=0, atol=1e-6)
     assert dataset.GetSpatialRef().GetAuthorityCode(None) == "32616"
-    # The bands are one variable's dimension, and our own reader finds the wavelengths there.
+    # The bands are a dimension of the variable, and our own reader finds the wavelengths there.
     assert [float(open_band(out / "y.nc", b + 1).GetMetadataItem("NETCDF_DIM_wavelength")) for b in range(12)] == \
         [400 + 10 * b for b in range(12)]
     succeed(pca("-nc", 3, "-model", out / "m.json", scene, out / "c.tif"))
@@ -101,7 +100,7 @@ def test_netcdf_of_derived_bands_without_a_place(tmp_path, out):
 
 @pytest.mark.parametrize("name, options", [("y.nc", []), ("y.img", ["-of", "HFA"])])
 def test_a_full_disk_is_no_wrong_format(big_bands, small_disk, name, options):
-    """The trial of the format fails where there is no room for it: that says nothing about the format."""
+    """The trial of a format fails if the disk is full, which proves nothing about the format."""
     has_driver("netCDF")
     with open(small_disk / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
@@ -115,7 +114,7 @@ def test_a_full_disk_is_no_wrong_format(big_bands, small_disk, name, options):
 def test_netcdf_as_source_and_destination(scene, out):
     has_driver("netCDF")
     succeed(spp(scene, out / "a.nc"))
-    # The source has a dimension for its bands that this output does not have.
+    # The source has a dimension for its bands that this output lacks.
     for bands, name in ((3, "b.nc"), (1, "c.nc")):
         succeed(pca("-nc", bands, out / "a.nc", out / name))
         succeed(pca("-nc", bands, out / "a.nc", out / "want.tif", "-overwrite"))
@@ -185,7 +184,8 @@ def test_a_header_is_no_destination(scene, out):
     assert result.code == 2 and "header" in first_error(result)
 
 
-# --- Files that an output would take with it ---------------------------------------------------------------------------
+# --- Files that an output would remove
+# -----------------------------------------------------------------------------------
 
 def refuse(code, says, *args, folder):
     with assert_untouched(folder):
@@ -220,7 +220,7 @@ def test_nothing_in_a_zarr_source_is_replaced(tmp_path):
         with assert_untouched(tmp_path):
             result = run("gdal_hsi_eadp", "-q", "-no-pca", "-c", 1, "-overwrite", *args)
         assert result.code in (1, 2), (args, result)
-    # What it is for: a Zarr file of an earlier run.
+    # The intended case: a Zarr file of an earlier run.
     succeed(run("gdal_hsi_synth", "-q", "-overwrite", "-seed", 2, "-size", 20, 20, 1, one))
 
 
@@ -246,7 +246,8 @@ def test_side_files_of_an_output_that_is_gone(suffix, scene, out):
                                            ("GTiff", []), ("GTiff", ["-co", "INTERLEAVE=PIXEL"])])
 @pytest.mark.parametrize("dtype, value, beside", [("Byte", 255, 254), ("Int16", 300, 299), ("Int16", 0, 1), ("UInt16", 0, 1)])
 def test_values_that_meet_nodata_are_moved_and_told(tmp_path, out, kind, options, dtype, value, beside):
-    """An integer type's nodata value met by chance: the pixel does not become a hole, and the user is told how often."""
+    """If a value equals the nodata value of an integer type, the pixel does not become a hole, and a warning states how
+    often this happened."""
     data = cube() / (2 if value else 2000)
     data[:, 3, 3] = -9
     path = write_scene(tmp_path / "scene.img", data, nodata=-9)
@@ -254,7 +255,7 @@ def test_values_that_meet_nodata_are_moved_and_told(tmp_path, out, kind, options
     floats[np.isnan(floats)] = -1e6
     limits = {"Byte": (0, 255), "Int16": (-32768, 32767), "UInt16": (0, 65535)}[dtype]
     valid = floats > -1e6
-    # Away from halves, where GDAL's rounding has the word.
+    # Values are not near halves, where GDAL's rounding decides.
     met = valid & (np.clip(np.floor(floats + 0.5), *limits) == value)
     said = set()
     for threads, tile in itertools.product((1, 2), ((40, 30), (16, 16))):
@@ -278,7 +279,7 @@ def succeed_at(result, path):
 
 
 def test_labels_and_maps_keep_their_zeros(scene, out):
-    """In a class map 0 is no class and nodata: nothing of it is a value met by chance."""
+    """In a class map, 0 means unclassified and is nodata, so it is never moved."""
     result = succeed(run("gdal_hsi_atdca", "-q", "-t", 3, "-map", out / "near.tif", "-max-angle", 0.5, scene, out / "t.gpkg"))
     assert result.err == ""
     near = gdal.Open(str(out / "near.tif")).ReadAsArray()
@@ -286,11 +287,11 @@ def test_labels_and_maps_keep_their_zeros(scene, out):
 
 
 def test_half_precision_floats_are_read_as_such(scene, out):
-    """GDAL calls them Float32, and the layout of the raw file, too, where a sample has two bytes."""
+    """GDAL calls them Float32, also in the layout of the raw file, although a sample has two bytes."""
     copy = out / "half.tif"
     gdal.Translate(str(copy), str(scene), creationOptions=["NBITS=16", "INTERLEAVE=BAND"], outputType=gdal.GDT_Float32)
     with open(copy, "ab") as file:
-        file.write(bytes(4 * copy.stat().st_size))  # as many bytes as a file of whole floats would have
+        file.write(bytes(4 * copy.stat().st_size))  # as many bytes as a file of 32-bit floats
     succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-model", out / "half.json", copy, out / "half_pcs.tif"))
     mean = json.loads((out / "half.json").read_text())["mean"]
     values = gdal.Open(str(copy)).ReadAsArray().astype(np.float64)
@@ -300,7 +301,8 @@ def test_half_precision_floats_are_read_as_such(scene, out):
 
 @pytest.mark.parametrize("extension", ["gpkg", "sqlite"])
 def test_logs_of_an_old_database_are_not_played_into_the_next(extension, scene, out):
-    """SQLite does so with what a program that ended, or has the old file open, has left beside it."""
+    """SQLite replays the files that a program left next to the old file, or that a program with the old file open
+    uses."""
     dst = out / f"points.{extension}"
     command = ["gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 3]
     succeed(run(*command, scene, dst))
@@ -326,7 +328,7 @@ def test_logs_of_an_old_database_are_not_played_into_the_next(extension, scene, 
 @pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("ENVI", "y.dat"), ("HFA", "y.img"), ("VICAR", "y.vic"),
                                           ("ISIS3", "y.lbl"), ("netCDF", "y.nc")])
 def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver, name):
-    """Pixels without a value would be read as numbers."""
+    """Readers would take pixels without a value for numbers."""
     has_driver(driver)
     data = cube()
     data[:, 3, 4] = -9
@@ -338,7 +340,7 @@ def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver,
     succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, scene, write_scene(
         tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1"), out / "m.json"))
     result = succeed(run("gdal_hsi_svm_classify", "-of", driver, scene, out / "m.json", out / ("map_" + name)))
-    assert "no data" not in result.err  # 0 is no class in any map
+    assert "no data" not in result.err  # 0 means unclassified in every map
 
 
 @pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("ENVI", "y.dat"), ("HFA", "y.img"), ("netCDF", "y.nc"),
@@ -346,7 +348,8 @@ def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver,
                                           ("VICAR", "y.vic"), ("ERS", "y.ers"), ("XYZ", "y.xyz"), ("ISIS3", "y.lbl"),
                                           ("FITS", "y.fits")])
 def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, name):
-    """Whatever the format, version of GDAL or form of the SRS: a warning where the pixels' places do not come back."""
+    """For every format, version of GDAL and form of the SRS: a warning appears if the pixels' positions cannot be read
+    back."""
     has_driver(driver)
     scene = write_scene(tmp_path / "s.img", cube(), epsg=32633)
     result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 1, "-of", driver, scene, out / name))
@@ -368,7 +371,7 @@ def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, 
 @pytest.mark.parametrize("kind, share, told", [("Byte", 0.6, True), ("Byte", 0.4, False), ("Int16", 0.6, True), ("Int32", 0.6, True),
                                                ("Float32", 1.0, False)])
 def test_whole_numbers_of_scores(tmp_path, out, kind, share, told):
-    """Where most values become 0 it is said; a few small ones, and zeros, are nothing to speak of."""
+    """A warning appears if most values become 0; a few small values, and zeros, cause none."""
     data = np.full((2, 10, 30), 7.0, np.float32)
     data.flat[:int(600 * share)] = 0.25
     write_scene(tmp_path / "s.img", data, wavelengths=[500, 510])
@@ -395,7 +398,7 @@ def test_values_beyond_the_type(tmp_path, kind, beyond, verb):
                                                     ("netCDF", "nc", False), ("Zarr", "zarr", False)])
 @pytest.mark.parametrize("how", ["points", "RPC"])
 def test_places_that_formats_do_not_keep(tmp_path, kind, extension, keeps, how):
-    """netCDF makes coordinates of pixel numbers where there is no geotransform, which are no place."""
+    """netCDF makes coordinates from pixel numbers if there is no geotransform; they are not positions."""
     if gdal.GetDriverByName(kind) is None:
         pytest.skip("this GDAL has no " + kind)
     path = write_scene(tmp_path / "s.tif", cube(30, 20, 3), driver="GTiff", geotransform=None, epsg=None)
@@ -411,12 +414,12 @@ def test_places_that_formats_do_not_keep(tmp_path, kind, extension, keeps, how):
         scene.SetGCPs([gdal.GCP(10 + x / 100, 50 - y / 100, 0, x, y) for x, y in ((0, 0), (30, 0), (0, 20), (30, 20), (15, 9))], srs.ExportToWkt())
     scene = None
     said = succeed(run("gdal_hsi_pca", "-nc", 1, "-of", kind, path, tmp_path / ("out." + extension))).err
-    keeps = keeps or (how, kind) == ("RPC", "netCDF")  # beside it, in GDAL's side file
+    keeps = keeps or (how, kind) == ("RPC", "netCDF")  # next to it, in GDAL's side file
     assert ("does not keep the " + ("rational polynomial" if how == "RPC" else "ground control points") in said) != keeps, said
     assert (gdal.Open(str(tmp_path / ("out." + extension))).GetMetadata("RPC") != {}) == (keeps and how == "RPC")
 
 
-# What each piece of metadata is called where a format loses it.
+# The names of metadata in the warnings of formats that lose them.
 PIECES = {"wavelengths": ["the wavelengths"], "widths": ["widths (fwhm)"], "bad bands": ["the bad-band list"], "names": ["the band names"],
           "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["means no data"],
           "time": ["'acquisition_time'", "'acquisition time'"], "sensor": ["'sensor'", "'sensor type'"], "classes": ["the class names"],
