@@ -424,6 +424,8 @@ PIECES = {"wavelengths": ["the wavelengths"], "widths": ["widths (fwhm)"], "bad 
           "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["means no data"],
           "time": ["'acquisition_time'", "'acquisition time'"], "sensor": ["'sensor'", "'sensor type'"], "classes": ["the class names"],
           "colours": ["the colours"], "place": ["does not keep the georeference", "does not keep the geotransform", "where its pixels lie"],
+          # Name of a file and type of its values, by driver, and whether it keeps everything except the positions in
+          # the last column.
           "srs": ["does not keep the SRS", "does not keep the georeference", "where its pixels lie"], "points": ["the ground control points"],
           "RPC": ["the rational polynomial coefficients"]}
 
@@ -570,6 +572,7 @@ def test_side_files_of_coefficients_are_the_outputs_own(tmp_path, out, options):
     command = ["gdal_hsi_spp", "-q", "-overwrite", *itertools.chain(*(("-co", option) for option in options))]
     for _ in range(2):
         result = succeed(run(*command, scene, out / "y.tif"))
+        # If the output has no coefficients, this file belongs to no output, and would be read with it.
         assert "is no part of" not in result.err, result.err
         assert gdal.Open(str(out / "y.tif")).GetMetadata("RPC") != {}
     assert len(list(out.iterdir())) > 1
@@ -624,6 +627,7 @@ def test_a_link_leads_to_all_of_an_output(tmp_path, out, driver, name, absolute)
         got = pieces_of(path)
         assert all(same(want[piece], got[piece]) and same(got[piece], want[piece]) for piece in want), (want, got)
         assert gdal.Open(str(path)).GetMetadataItem("old") is None
+        # Another format through the same link: the files of the previous output are removed from both folders.
         assert gdal.Open(str(path)).GetRasterBand(1).GetOverviewCount() == 0
     assert {file.name.replace("y.", "real.") for file in out.iterdir()} == {file.name for file in far.iterdir()}
     assert all(file.is_symlink() for file in out.iterdir())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_gas against a NumPy reference in double precision, which forms z and its covariance anew in every iteration."""
+"""gdal_hsi_gas, compared with a NumPy reference in double precision, which computes z and its covariance in every
+iteration."""
 
 import itertools
 import json
@@ -22,13 +23,13 @@ def gas(*args):
 
 
 def absorption():
-    """1/ppm m at all bands; not smooth, as methane's lines are not."""
+    """Returns the absorption in 1/ppm m at all bands; it is not smooth, as methane's lines are not."""
     rng = np.random.default_rng(3)
     return -1e-5 * (0.2 + rng.random(BANDS) * np.exp(-((NM - 2350) / 60) ** 2))
 
 
 def radiance(seed=5, lines=LINES, samples=SAMPLES):
-    """Bands x lines x samples: three surfaces, gains by column, noise, a plume."""
+    """Returns bands x lines x samples: three surfaces, gains by column, noise, and a plume."""
     rng = np.random.default_rng(seed)
     shapes = 1.2 + 0.2 * np.cumsum(rng.normal(size=(3, BANDS)), axis=1) / np.sqrt(BANDS)
     parts = rng.dirichlet([1, 1, 1], (lines, samples))
@@ -69,7 +70,7 @@ def noise_of(x, rows, scale):
 
 
 def filter_group(x, counts, k, method="mag1c", shrinkage=0, iterations=30, albedo=True, sparsity=True, noise=None, scale=1):
-    """x: pixels x bands of valid pixels. Enhancement, uncertainty, sensitivity, albedo."""
+    """x: pixels x bands of valid pixels. Returns enhancement, uncertainty, sensitivity and albedo."""
     x, log = x.astype(float), method == "lognormal"
     y = np.log(x) if log else x
     varies = np.ptp(y[counts], axis=0) > 0
@@ -112,7 +113,7 @@ def filter_group(x, counts, k, method="mag1c", shrinkage=0, iterations=30, albed
 
 
 def reference(cube, columns=1, first=0, mask=None, **options):
-    """The four bands for the scene, whose bands are those used."""
+    """Returns the four output bands of a scene, which must consist of the used bands."""
     bands, lines, samples = cube.shape
     result = np.full((4, lines, samples), np.nan)
     groups = (np.arange(samples) + first) // columns
@@ -137,7 +138,7 @@ def close(found, wanted, relative, absolute):
 
 @pytest.fixture
 def files(tmp_path):
-    """A scene with holes, a mask, a unit absorption and a sensor's noise."""
+    """Makes a scene with holes, a mask, a unit absorption and a sensor's noise."""
     data = radiance()
     data[:, 3, 4] = np.nan
     data[:, 50, :] = 0
@@ -180,11 +181,11 @@ def test_reference(files, method, words, options):
         close(found[band], wanted[band], relative, absolute)
 
 
-# Plumes: a flood fill, and areas of the pixels' squares.
+# Plumes: a flood fill, and the areas of pixels as squares.
 
 
 def components(shape, e, threshold, extent, least, eight):
-    """Lists of (line, sample), by a flood fill, as the plumes are ordered."""
+    """Returns lists of (line, sample) from a flood fill, in the order of plumes."""
     left, found = {(int(y), int(x)) for y, x in zip(*np.nonzero(shape >= extent))}, []
     steps = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy, dx) != (0, 0) and (eight or dy == 0 or dx == 0)]
     while left:
@@ -286,11 +287,11 @@ def test_plumes(tmp_path, words, threshold, extent, least, eight, deviation):
     assert np.array_equal(burnt.ReadAsArray(), numbers)
 
 
-# Files that hold a unit absorption.
+# Files that contain a unit absorption.
 
 
 def simulated(concentrations, nm):
-    """Radiances with lines, and the unit absorption of the scene's bands by the definition."""
+    """Returns radiances with lines, and the unit absorption of the scene's bands by definition."""
     rng = np.random.default_rng(7)
     k = -1e-5 * rng.random(nm.size) * (0.2 + np.exp(-((nm - 2350) / 60) ** 2))
     level = 5 + np.sin(nm / 40)
@@ -327,7 +328,7 @@ def test_table(files, form, concentrations):
     saved = np.genfromtxt(folder / "used.csv", delimiter=",", names=True)
     wanted = slopes(spectra, concentrations, nm, NM[1] - NM[0])
     found = np.array([row[-1] for row in saved])
-    assert np.abs(found - wanted).max() <= 1e-9 * np.abs(wanted).max()  # also of small concentrations, in double precision
+    assert np.abs(found - wanted).max() <= 1e-9 * np.abs(wanted).max()  # also for small concentrations, in double precision
 
 
 def test_hdf5_table(files):
@@ -366,7 +367,7 @@ def test_numbered_text(files):
     close(read(folder / "y.tif")[0], reference(data[USED])[0], 1e-4, 0.01)
 
 
-# Numbers of public implementations.
+# Results of public implementations.
 
 
 @pytest.mark.parametrize("name,words", [
@@ -400,11 +401,11 @@ def test_frozen_absorption(tmp_path):
     assert np.abs(found - wanted).max() <= 1e-5 * np.abs(wanted).max()
 
 
-# Properties.
+# Statistical properties.
 
 
 def test_noise_has_deviation_1(tmp_path):
-    """Enhancement over sensitivity and uncertainty, of a scene that is one spectrum and noise."""
+    """Checks enhancement, sensitivity and uncertainty on a scene of one spectrum and noise."""
     k, nm = absorption()[USED], NM[USED]
     rng = np.random.default_rng(11)
     level = 2 + np.sin(nm / 50)[:, None, None]
@@ -433,7 +434,7 @@ def test_mf_is_the_matched_filter_of_detect(files, columns):
     close(read(folder / "cut.tif")[0], np.maximum(a, 0), 1e-5, 0.01)
 
 
-# The same bits, whatever cuts the scene; flares; plumes of the same run.
+# Equal bits for any division of the scene; flares; plumes of the same run.
 
 
 def test_tiles(files):
@@ -469,7 +470,7 @@ def test_flares(files):
 
 
 def test_plumes_again(files):
-    """-method none of dst finds what the run of the filter found."""
+    """-method none on dst finds the plumes that the filter's run found."""
     folder, _, _ = files
     words = ["-wind", 3, "-pixel-size", 60, 60]
     succeed(gas("-absorption", folder / "k.csv", "-output", "enhancement,uncertainty", "-noise", folder / "noise.txt", *words,
@@ -497,7 +498,7 @@ def test_geographic_areas(tmp_path):
     assert fields["area_m2"] == pytest.approx(area, rel=1e-9) and fields["ime_sd_kg"] is None and fields["flux_kg_h"] is None
 
 
-# Bad input, and what only looks like it.
+# Bad input, and unusual input that is valid.
 
 
 @pytest.mark.parametrize("name,unit,warns", [("x_rfl.img", "", True), ("Reflectance.img", "", True), ("x.img", "Reflectance", True),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The suite inside GDAL's own command line and Python (GDAL 3.11 and newer): "gdal hsi spp in.img out.tif --ws 7". With older
-GDALs: that the plugin loads as if there were no commands."""
+"""The suite inside GDAL's own command line and Python (GDAL 3.11 and newer): "gdal hsi spp in.img out.tif --ws 7". With
+older GDALs: the plugin loads as if there were no commands."""
 
 import json
 import keyword
@@ -20,7 +20,7 @@ VERSION = tuple(int(part) for part in gdal.__version__.split(".")[:2])
 MODULE = PLUGINS / f"hsi_commands.{VERSION[0]}.{VERSION[1]}.so"
 CPU = ("--device", "cpu")
 
-# GDAL's names of what is called otherwise in the executables
+# GDAL's names for options that have other names in the executables
 OWN = {"src": "input", "dst": "output", "o": "output", "dst_test": "output-test", "of": "output-format", "ot": "output-data-type",
        "if": "input-format", "lco": "layer-creation-option", "srcnodata": "src-nodata", "dstnodata": "dst-nodata",
        "threads": "num-threads", "b": "bands", "co": "creation-option", "oo": "open-option", "q": "quiet",
@@ -49,7 +49,7 @@ def done(result):
 
 
 def python(code, *words, plugins=PLUGINS, **more):
-    """A Python session with the plugin, in a process of its own; what it prints."""
+    """Runs Python with the plugin in a separate process, and returns its output."""
     return done(program(sys.executable, "-c", "import sys\nfrom osgeo import gdal\ngdal.UseExceptions()\n" + code, *words,
                         plugins=plugins, **more))
 
@@ -59,12 +59,12 @@ def definitions():
 
 
 def usage(name):
-    """GDAL's own description of a command: its arguments by name."""
+    """Returns GDAL's own description of a command: its arguments by name."""
     described = json.loads(done(command(name, "--json-usage")))
     return described, {one["name"]: one for one in described["input_arguments"]}
 
 
-# --- What is there
+# --- The commands that exist
 
 
 @commands
@@ -88,7 +88,7 @@ def test_the_documentation_lists_the_suite():
 
 @pytest.mark.parametrize("tool", definitions(), ids=lambda tool: tool["name"])
 def test_no_two_arguments_have_one_name(tool):
-    """GDAL would refuse the second, and with it the command."""
+    """GDAL would refuse the second argument, and with it the command."""
     names = [OWN.get(argument["name"], argument["name"].replace("_", "-")) for argument in tool["arguments"]]
     assert len(names) == len(set(names))
 
@@ -105,7 +105,7 @@ def test_usage_tells_the_definition(tool):
         names = [argument["name"].replace("_", "-"), *argument["aliases"]]
         expected = OWN.get(argument["name"]) or next(n for n in names if len(n) > 1 and not keyword.iskeyword(n))
         if argument["name"] == "q":
-            continue  # GDAL's own, which it leaves out here in some versions
+            continue  # belongs to GDAL, which omits it here in some versions
         there = arguments[expected]
         assert there.get("required", False) == argument["required"], expected
         if argument["positional"]:
@@ -122,7 +122,7 @@ def test_usage_tells_the_definition(tool):
                 float(there["default"]) == float(argument["default"])
         if argument["values"] > 1:
             most = 2**31 - 1 if argument["repeatable"] else argument["values"]
-            least = 1 if argument.get("lists") else argument["values"]  # @FILE is one
+            least = 1 if argument.get("lists") else argument["values"]  # @FILE counts as one value
             assert (there["min_count"], there["max_count"]) == (least, most)
     assert positional == [n for n in positional if n in done(command(name, "--help")).splitlines()[0].lower().replace("<", "").replace(">", "")]
     assert not [n for n in arguments if n.startswith("option-")], "a name of one letter needs an alias"
@@ -135,7 +135,7 @@ def test_help_speaks_as_gdal_does():
     assert text.startswith("Usage: gdal hsi spp [OPTIONS] <INPUT> <OUTPUT>")
     assert re.search(r"-f, --of, --format, --output-format <OUTPUT-FORMAT>|--output-format <FORMAT>", text)
     assert re.search(r"--ws <N> +Window size, an odd number.*, in pixels, 3 to 63 \(default: 5\)", text)
-    assert not re.search(r"(?<![-,])\b(src|dst)\b(?!-)", text)  # names that are taken, too; sentences speak of input and output
+    assert not re.search(r"(?<![-,])\b(src|dst)\b(?!-)", text)  # also in metavars; sentences use input and output
 
 
 @commands
@@ -176,13 +176,13 @@ def test_output_is_that_of_the_executable(scene, out):
     target.rename(kept)
     result = command("spp", scene, target, "--ws", "7", *CPU)
     assert re.fullmatch(r"0\.\.\.10.*100 - done\.\n", done(result))
-    assert target.read_bytes() == kept.read_bytes()  # the record of the command among it
+    assert target.read_bytes() == kept.read_bytes()  # including the record of the command
     target.unlink()
     assert done(command("spp", "-q", "--device=cpu", "--ws=7", "-i", scene, "-o", target)) == ""
     assert re.search(r"^gdal_hsi_spp -ws 7 -device cpu /", gdal.Open(str(target)).GetMetadataItem("HSI_HISTORY"))
 
 
-# Every tool, one after the other in one folder: its own options in the order of its help, those of all tools, arguments.
+# Every tool, one after another in one folder: its own options in the order of its help, common options, arguments.
 CHAIN = [
     ("synth", ["-size", "50", "40", "20", "-seed", "7", "-labels", "truth.tif"], ["scene.dat"]),
     ("spp", ["-ws", "3", "-alpha", "alpha.tif", "-ot", "Float64", "-device", "cpu"], ["scene.dat", "y.tif"]),
@@ -205,13 +205,13 @@ def test_every_tool_as_its_executable(tmp_path):
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     for folder in (ours, theirs):
         folder.mkdir()
-    # One BLAS for both: a program that is not ours keeps its own.
+    # One BLAS for both, since a foreign program keeps its own.
     haswell = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_L2_SIZE": "256"}
     more = haswell if "avx2" in pathlib.Path("/proc/cpuinfo").read_text() else {}
     for tool, options, arguments in CHAIN:
         executable = program(BIN / f"gdal_hsi_{tool}", *options, *arguments, cwd=ours, **more)
         words = []
-        for word in options:  # several numbers have commas; long names two dashes
+        for word in options:  # numbers are joined by commas; long names have two dashes
             if words and not words[-1].startswith("-") and word[0].isdigit():
                 words[-1] += "," + word
             else:
@@ -269,7 +269,7 @@ def test_errors(scene, out):
     with assert_untouched(out):
         result = command("spp", scene, target)
         assert result.returncode == 1 and result.stdout == ""
-        # The executable's message and advice in one, in the words that can be typed here.
+        # The message and the advice of the executable in one text, with the names that can be typed here.
         told = first_error(run("gdal_hsi_spp", scene, target))
         assert result.stderr.startswith(f"ERROR 1: {told}")
         assert "--overwrite" in result.stderr
@@ -290,7 +290,7 @@ def test_errors(scene, out):
 
 @commands
 def test_warnings_are_gdals(scene, out):
-    """A band without values is left out with a warning; quiet, there is none."""
+    """A band without values is omitted with a warning; with --quiet there is no warning."""
     data = cube()
     data[3] = float("nan")
     holed = write_scene(out / "holed.img", data)
@@ -300,7 +300,7 @@ def test_warnings_are_gdals(scene, out):
 
 @commands
 def test_a_command_in_a_file_that_is_opened_writes_nothing(scene, out):
-    """GDAL runs the command of a .gdalg.json file when it is opened."""
+    """GDAL runs the command of a .gdalg.json file when the file is opened."""
     for words in (f"spp {scene} {out}/y.tif", f"vd {scene} --report {out}/run.json"):
         file = out / "trap.gdalg.json"
         file.write_text(json.dumps({"type": "gdal_streamed_alg", "command_line": f"gdal hsi {words}"}))
@@ -399,7 +399,8 @@ threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
 
 @commands
 def test_leaves_the_process_as_it_was(scene, out):
-    """Signals, environment, block cache, configuration, locale, drivers; and its BLAS, whose threads training sets to one."""
+    """Checks signals, environment, block cache, configuration, locale and drivers, and the BLAS, whose threads training
+    sets to one."""
     labels = cube(bands=1)
     labels[0] = 0
     labels[0, ::5, ::4] = 1
@@ -442,9 +443,10 @@ for a, b in zip(before, after):
 @commands
 def test_plain_numbers_in_a_program_with_a_locale_of_its_own(scene, out, tmp_path):
     (tmp_path / "locales").mkdir()
-    name = tmp_path / "locales" / "de_DE.UTF-8"  # Debian: the package locales has what it is made of
+    name = tmp_path / "locales" / "de_DE.UTF-8"  # Debian's package locales has its sources
     made = shutil.which("localedef") and program("localedef", "-i", "de_DE", "-f", "UTF-8", name)
-    if not all((name / part).exists() for part in ("LC_CTYPE", "LC_NUMERIC")):  # without its sources localedef makes a part
+    # Without its sources, localedef makes an incomplete locale
+    if not all((name / part).exists() for part in ("LC_CTYPE", "LC_NUMERIC")):
         pytest.skip(f"no locale with a comma in numbers can be made: {made.stderr.splitlines()[:1] if made else 'no localedef'}")
     text = python("""
 import locale
@@ -494,7 +496,8 @@ def test_executable_as_a_step_of_a_pipeline(scene, out):
 
 @commands
 def test_pipeline(scene, out):
-    """Steps with the options of their tools, in the grammar of GDAL's own pipelines, from the shell and as one text."""
+    """Runs steps with the options of their tools in the grammar of GDAL's own pipelines, from the shell and as one
+    text."""
     (out / "a b").mkdir()
     steps = ("read", scene, "!", "spp", "-ws", 7, "!", "tee", "compare", "-metric", "maxabs", "[", "read", scene, "!", "spp", "-ws",
              "7", "]", "!", "pca", "--nc", 3, "!", "write")
@@ -516,7 +519,7 @@ def test_pipeline(scene, out):
         assert failed.returncode == 1 and told in failed.stderr, failed.stderr
 
 
-# --- With other versions of GDAL: none of these needs commands
+# --- With other versions of GDAL, where no commands are needed
 
 
 LOADED = """
@@ -526,7 +529,7 @@ print(any(n.startswith("gdal_HSI") for n in names), any(n.startswith("hsi_comman
 
 
 def plugin_folder(folder, *modules):
-    """A folder with the plugin and, under these names, files that are no module for the GDAL at hand."""
+    """Makes a folder with the plugin and, under these names, files that are not modules for this GDAL."""
     folder.mkdir()
     shutil.copy(PLUGINS / "gdal_HSI.so", folder)
     source = MODULE if MODULE.exists() else PLUGINS / "gdal_HSI.so"
@@ -536,13 +539,13 @@ def plugin_folder(folder, *modules):
 
 
 def others():
-    """Names of modules for the versions before and after this one, and one that is made to be mistaken."""
+    """Returns names of modules for the previous and the next version, and a misleading name."""
     return [f"hsi_commands.{VERSION[0]}.{minor}.so" for minor in (6, 11, 12, 13, 14, 15) if minor != VERSION[1]] + ["hsi_commands.so"]
 
 
 def test_the_plugin_binds_gdal_when_it_calls_it():
-    """A pointer to a function of GDAL's, or a class's table of functions, would be bound when the plugin is loaded, by a
-    process that may keep GDAL to itself (Python does). Names of C++ are looked at where they are not the plugin's own."""
+    """A pointer to a function of GDAL, or a class's table of functions, would be bound when the plugin is loaded, by a
+    process that may hide GDAL's symbols (Python does). C++ names are checked unless they are the plugin's own."""
     listed = program("readelf", "-rW", PLUGINS / "gdal_HSI.so").stdout.splitlines()
     names = re.compile(r"\b(CPL|CSL|GDAL|OCT|OGR|OSR|VRT|VSI)\w+|\b0{16} _Z\w*\d(CPL|GDAL|OGR|VRT|VSI)\w+")
     assert [line for line in listed if "JUMP_SLO" in line and names.search(line)]
@@ -576,7 +579,7 @@ def test_with_its_module():
 
 @commands
 def test_commands_of_an_installed_folder(scene, tmp_path):
-    """Another working folder, a relative path of plugins, GDAL registering twice."""
+    """Uses another working folder, a relative path of plugins, and a second registration of GDAL's drivers."""
     shutil.copytree(PLUGINS, tmp_path / "plugins")
     text = python("gdal.AllRegister()\ngdal.AllRegister()\n"
                   "with gdal.Run('hsi', 'vd', input=sys.argv[1]) as alg: print(bool(alg.GetArg('output-string').Get()))",

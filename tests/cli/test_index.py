@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_index against a NumPy reference in double precision and against spyndex; virtual scenes, libraries, what it lists and refuses."""
+"""gdal_hsi_index, compared with a NumPy reference in double precision and with spyndex; virtual scenes, libraries,
+lists, and refused input."""
 
 import csv
 import itertools
@@ -15,7 +16,7 @@ from osgeo import gdal
 from conftest import PLUGINS, assert_untouched, cube, first_error, read, run, succeed, write_scene
 
 BANDS = 230
-# Awkward wavelengths: uneven steps, an overlap of two detectors, two equal ones.
+# Difficult wavelengths: uneven steps, an overlap of two detectors, two equal wavelengths.
 NM = [398.3 + 9.17 * b + 0.6 * (b % 3) for b in range(BANDS)]
 NM[70], NM[71] = NM[66] + 0.2, NM[67]
 BAD = {5, 30, 150}
@@ -39,7 +40,7 @@ GOOD = [b for b in range(BANDS) if b not in BAD]
 
 def rising(low, high):
     bands, seen = [], []
-    for b in GOOD:  # of equal wavelengths the first in the file
+    for b in GOOD:  # among equal wavelengths, the first in the file
         if low <= NM[b] <= high and all(abs(NM[b] - nm) > 1e-6 for nm in seen):
             bands.append(b)
             seen.append(NM[b])
@@ -78,7 +79,8 @@ def edge(x, v):
 
 
 def reference(formula, scene, choice="nearest", tolerance=10, width=10):
-    """In double precision, by Python's own grammar; None where a band is missing. Also the bands that it uses."""
+    """Computes an index in double precision by Python's own grammar; None if a band is missing. Also returns the bands
+    that it uses."""
     used, names = set(), {}
 
     def wavelength(match):
@@ -249,7 +251,7 @@ def test_a_library_gives_a_table(files, tmp_path):
     for k in range(2):
         a, b = scene[near, k]
         assert float(rows[k + 1][1]) == pytest.approx((a - b) / (a + b), rel=1e-6)
-    assert rows[3][1:] == ["", ""]  # a band that is used has no value there
+    assert rows[3][1:] == ["", ""]  # a used band has no value there
     with assert_untouched(tmp_path):
         assert "already exists" in index("-name", "NDVI", tmp_path / "library.csv", tmp_path / "t.csv").err
 
@@ -285,7 +287,7 @@ def test_list(files):
     assert "NDVI: (r800-r670)/(r800+r670)" in text and "Rouse" in text
 
 
-# spyndex 0.12 differs from the papers in ARVI, AWEInsh, mND705 and mSR705; the spec follows the papers.
+# spyndex 0.12 differs from the papers in ARVI, AWEInsh, mND705 and mSR705; the specification follows the papers.
 SPYNDEX = {"NDVI": "NDVI", "GNDVI": "GNDVI", "EVI": "EVI", "EVI2": "EVI2", "SAVI": "SAVI", "OSAVI": "OSAVI", "RDVI": "RDVI",
            "WDRVI": "WDRVI", "VARI": "VARI", "NIRv": "NIRv", "kNDVI": "kNDVI", "MSAVI": "MSAVI", "TVI": "TriVI", "MTVI2": "MTVI2",
            "NDSI": "NDSI", "NDWI_McFeeters": "NDWI", "MNDWI": "MNDWI", "BAI": "BAI", "NDBI": "NDBI", "NBR": "NBR", "SR": "SR", "MCARI": "MCARI",
@@ -303,8 +305,9 @@ def test_formulas_against_spyndex():
     for ours, theirs in SPYNDEX.items():
         v = {role: rng.uniform(0.05, 0.6, 50) for role in ROLES}
         formula = listed[ours]
-        # The roles of the formula's wavelengths in theirs: the nearest one. kNDVI's are kernels, of N and R.
-        roles = ["N", "R"] if ours == "kNDVI" else [one for one in spyndex.indices[theirs].bands if one in ROLES]  # not constants
+        # The roles of the formula's wavelengths in spyndex: the nearest role. kNDVI's parameters are kernels of N and
+        # R.
+        roles = ["N", "R"] if ours == "kNDVI" else [one for one in spyndex.indices[theirs].bands if one in ROLES]
         named = {nm: min(roles, key=lambda r: abs(ROLES[r] - float(nm)))
                  for nm in re.findall(r"\br([\d.]+)", formula)}
         text = re.sub(r"\br([\d.]+)", lambda m: named[m[1]], formula).replace("^", "**")

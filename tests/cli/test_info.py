@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_info: what it tells of a scene is what the scene is made of, and its plans are the tools' own."""
+"""gdal_hsi_info: its report describes the scene as it was made, and its plans equal the tools' plans."""
 
 import json
 
@@ -15,7 +15,7 @@ def info(*args):
 
 @pytest.fixture
 def scene(tmp_path):
-    """30 x 20 pixels and 12 bands, three of them bad, five pixels without a value."""
+    """Makes 30 x 20 pixels and 12 bands, three of them bad, with five pixels without a value."""
     path = tmp_path / "scene.img"
     succeed(run("gdal_hsi_synth", "-q", "-size", 30, 20, 12, "-bad-bands", 3, "-nodata-stripe", 4, 1, "-of", "ENVI", path))
     return path

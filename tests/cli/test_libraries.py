@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Spectral libraries in the forms in which they come, through gdal_hsi_unmix: whatever the form, the abundances are those
-of the same spectra in an ENVI library, which the tests of unmixing check against a reference."""
+"""Spectral libraries in their usual forms, read by gdal_hsi_unmix. For all forms, the abundances equal those of the
+same spectra in an ENVI library, which the tests of unmixing compare with a reference."""
 
 import json
 import pathlib
@@ -106,7 +106,8 @@ def test_forms(form, scene, spectra, tmp_path):
 
 
 def usgs(folder, spectra, wavelengths=True):
-    """USGS splib07 (Kokaly et al. 2017, Data Series 1035): a title, then a channel a line; -1.23e34 is deleted."""
+    """USGS splib07 (Kokaly et al. 2017, Data Series 1035): a title, then one channel per line; -1.23e34 marks a deleted
+    channel."""
     inner = folder / "ASCIIdata" / "ChapterV"
     inner.mkdir(parents=True)
     files = []
@@ -133,7 +134,7 @@ def test_usgs(scene, spectra, tmp_path):
     files = usgs(tmp_path, spectra)
     want = angles(scene, write_sli(tmp_path / "one.sli", spectra[:1], names=NAMES[:1]), tmp_path / "a.tif")
     assert np.allclose(angles(scene, files[0], tmp_path / "b.tif"), want, atol=1e-4, equal_nan=True)
-    # A deleted channel takes its band out.
+    # A deleted channel excludes its band.
     lines = files[0].read_text().splitlines()
     lines[5] = " -1.23e+034"
     files[0].write_text("\n".join(lines) + "\n")
@@ -150,8 +151,8 @@ def test_usgs_without_wavelengths_is_told(scene, spectra, tmp_path):
 
 
 def ecostress(path, spectrum, count=BANDS, falling=True):
-    """ECOSTRESS Spectral Library 1.0 (Meerdink et al. 2019): a header of names, then micrometres and percent, often from
-    long to short wavelengths."""
+    """ECOSTRESS Spectral Library 1.0 (Meerdink et al. 2019): a header of names, then micrometres and percent, often
+    from long to short wavelengths."""
     pairs = [f"{w / 1000:.6f}\t{v * 100:.6f}" for w, v in zip(NM, spectrum)]
     path.write_text("Name: Oak leaf\nType: vegetation\nClass: tree\nY Units: Reflectance (percent)\n"
                     "X Units: Wavelength (micrometers)\nFirst X Value: 0.45\nLast X Value: 2.4\n"
@@ -169,7 +170,7 @@ def test_ecostress(scene, spectra, tmp_path, falling):
 
 
 def test_header_of_another_file_of_the_same_stem(scene, spectra, tmp_path):
-    """crops.hdr belongs to crops.sli: a crops.geojson beside it is none of its floats."""
+    """crops.hdr belongs to crops.sli: a crops.geojson next to it does not contain its floats."""
     want = angles(scene, write_sli(tmp_path / "one.sli", spectra[:1], names=NAMES[:1]), tmp_path / "a.tif")
     write_sli(tmp_path / "crops.sli", spectra[1:2], names=NAMES[1:2])
     profiles(tmp_path / "crops.geojson", spectra[:1], "GeoJSON")
@@ -222,7 +223,7 @@ def test_pickled_profiles_are_not_read(scene, tmp_path):
 
 
 def deleted_in(form, path, spectra):
-    """The library with the fifth channel of the second spectrum deleted, as each form says it."""
+    """Returns the library with a deleted fifth channel of the second spectrum, as each form marks it."""
     marked = spectra.copy()
     marked[1, 4] = -1.23e34
     if form == "sli":
@@ -288,7 +289,7 @@ def test_numbers_of_lines_are_no_spectrum(first, scene, spectra, tmp_path):
 @pytest.mark.parametrize("unit", ["nm", "um"])
 @pytest.mark.parametrize("falling", [False, True])
 def test_an_index_of_wavelengths_is_no_spectrum(unit, falling, scene, spectra, tmp_path):
-    """What pandas writes of a table whose index they are: the first column has no name."""
+    """pandas writes a table with wavelengths as its index like this: the first column has no name."""
     head, *lines = table(spectra, ",", unit=unit).splitlines()
     (tmp_path / "q.csv").write_text("\n".join([head, *lines]) + "\n")
     if falling:

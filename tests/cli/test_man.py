@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Manual pages: formatters take them without a word, and they hold what a reader looks for."""
+"""Manual pages: formatters accept them without warnings, and they contain the necessary sections."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ def test_groff_has_no_complaint(page):
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc is absent")
 def test_mandoc_has_no_complaint(page):
     complaints = [line for line in output("mandoc", "-T", "lint", "-W", "warning", page).stdout.splitlines()
-                  if "missing date" not in line]  # a page is that of a version, which it names
+                  if "missing date" not in line]  # a page belongs to a version, which it states
     assert complaints == []
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""-memory is a ceiling: the peak resident memory of every tool that works through a scene, for every way in which files
-store one. What a process holds whatever it works on is measured here too, with the same tool on a scene of a few pixels, so
-that nothing depends on the machine. That scene is stored raw: of few pixels, too, a block of 256 x 256 in 128 bands is 33 MB."""
+"""-memory is an upper limit. This test measures the peak resident memory of every tool that works through a scene, for
+every storage layout of files. It also measures the constant memory of a process, with the same tool on a scene of few
+pixels, so that the result does not depend on the machine. The small scene is raw, since even with few pixels a block of
+256 x 256 in 128 bands has 33 MB."""
 
 import json
 import os
@@ -14,7 +15,7 @@ from conftest import first_error, run, sizes_below, start, succeed, wait_for, wo
 
 SAMPLES, LINES, BANDS = 640, 512, 128  # 160 MB of floats
 MEMORY = 72  # MB
-SLACK = 16  # MB: pages of the heap, thread stacks, code that only a large scene reaches
+SLACK = 16  # MB: heap pages, thread stacks, code that only a large scene uses
 THREADS = 4
 
 STORED = {
@@ -28,7 +29,7 @@ EXTENSION = {"ENVI": "img", "GTiff": "tif", "COG": "tif"}
 
 
 def make(folder, name, lines, samples):
-    """The scene, its labels and models in all forms; made by pieces, of what gdal_hsi_synth makes."""
+    """Makes the scene, its labels and models in all forms, in pieces, from the output of gdal_hsi_synth."""
     folder = folder / name
     folder.mkdir()
     succeed(run("gdal_hsi_synth", "-q", "-size", samples, lines, BANDS, "-seed", 3, "-memory", "64MB", "-of", "ENVI",
@@ -54,7 +55,7 @@ def scenes(tmp_path_factory):
 
 
 def command(tool, folder, scene, dst):
-    """One run through the whole scene."""
+    """Returns a run over the whole scene."""
     models = folder.parent
     device = ["-device", "cpu"]
     return {
@@ -71,7 +72,7 @@ def command(tool, folder, scene, dst):
 
 
 def peak(command, report, *options, memory=MEMORY):
-    """Megabytes."""
+    """Returns the peak memory in megabytes."""
     succeed(run(*command, "-q", "-memory", f"{memory}MB", "-threads", THREADS, "-report", report, *options))
     return json.loads(report.read_text())["peak_resident_bytes"] / 2**20
 
@@ -104,7 +105,7 @@ CHAINS = [["spp"], ["spp", "pca"], ["spp", "spp -ws 3", "mnf -nc 40", "pca -nc 5
 
 @pytest.mark.parametrize("steps", CHAINS, ids=len)
 def test_chains(scenes, tmp_path, steps):
-    """However long the chain; what steps keep for one another is part of the memory."""
+    """The limit holds for chains of any length, including the data that steps keep for each other."""
     peaks = []
     for folder in scenes:
         words = ["read", folder / "raw.img"]
@@ -120,7 +121,7 @@ def test_chains(scenes, tmp_path, steps):
 
 @pytest.mark.parametrize("tool, memory", [("eadp", 128), ("vd", 192), ("spp", 256)])
 def test_more_memory_for_blocks_of_all_bands(scenes, tmp_path, tool, memory):
-    """Enough for one, two and three lanes with a block of 33 MB each."""
+    """The memory is enough for one, two or three lanes with a block of 33 MB per lane."""
     large, tiny = (peak(command(tool, folder, folder / scene, tmp_path / f"{scene}.tif"), tmp_path / "run.json", memory=memory)
                    for folder, scene in zip(scenes, ("pixel.tif", "raw.img")))
     assert large <= tiny + memory + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
@@ -133,8 +134,8 @@ def test_outputs(scenes, tmp_path, tool, kind):
     for folder, (samples, lines), stored in zip(scenes, ((SAMPLES, LINES), (64, 48)), (kind, "raw")):
         driver, options = STORED[stored]
         if stored == "cog":
-            options = []  # what a user gets who says nothing
-        elif stored == "pixel":  # larger ones are refused
+            options = []  # the default for users
+        elif stored == "pixel":  # larger blocks are refused
             options = ["TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "INTERLEAVE=PIXEL"]
         dst = tmp_path / f"out.{EXTENSION[driver]}"
         work = (["gdal_hsi_spp", "-device", "cpu", folder / "raw.img", dst] if tool == "spp" else
@@ -147,7 +148,7 @@ def test_outputs(scenes, tmp_path, tool, kind):
 
 
 def test_what_cannot_fit_is_refused(scenes, tmp_path):
-    """One block of all bands is 33 MB, and a lane needs one."""
+    """One block of all bands has 33 MB, and a lane needs one block."""
     large, _ = scenes
     with_names = run("gdal_hsi_pca", "-device", "cpu", "-memory", "48MB", large / "pixel.tif", tmp_path / "o.tif")
     assert with_names.code == 1 and "decoded blocks" in first_error(with_names) and "-memory" in first_error(with_names)
@@ -162,17 +163,17 @@ def test_what_cannot_fit_is_refused(scenes, tmp_path):
         assert result.code == 1 and "256x256" in first_error(result) and "-memory 128 MB" in first_error(result)
         assert "INTERLEAVE=BAND" in result.err
         assert not os.listdir(tmp_path)
-        succeed(run(*tool, tmp_path / "o.tif", "-memory", f"{MEMORY}MB", *blocks))  # nobody holds a block
+        succeed(run(*tool, tmp_path / "o.tif", "-memory", f"{MEMORY}MB", *blocks))  # without a block
         remove(tmp_path / "o.tif")
 
 
 def test_a_cog_is_interrupted_while_it_is_made(scenes, tmp_path):
-    """Once the pixels are computed GDAL copies all of them: a signal ends that, too."""
+    """After the pixels are computed, GDAL copies them all; a signal ends this, too."""
     large, _ = scenes
     process = start("gdal_hsi_spp", "-device", "cpu", "-q", "-memory", f"{MEMORY}MB", "-of", "COG", "-co", "COMPRESS=DEFLATE",
                     "-co", "LEVEL=9", large / "raw.img", tmp_path / "o.tif", nice=10)
     try:
-        # Two files: the finished stage and the COG in the making.
+        # Two files: the finished intermediate file and the unfinished COG.
         assert wait_for(lambda: sum(size > 1 << 20 for size in sizes_below(tmp_path)) > 1 or process.poll() is not None)
         assert process.poll() is None
         seconds = work_after_signal(process, signal.SIGTERM)

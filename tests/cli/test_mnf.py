@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_mnf against numpy in double precision, on made and real scenes; models, inverse and bad input."""
+"""gdal_hsi_mnf, compared with numpy in double precision, on synthetic and real scenes; models, inverse and bad
+input."""
 
 import json
 import os
@@ -18,7 +19,7 @@ def mnf(*args):
 
 
 def made(samples=60, lines=50, bands=12, seed=1):
-    """Smooth fields in several directions and noise of another size in every band."""
+    """Makes smooth fields in several directions, with noise of a different size in every band."""
     random = np.random.default_rng(seed)
     y, x = np.mgrid[:lines, :samples]
     fields = [np.sin(0.05 * x + 0.02 * y), np.cos(0.07 * y), x * y / samples / lines]
@@ -27,7 +28,8 @@ def made(samples=60, lines=50, bands=12, seed=1):
 
 
 def reference(data):
-    """Eigenvalues, loadings (rows), components, mean and noise covariance: Cn whitened by its eigenvectors."""
+    """Returns eigenvalues, loadings (rows), components, mean and noise covariance, after whitening Cn by its
+    eigenvectors."""
     valid = np.isfinite(data).all(0) & (data != 0).any(0)
     x = data[:, valid]
     mean = x.mean(1)
@@ -198,15 +200,15 @@ def test_the_inverse_has_scale_offset_and_unit_of_the_scene(tool, name, tmp_path
         bands = [dataset.GetRasterBand(b + 1) for b in range(count)]
         return [(band.GetScale(), band.GetOffset(), band.GetUnitType()) for band in bands]
     succeed(run(tool, "-b", "2,3,5,9", "-nc", 4, "-model", tmp_path / "m.json", source, tmp_path / "y.tif"))
-    assert values(tmp_path / "y.tif", 4) == [(None, None, "")] * 4  # components have none of it
+    assert values(tmp_path / "y.tif", 4) == [(None, None, "")] * 4  # components have no scale
     succeed(run(tool, "-apply", tmp_path / "m.json", "-inverse", "-of", {"tif": "GTiff", "img": "ENVI", "vrt": "VRT"}[name[2:]],
                 tmp_path / "y.tif", tmp_path / name))
     found = values(tmp_path / name, 4)
     assert np.allclose([f[0] for f in found], [2e-4, 3e-4, 5e-4, 9e-4], rtol=1e-12, atol=0)
     assert [f[1:] for f in found] == [(-0.1, "W/m2")] * 4
-    if name != "b.vrt":  # the numbers are those that the scale is of
+    if name != "b.vrt":  # the values are those to which the scale applies
         assert np.abs(read(tmp_path / name) - data[[1, 2, 4, 8]]).max() < 0.01
-    # A scene that tells nothing: nor does the inverse.
+    # If the scene states no scale, the inverse states none.
     plain = write_scene(tmp_path / "plain.img", data)
     succeed(run(tool, "-overwrite", "-model", tmp_path / "p.json", "-nc", 4, plain, tmp_path / "y.tif"))
     succeed(run(tool, "-apply", tmp_path / "p.json", "-inverse", tmp_path / "y.tif", tmp_path / "plain.tif"))

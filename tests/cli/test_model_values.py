@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Models and the scale of the numbers that they are applied to: equal, convertible, contradicting, unknown; and values far
-outside of what a model was made from."""
+"""Models and the scale of the values to which they are applied: equal, convertible, contradictory, unknown; and values
+far outside the model's range."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -21,7 +21,7 @@ def field():
 
 
 def reflectance():
-    """0..1, as whole multiples of 1/10000."""
+    """Returns reflectances in 0..1 as multiples of 1/10000."""
     random = np.random.default_rng(3)
     spectra = random.uniform(0.05, 0.45, (4, BANDS))
     data = np.moveaxis(spectra[field()], 2, 0) + random.normal(0, 0.01, (BANDS, LINES, SAMPLES))
@@ -29,7 +29,7 @@ def reflectance():
 
 
 def write(path, factor, dtype="f4", scale=None, offset=0.0, unit="", envi=None):
-    """reflectance() * factor, with what its bands shall say."""
+    """Writes reflectance() * factor, with these properties of the bands."""
     data = reflectance() * factor
     write_scene(path, np.round(data) if dtype == "i2" else data, driver="ENVI" if envi else "GTiff", dtype=dtype)
     if envi:
@@ -106,7 +106,7 @@ def test_another_scale_without_a_word_is_a_warning(files, tool, trained, applied
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_scale_that_the_model_does_not_know_is_a_warning(files, tool):
-    """A model of reflectances that says nothing of a scale, and a scene of integers that tells one."""
+    """A model of reflectances has no scale, and a scene of integers has one."""
     model = train(tool, files, write(files / "a.tif", 1))
     document = json.loads(model.read_text())
     assert "values" not in document.get("features", document)
@@ -137,7 +137,7 @@ def test_scales_that_both_sides_tell_are_converted(files, tool):
     assert facts["value_scale"]["converted"] and facts["value_range"]["far_outside"] == 0
     assert result.err == ""
     check_same(tool, files, files / "o.tif")
-    # Numbers that are taken as they are lie elsewhere, and that is told.
+    # Values that are used unchanged have another range, and a warning states this.
     raw = succeed(apply(tool, model, percent, files / "raw.tif", "-any-scale"))
     assert "far outside" in raw.err
 
@@ -188,7 +188,7 @@ def test_contradicting_scales_are_refused(files, tool, dst, scale, unit, words):
 
 
 def test_bands_of_different_factors(files):
-    """A machine and components are rescaled band by band; the kernel of the regression has one scale for all."""
+    """SVM models and components are rescaled band by band; the kernel of the regression has one scale for all bands."""
     scene = write(files / "a.tif", 10000, "i2", scale=1e-4)
     other = write(files / "b.tif", 10000, scale=1e-4)
     dataset = gdal.Open(str(other), gdal.GA_Update)
@@ -234,7 +234,7 @@ def test_models_without_these_entries_still_load(files, tool):
     assert bands["values"] == {"scale": 1e-4, "offset": 0}
     assert len(bands["minimum"]) == len(bands["maximum"]) == len(bands["mean"]) == BANDS
     assert all(low <= mean <= high for low, mean, high in zip(bands["minimum"], bands["mean"], bands["maximum"]))
-    del document["checksum"]  # they came with later versions, as it did
+    del document["checksum"]  # added in later versions, with it
     for key in {"pca": ["values", "minimum", "maximum"], "svm": ["values", "mean"], "mlr": ["values", "minimum", "maximum", "mean"]}[tool]:
         del bands[key]
     model.write_text(json.dumps(document))
@@ -243,7 +243,7 @@ def test_models_without_these_entries_still_load(files, tool):
 
 
 def test_what_is_found_does_not_depend_on_tiles_and_threads(files):
-    """A scene larger than the grid of pixels that are looked at; halo and all."""
+    """The scene is larger than the grid of sampled pixels, including the halo."""
     data = np.tile(reflectance(), (1, 6, 5))
     data[:, 120:200, 30:170] *= 300
     scene = write_scene(files / "large.tif", data, driver="GTiff", dtype="f4", options=["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=32"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_noise against a NumPy reference in double precision, its tables, bands that it proposes as bad, and what it refuses."""
+"""gdal_hsi_noise, compared with a NumPy reference in double precision; its tables, bands that it proposes as bad, and
+refused input."""
 import csv
 import json
 
@@ -26,7 +27,7 @@ def files(tmp_path_factory):
     b = np.arange(BANDS)[:, None, None]
     scene = 500 + 80 * a * (1 + np.sin(b / 6)) + 60 * c * (1 + np.cos(b / 9)) + (1 + 0.1 * b) * rng.normal(size=(BANDS, LINES, SAMPLES))
     scene += 2 * rng.normal(size=SAMPLES)
-    scene[7] += rng.normal(size=(LINES, SAMPLES)) * 900  # noise alone
+    scene[7] += rng.normal(size=(LINES, SAMPLES)) * 900  # only noise
     scene[4] = 42
     scene[3, 20, 30], scene[:, 50, 60] = np.nan, 0
     write_scene(folder / "scene.img", scene.astype(np.float32), wavelengths=NM)
@@ -223,7 +224,7 @@ def test_bad_input(files, tmp_path, options, code, first):
 
 
 def gaussian_scene(step, smile_of, lines=40, samples=60, noise_share=0):
-    """A continuum with an absorption at 762 nm, seen by columns whose centres are off by smile_of(column)."""
+    """Makes a continuum with an absorption at 762 nm in columns whose centres are shifted by smile_of(column)."""
     centres = np.arange(735, 791, step)
     off = smile_of(np.arange(samples))
     fine = np.arange(700, 830, 0.05)
@@ -244,7 +245,7 @@ def centroid(nm, r):
 
 @pytest.mark.parametrize("step,share", [(2.5, 0.01), (5, 0.04), (7.4, 0.06), (10, 0.14)])
 def test_smile_is_found_again(step, share, tmp_path):
-    """A parabola of 1.2 nm from the middle to the ends; shifts against NumPy, and against what is known."""
+    """A parabola of 1.2 nm from the middle to the ends; its shifts are compared with NumPy and with the true values."""
     nm, off, scene = gaussian_scene(step, lambda j: 1.2 * ((j - 29.5) / 29.5) ** 2)
     write_scene(tmp_path / "s.img", scene.astype(np.float32), wavelengths=list(nm), epsg=None, geotransform=None)
     out = succeed(noise("-method", "difference", "-json", "-smile", "735-790nm", "-columns", tmp_path / "c.csv", tmp_path / "s.img")).out
@@ -326,7 +327,7 @@ def test_plot(kind, files, tmp_path):
 
 
 def fields(path):
-    """The header's text without its bbl, and the bbl."""
+    """Returns the header's text without its bbl, and the bbl."""
     import re
     text = path.read_bytes().decode()
     found = re.search(r"^bbl *= *\{([^}]*)\}\r?\n?", text, re.M)
@@ -335,7 +336,7 @@ def fields(path):
 
 @pytest.mark.parametrize("old", ["", "bbl = {1, 0, 1, 1, 1, 1, 1, 1, 1, 1,\n 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}\n", "bbl={" + "1 ," * 19 + "1}"])
 def test_bad_bands_of_a_header(old, files, tmp_path):
-    """The scene's own header: whole, nothing else in it changed, and read back."""
+    """The scene's own header keeps everything else, and can be read."""
     for name in ("scene.img", "scene.hdr"):
         (tmp_path / name).write_bytes((files / name).read_bytes())
     header = tmp_path / "scene.hdr"
@@ -368,7 +369,8 @@ def test_headers_that_are_not_the_scenes(files, tmp_path):
 
 
 def test_bbl_of_a_table(files, tmp_path):
-    """All tools leave out what the table marks; the file's own list does not count, and outputs have the new one."""
+    """All tools exclude the bands that the table marks. The file's own list is ignored, and outputs have the new
+    list."""
     succeed(noise("-bad-bands", tmp_path / "bad.csv", files / "scene.img"))
     with open(tmp_path / "bad.csv") as f:
         bad = [int(row["band"]) for row in csv.DictReader(f) if row["good"] == "0"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_normalise against a NumPy reference in double precision with fits by QR (numpy.linalg.lstsq), and made scenes
-whose coefficients and corrected values are known in closed form."""
+"""gdal_hsi_normalise, compared with a NumPy reference in double precision with fits by QR (numpy.linalg.lstsq), and
+with synthetic scenes whose coefficients and corrected values have closed forms."""
 
 import itertools
 import json
@@ -26,7 +26,7 @@ def normalise(*args):
 
 
 def angles(seed=1, lines=LINES, samples=SAMPLES, sun=(38.0, 150.0), heading=20.0):
-    """Hills, and a scanner that looks to both sides."""
+    """Makes hills, and a scanner that looks to both sides."""
     y, x = np.mgrid[0:lines, 0:samples].astype(float)
     p = 0.5 * np.cos(x / 9 + seed) * np.cos(y / 13)
     q = 0.4 * np.sin(y / 11 + 2 * seed) * np.cos(x / 17)
@@ -39,7 +39,7 @@ def angles(seed=1, lines=LINES, samples=SAMPLES, sun=(38.0, 150.0), heading=20.0
 
 
 def reflectance(a, seed=1):
-    """Bands x lines x samples: vegetation to soil, light of the terrain, view, noise, water."""
+    """Returns bands x lines x samples: vegetation to soil, light on terrain, view, noise, water."""
     rng = np.random.default_rng(seed)
     shape = a["slope"].shape
     cover = np.clip(np.repeat(np.repeat(rng.random((shape[0] // 6 + 1, shape[1] // 6 + 1)), 6, 0), 6, 1)[:shape[0], :shape[1]]
@@ -81,7 +81,7 @@ def kernels(a, **options):
 
 
 class Reference:
-    """The specification, over one scene or several."""
+    """Implements the specification for one scene or several."""
 
     def __init__(self, topography="scs+c", brdf="flex", ndvi=(5, 100), bins=18, edges=None, min_pixels=100, min_slope=5, min_cos_i=0.12,
                  zenith=None, **kernel_options):
@@ -274,7 +274,7 @@ def test_reference(tmp_path, topography, brdf):
     info = gdal.Open(str(out)).GetMetadata()
     assert info["HSI_NORMALISE_TOPOGRAPHY"] == topography and info["HSI_NORMALISE_BRDF"] == brdf
     assert ("HSI_NORMALISE_SOLAR_ZENITH" in info) == (brdf != "none")
-    # By the model, the same bytes.
+    # Applying the model gives the same bytes.
     succeed(normalise("-apply", model, "-geometry", tmp_path / "line1_obs", tmp_path / "line1.img", tmp_path / "again.img", "-of", "ENVI"))
     assert (tmp_path / "again.img").read_bytes() == out.read_bytes()
 
@@ -356,8 +356,8 @@ def test_same_bits_by_tiles_and_threads(tmp_path):
 
 
 def hytools_files(folder, brdf="flex", **changes):
-    """Coefficients as HyTools writes them, without those of band 3; changes: of members of the file of BRDF, None without
-    it."""
+    """Writes coefficients as HyTools does, except those of band 3. changes: members of the BRDF file, None without the
+    file."""
     rng = np.random.default_rng(4)
     bins = [[0.05, 0.231], [0.231, 0.52], [0.52, 1.0]]
     topo = {"type": "scs+c", "c_fit_type": "nnls", "coeffs": {str(b): 0.2 + 0.1 * b for b in range(BANDS) if b != 3},
@@ -379,7 +379,7 @@ def hytools_files(folder, brdf="flex", **changes):
 @pytest.mark.parametrize("brdf", ["flex", "universal"])
 @pytest.mark.parametrize("files", [["topo"], ["brdf"], ["brdf", "topo"]])
 def test_coefficients_of_hytools(tmp_path, brdf, files):
-    """C and linear interpolation between the centres of bins, each for the pixels of its own masks."""
+    """Uses C and linear interpolation between the centres of bins, for the pixels of each mask."""
     r, a = write_pair(tmp_path)
     topo, angular = hytools_files(tmp_path, brdf)
     want = r.astype(float)
@@ -432,7 +432,7 @@ def test_masks_of_hytools_without_an_end(tmp_path, least, most):
 
 
 def test_hytools_without_a_fit(tmp_path):
-    """{"type": "cosine"} alone corrects all pixels."""
+    """{"type": "cosine"} without other members corrects all pixels."""
     r, a = write_pair(tmp_path)
     (tmp_path / "t.json").write_text('{"type": "cosine"}')
     succeed(normalise("-geometry", tmp_path / "line1_obs", "-apply", tmp_path / "t.json", tmp_path / "line1.img", tmp_path / "o.tif"))
@@ -470,7 +470,8 @@ def test_files_of_hytools_that_are_refused(tmp_path, changes, text):
 
 @pytest.mark.parametrize("brdf", ["none", "flex"])
 def test_scene_that_is_kept(tmp_path, brdf):
-    """A compressed scene is decoded once and kept for the other passes: the pixels of the scene that is not compressed."""
+    """A compressed scene is decoded once and kept for the other passes; its pixels equal those of the uncompressed
+    scene."""
     write_pair(tmp_path)
     gdal.Translate(str(tmp_path / "line1.tif"), str(tmp_path / "line1.img"), creationOptions=["COMPRESS=DEFLATE", "TILED=YES"])
     got = {}
@@ -491,7 +492,8 @@ def test_scene_that_is_kept(tmp_path, brdf):
 
 
 def test_campaign_in_any_order(tmp_path):
-    """Fitted together, merged, appended in another order, removed: the same bytes, and the reference's coefficients."""
+    """Scenes fitted together, merged, appended in another order or removed give the same bytes, with the reference's
+    coefficients."""
     reference = Reference()
     pairs = []
     for k in range(3):
@@ -513,7 +515,7 @@ def test_campaign_in_any_order(tmp_path):
     succeed(normalise("-merge", tmp_path / "merged.json", "-remove", m[1], "-model", tmp_path / "less.json"))
     succeed(normalise("-merge", m[0], "-merge", m[2], "-model", tmp_path / "two.json"))
     assert (tmp_path / "less.json").read_text() == (tmp_path / "two.json").read_text()
-    # A scene that the model does not include has its own terrain.
+    # A scene that the model does not include gets its own terrain correction.
     succeed(normalise("-apply", tmp_path / "two.json", "-geometry", tmp_path / "line1_obs", tmp_path / "line1.img", tmp_path / "out1.tif"))
     two = Reference()
     for k in (0, 2):
@@ -527,7 +529,7 @@ def test_campaign_in_any_order(tmp_path):
 
 @pytest.mark.parametrize("order", [[7, 0, 1, 2, 3, 4, 5, 6], [3, 0, 7, 5, 4, 6, 2, 1]])
 def test_bands_in_another_order(tmp_path, order):
-    """The same values, whether the scene or the model has its bands in another order."""
+    """Values are equal if the scene or the model has its bands in another order."""
     r, _ = write_pair(tmp_path)
     (tmp_path / "other").mkdir()
     write_scene(tmp_path / "other" / "line1.img", r[order], wavelengths=list(NM[order]))
@@ -541,7 +543,7 @@ def test_bands_in_another_order(tmp_path, order):
     for model, scene, options, bands in (("here", "there", [], order), ("there", "here", [], slice(None)), ("here", "here", numbers, order)):
         succeed(normalise(*base, *options, "-overwrite", "-apply", tmp_path / f"{model}.json", names[scene], tmp_path / "o.tif"))
         np.testing.assert_array_equal(read(tmp_path / "o.tif"), want[bands])
-    # Terrain that is fitted by -apply itself.
+    # -apply fits the terrain itself.
     (tmp_path / "other" / "line1.img").rename(tmp_path / "other" / "line2.img")
     (tmp_path / "other" / "line1.hdr").rename(tmp_path / "other" / "line2.hdr")
     succeed(normalise(*base, "-overwrite", "-apply", tmp_path / "here.json", tmp_path / "other" / "line2.img", tmp_path / "o.tif"))
@@ -571,7 +573,7 @@ def test_models_with_other_options(tmp_path, first, second, names):
 
 
 def test_scenes_of_other_scales(tmp_path):
-    """The medians of both scales are in a warning."""
+    """A warning states the medians of both scales."""
     for k, factor in ((0, 1), (1, 10000)):
         r, _ = write_pair(tmp_path, f"line{k}", seed=k + 1)
         write_scene(tmp_path / f"line{k}.img", r * factor, wavelengths=list(NM))
@@ -584,7 +586,8 @@ def test_scenes_of_other_scales(tmp_path):
 
 
 def test_scene_of_the_same_name(tmp_path):
-    """Another scene with a name of the model has its own terrain; older models do not know more than names."""
+    """Another scene with the name of a scene in the model gets its own terrain correction; older models store only
+    names."""
     write_pair(tmp_path)
     out = tmp_path / "o.tif"
     succeed(normalise("-geometry", tmp_path / "line1_obs", "-model", tmp_path / "m.json", tmp_path / "line1.img"))
@@ -609,14 +612,14 @@ def test_scene_of_the_same_name(tmp_path):
         assert result.code == 1 and "another scene with the name 'line1.img'" in first_error(result)
         assert "another scene" not in succeed(normalise(*base, "-apply", tmp_path / "old.json", folder / "line1.img", out)).err
         assert not np.array_equal(read(out), read(tmp_path / "want.tif"))
-    # A window is of the same scene.
+    # A window belongs to the same scene.
     result = succeed(normalise("-overwrite", "-srcwin", "7", "5", "60", "70", "-apply", tmp_path / "m.json", "-geometry", tmp_path / "line1_obs",
                                tmp_path / "line1.img", out))
     assert "another scene" not in result.err and "does not include" not in result.out + result.err
 
 
 def test_append_that_goes_on(tmp_path):
-    """-append -if-needed: scenes that are included are not read again, unless they are newer than the model."""
+    """-append -if-needed: included scenes are not read again, unless they are newer than the model."""
     model = tmp_path / "m.json"
     for k in range(2):
         write_pair(tmp_path, f"line{k}", seed=k + 1)
@@ -644,7 +647,8 @@ def test_append_that_goes_on(tmp_path):
 
 
 def test_known_coefficients(tmp_path):
-    """r = S (1 + 0.6 Kv + 0.15 Kg): these coefficients, and S at the common sun times the model at nadir."""
+    """r = S (1 + 0.6 Kv + 0.15 Kg): the fit finds these coefficients, and the result is S at the common sun times the
+    model at nadir."""
     a = angles()
     kv, kg = kernels(a)
     s = np.linspace(0.1, 0.4, BANDS)
@@ -662,7 +666,7 @@ def test_known_coefficients(tmp_path):
 
 @pytest.mark.parametrize("method", ["c", "scs+c"])
 def test_known_terrain(tmp_path, method):
-    """r = S (0.7 cos i + 0.3)/(0.7 a + 0.3) under a standing sun becomes S."""
+    """r = S (0.7 cos i + 0.3)/(0.7 a + 0.3) under a fixed sun becomes S."""
     a = angles()
     a["solar_zenith"][:] = 40
     if method == "scs+c":
@@ -684,7 +688,7 @@ SIX = ["solar_zenith", "solar_azimuth", "sensor_zenith", "sensor_azimuth", "slop
 
 
 def angles_used(tmp_path, scene, *args):
-    """What -angles writes: a dictionary."""
+    """Returns the output of -angles as a dictionary."""
     out = tmp_path / "used.tif"
     out.unlink(missing_ok=True)
     succeed(normalise(*args, "-angles", out, "-overwrite", "-model", tmp_path / "used.json", scene))
@@ -808,12 +812,13 @@ def test_prisma_and_enmap(tmp_path):
 
 
 def test_windows_and_other_grids(tmp_path):
-    """A window of src is one of its angles; rasters of another size are read at the nearest pixel on the ground."""
+    """A window of src is also a window of its angles. Rasters of another size are read at the nearest pixel on the
+    ground."""
     r, a = write_pair(tmp_path)
     window = ["-srcwin", "7", "5", "60", "70"]
     cut = {k: v[5:75, 7:67] for k, v in a.items()}
     assert_angles(angles_used(tmp_path, tmp_path / "line1.img", *window, "-geometry", tmp_path / "line1_obs"), cut)
-    # Pixels of a third of the size, and a larger file whose first pixel is elsewhere.
+    # Pixels of a third of the size, and a larger file with another first pixel.
     fine = np.repeat(np.repeat(np.stack([a[k] for k in ORDER]), 3, 1), 3, 2)
     write_scene(tmp_path / "fine", fine, names=NAMES, geotransform=(500000, 20 / 3, 0, 4480000, 0, -20 / 3))
     assert_angles(angles_used(tmp_path, tmp_path / "line1.img", "-geometry", tmp_path / "fine"), a)
@@ -828,7 +833,8 @@ def test_windows_and_other_grids(tmp_path):
 
 @pytest.mark.parametrize("epsg", [32616, 4326])
 def test_dem(tmp_path, epsg):
-    """On the scene's grid slopes are gdaldem's, and aspects with the convergence of the grid; a plane in degrees agrees."""
+    """On the scene's grid, slopes equal gdaldem's, and aspects include the convergence of the grid; a plane in degrees
+    agrees."""
     r, a = write_pair(tmp_path)
     y, x = np.mgrid[-2:LINES + 2, -2:SAMPLES + 2].astype(float)
     z = 900 + 60 * np.sin(x / 9) * np.cos(y / 13) + 2 * x
@@ -845,7 +851,7 @@ def test_dem(tmp_path, epsg):
     gdal.DEMProcessing(str(tmp_path / "a.tif"), str(tmp_path / "dem.tif"), "aspect", computeEdges=False)
     want = {"slope": read(tmp_path / "s.tif")[0][2:-2, 2:-2], "aspect": read(tmp_path / "a.tif")[0][2:-2, 2:-2]}
     inner = (slice(4, -4), slice(4, -4))
-    # UTM zone 16 at 40.5 N: the meridian of 500000 is the central one.
+    # UTM zone 16 at 40.5 N: the meridian at 500000 is the central meridian.
     centre = 500000 + 20 * SAMPLES / 2
     longitude = np.degrees((centre - 500000) / 6.37e6 / np.cos(np.radians(40.46)))
     convergence = longitude * np.sin(np.radians(40.46))
@@ -861,7 +867,7 @@ def test_dem(tmp_path, epsg):
     (2225, 1200 / 3937, "", 1), (32616, 1, "ft", 0.3048), (32616, 1, "US survey foot", 1200 / 3937), (2225, 1200 / 3937, "Feet", 0.3048),
     (32616, 1, "m", 1)])
 def test_dem_in_feet(tmp_path, epsg, ground, unit, height):
-    """Slopes are those of the same DEM in metres, by gdaldem."""
+    """Slopes equal gdaldem's slopes of the same DEM in metres."""
     r, a = write_pair(tmp_path)
     y, x = np.mgrid[-2:LINES + 2, -2:SAMPLES + 2].astype(float)
     z = 900 + 60 * np.sin(x / 9) * np.cos(y / 13) + 2 * x
@@ -880,7 +886,8 @@ def test_dem_in_feet(tmp_path, epsg, ground, unit, height):
 
 
 def test_angles_of_another_line(tmp_path):
-    """Files of the scene's size are read pixel by pixel; more than half a pixel between the georeferences gives a warning."""
+    """Files of the scene's size are read pixel by pixel; a warning appears if georeferences differ by more than half a
+    pixel."""
     r, a = write_pair(tmp_path)
     for east, warned in ((9, False), (-9, False), (11, True), (4000, True), (None, False)):
         grid = None if east is None else (500000 + east, 20, 0, 4480000, 0, -20)
@@ -897,7 +904,8 @@ def test_angles_of_another_line(tmp_path):
 
 
 def test_sun(tmp_path):
-    """46.5 N, 8 E, 2022-08-28T10:19:16Z: 39.7640, 152.3935; with two times, from the first to the last line."""
+    """46.5 N, 8 E, 2022-08-28T10:19:16Z: 39.7640, 152.3935. With two times, they apply to the first and the last
+    line."""
     r, a = write_pair(tmp_path)
     step = 1e-6
     write_scene(tmp_path / "s.img", r, wavelengths=list(NM), epsg=4326, geotransform=(8 - step * SAMPLES / 2, step, 0, 46.5 + step * LINES / 2, 0, -step))
@@ -912,7 +920,7 @@ def test_sun(tmp_path):
     both = angles_used(tmp_path, tmp_path / "s.img", *rest, "-time", "2022-08-28T10:00:00Z/2022-08-28T10:40:00Z")
     for k in ("solar_zenith", "solar_azimuth"):
         assert np.abs(both[k][0] - first[k][0]).max() < 1e-4 and np.abs(both[k][-1] - last[k][-1]).max() < 1e-4
-    # By tiles and by windows the same.
+    # Tiles and windows give the same result.
     cut = angles_used(tmp_path, tmp_path / "s.img", "-srcwin", "3", "40", "90", "45", *rest, "-time", "2022-08-28T10:00:00Z/2022-08-28T10:40:00Z")
     assert np.abs(cut["solar_azimuth"] - both["solar_azimuth"][40:85, 3:93]).max() < 1e-4
 
@@ -952,7 +960,7 @@ def test_bad_input(tmp_path):
             (1, "damaged", ["-apply", damaged, *base, scene, out]),
             (1, "was made with another value", [*base, "-append", "-model", model, "-min-slope", "8", scene]),
             (1, "already includes", [*base, "-append", "-model", model, scene]),
-            # Refused before a pass, which would fail otherwise.
+            # Refused before a pass that would fail later.
             (1, "already includes", ["-geometry", tmp_path / "lost", "-append", "-model", model, scene]),
             (1, "already exists", ["-geometry", tmp_path / "lost", scene, tmp_path / "there.tif"]),
             (1, "all 9900 valid pixels have unknown angles", ["-geometry", tmp_path / "lost", scene, out]),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Files as people have them: what GDAL makes of a file is not always what the file says, and then a tool either keeps to
-the file, with a word of it, or refuses; no wrong number comes out of it without one."""
+"""Unusual files. GDAL's interpretation sometimes differs from the file's contents. A tool must then either follow the
+file, with a message, or refuse it; it must never output a wrong number without a message."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from osgeo import gdal, ogr, osr
 from conftest import PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, run, succeed, write_scene
 
 def read_virtual(path):
-    """What another process reads of a VRT, through the plugin."""
+    """Returns the values that another process reads from a VRT through the plugin."""
     plain = path.with_suffix(".read.tif")
     subprocess.run(["gdal_translate", "-q", str(path), str(plain)], check=True,
                    env={**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)})
@@ -26,7 +26,7 @@ NM = [400.0 + 50 * k for k in range(12)]
 
 
 def rewrite(scene, **fields):
-    """Sets fields of the ENVI header; names have underscores for blanks."""
+    """Sets fields of the ENVI header; underscores in names become blanks."""
     header = pathlib.Path(scene).with_suffix(".hdr")
     names = {key.replace("_", " "): value for key, value in fields.items()}
     lines = [line for line in header.read_text().splitlines() if line.split("=")[0].strip() not in names]
@@ -34,7 +34,7 @@ def rewrite(scene, **fields):
 
 
 def test_wavelengths_of_a_wrong_list_are_nowhere(tmp_path, out):
-    """GDAL's ENVI driver deals a list that is too short or too long to the bands in turn."""
+    """GDAL's ENVI driver distributes a list that is too short or too long among the bands."""
     scene = write_scene(tmp_path / "s.img", cube(), wavelengths=NM)
     rewrite(scene, wavelength="{" + ", ".join(str(w) for w in NM[:11]) + "}")
     with assert_untouched(out):
@@ -53,7 +53,7 @@ def test_wavelengths_of_a_wrong_list_are_nowhere(tmp_path, out):
 
 @pytest.mark.parametrize("value", ["none", "", "0 or 1"])
 def test_nodata_that_is_no_number(tmp_path, out, value):
-    """It would be taken for 0, and every pixel with a 0 for one without data."""
+    """It would be read as 0, and every pixel with a 0 would have no data."""
     data = cube()
     data[:, 3, 4] = 0
     plain = write_scene(tmp_path / "plain.img", data)
@@ -86,7 +86,7 @@ def test_signed_bytes(tmp_path, out):
 
 
 def four_bytes(path, seed=2):
-    """GDAL gives four bands of bytes the meanings red, green, blue and alpha when nobody says otherwise."""
+    """GDAL treats four bands of bytes as red, green, blue and alpha, unless the file states otherwise."""
     data = np.random.default_rng(seed).integers(1, 255, (4, 8, 9)).astype("u1")
     data[3, 2, 3] = 0
     dataset = gdal.GetDriverByName("GTiff").Create(str(path), 9, 8, 4, gdal.GDT_Byte)
@@ -112,7 +112,7 @@ def test_four_bands_of_bytes(tmp_path, out):
 
 @pytest.mark.parametrize("kind", ["u1", "i2", "f4"])
 def test_alpha_of_many_bands_is_a_mask(tmp_path, out, kind):
-    """GDAL takes an alpha band for a mask in files of two or four bands alone."""
+    """GDAL uses an alpha band as a mask only in files of two or four bands."""
     data = np.minimum(cube(bands=9)[:, :12, :14].round() / (10 if kind == "u1" else 1), 255 if kind == "u1" else 1e6)
     alpha = np.full((1, 12, 14), 255)
     alpha[0, 3:6, 4:8] = 0
@@ -133,13 +133,13 @@ def test_alpha_of_many_bands_is_a_mask(tmp_path, out, kind):
 
 
 def test_world_file_beside_a_new_output(tmp_path, out):
-    """Another program's, of an image that is gone: GDAL takes it for the place of ours."""
+    """The file belonged to an image that no longer exists, but GDAL would apply it to our output."""
     scene = write_scene(tmp_path / "s.img", cube(), **NOWHERE)
     (out / "o.tfw").write_text("1\n0\n0\n-1\n500000\n5800000\n")
     result = succeed(run("gdal_hsi_spp", scene, out / "o.tif"))
     assert f"'{out / 'o.tfw'}' is no part of '{out / 'o.tif'}'" in result.err, result.err
     assert (out / "o.tfw").exists()
-    # Its own are no others'.
+    # Its own files belong to no other output.
     placed = write_scene(tmp_path / "placed.tif", cube(), driver="GTiff", geotransform=(500000, 30, 0, 5800000, 0, -30))
     result = succeed(run("gdal_hsi_spp", "-co", "TFW=YES", placed, out / "own.tif"))
     assert (out / "own.tfw").exists() and "is no part of" not in result.err, result.err
@@ -147,7 +147,7 @@ def test_world_file_beside_a_new_output(tmp_path, out):
 
 @pytest.mark.parametrize("made", ["t.tab", "t.ers", "t.shp"])
 def test_data_of_others_under_the_name_of_a_companion(tmp_path, out, made):
-    """A format that writes t.dat beside t.tab does not replace the scene t.dat, with -overwrite neither."""
+    """A format that writes t.dat next to t.tab must not replace the scene t.dat, even with -overwrite."""
     scene = write_scene(tmp_path / "s.img", cube())
     other = {"t.tab": "t.dat", "t.ers": "t", "t.shp": "t.dbf"}[made]
     if other == "t.dbf":
@@ -164,11 +164,11 @@ def test_data_of_others_under_the_name_of_a_companion(tmp_path, out, made):
     for file in out.iterdir():
         file.unlink()
     succeed(run(*tool, "-q", scene, out / made))
-    succeed(run(*tool, "-q", "-overwrite", scene, out / made))  # its own are replaced
+    succeed(run(*tool, "-q", "-overwrite", scene, out / made))  # its own files are replaced
 
 
 def test_alpha_of_a_virtual_output_is_nobody_elses(tmp_path, out):
-    """It is kept beside dst, in a file that the command line does not name."""
+    """It is kept next to dst, in a file that the command line does not name."""
     scene = write_scene(tmp_path / "s.tif", cube(), driver="GTiff")
     (out / "y_alpha.tif").write_text("precious")
     with assert_untouched(out):
@@ -177,12 +177,12 @@ def test_alpha_of_a_virtual_output_is_nobody_elses(tmp_path, out):
     succeed(run("gdal_hsi_spp", "-alpha", out / "other.tif", scene, out / "y.vrt"))
     (out / "y_alpha.tif").unlink()
     succeed(run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt"))
-    succeed(run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt"))  # now it is the old dst's
+    succeed(run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt"))  # it now belongs to the old dst
 
 
 @pytest.mark.parametrize("words", [["-report", ""], ["-alpha", ""]])
 def test_empty_names_of_files(tmp_path, out, words):
-    """A variable of a script that is not set."""
+    """For example, an unset variable in a script."""
     scene = write_scene(tmp_path / "s.img", cube())
     with assert_untouched(out):
         result = run("gdal_hsi_spp", *words, scene, out / "o.tif")
@@ -191,7 +191,7 @@ def test_empty_names_of_files(tmp_path, out, words):
 
 @pytest.mark.parametrize("end", ["qix", "sbn", "sbx", "qpj"])
 def test_index_of_a_shapefile_that_is_gone(tmp_path, out, end):
-    """It would be taken for the new points'."""
+    """It would be used for the new points."""
     scene = write_scene(tmp_path / "s.img", cube())
     (out / f"t.{end}").write_text("of other points")
     with assert_untouched(out):
@@ -217,7 +217,7 @@ def test_class_names_with_the_separators_of_envi(tmp_path, out):
 
 @pytest.mark.parametrize("threshold", ["nan", "inf", "-inf", "inf%", "1e999"])
 def test_thresholds_that_decide_nothing(tmp_path, out, threshold):
-    """Nothing can be compared with nan; infinity would take nothing or everything, which is no decision."""
+    """A comparison with nan is never true; infinity would select nothing or everything."""
     scene = write_scene(tmp_path / "s.img", cube())
     with assert_untouched(out):
         result = run("gdal_hsi_detect", "-method", "rx", scene, out / "o.tif", "-map", out / "m.tif", "-threshold", threshold)
@@ -225,7 +225,7 @@ def test_thresholds_that_decide_nothing(tmp_path, out, threshold):
 
 
 def test_points_of_a_scene_that_others_place(tmp_path, out):
-    """By arrays or ground control points, which the tools leave to gdalwarp: points say so."""
+    """Positions from arrays or ground control points are left to gdalwarp; the points report this."""
     scene = write_scene(tmp_path / "s.tif", cube(), driver="GTiff", **NOWHERE)
     dataset = gdal.Open(str(scene), gdal.GA_Update)
     dataset.SetMetadata({"X_DATASET": "lon.tif", "X_BAND": "1", "Y_DATASET": "lat.tif", "Y_BAND": "1",
@@ -247,7 +247,7 @@ def test_points_of_a_scene_that_others_place(tmp_path, out):
 
 
 def test_virtual_output_of_a_directory_of_a_tiff(tmp_path, out, monkeypatch):
-    """The name of such a source holds a file's, which is looked for from where the reader stands."""
+    """The name of such a source contains a file name, which is relative to the reader's folder."""
     write_scene(tmp_path / "s.tif", cube(), driver="GTiff")
     monkeypatch.chdir(tmp_path)
     succeed(run("gdal_hsi_pca", "-q", "-nc", 2, "GTIFF_DIR:1:./s.tif", out / "o.vrt", "-of", "VRT"))
@@ -256,7 +256,7 @@ def test_virtual_output_of_a_directory_of_a_tiff(tmp_path, out, monkeypatch):
 
 @pytest.fixture
 def models(tmp_path):
-    """A scene and a model of it by each of the tools that have them."""
+    """Makes a scene and a model of it by each tool that has models."""
     scene = write_scene(tmp_path / "scene.img", cube(), wavelengths=NM)
     labels = np.zeros((1, 30, 40))
     labels[0, :10], labels[0, 12:20], labels[0, 22:] = 1, 2, 3

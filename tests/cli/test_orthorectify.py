@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_orthorectify: every pixel of a lookup table's grid has the values of the pixel that it names. The truth is
-indexing in NumPy; tables turn, repeat and leave out pixels."""
+"""gdal_hsi_orthorectify: every pixel of a lookup table's grid has the values of the pixel that it names. The expected
+result is indexing in NumPy; tables rotate, repeat and omit pixels."""
 
 import json
 import re
@@ -17,7 +17,8 @@ PLACE = (500000.0, 18.0, 6.0, 4100000.0, 6.0, -18.0)
 
 
 def turned(lines, samples, height, width, angle=0.5, seed=3):
-    """Sample and line (from 1; 0: none) for every pixel of a grid that sees the swath turned, with holes."""
+    """Returns the sample and line (from 1; 0 for no pixel) of every pixel of a grid that sees a rotated swath with
+    holes."""
     y, x = np.mgrid[0:height, 0:width].astype(float)
     x -= width / 2
     y -= height / 2
@@ -30,7 +31,7 @@ def turned(lines, samples, height, width, angle=0.5, seed=3):
 
 
 def placed(cube, table, hole=np.nan):
-    """What is to come out, by NumPy's indexing."""
+    """Returns the expected result by NumPy's indexing."""
     sample, line = np.abs(table[0]), np.abs(table[1])
     out = cube[:, np.maximum(line, 1) - 1, np.maximum(sample, 1) - 1].astype(float)
     out[:, sample == 0] = hole
@@ -64,7 +65,7 @@ def orthorectify(*args, **kwargs):
 @pytest.mark.quick
 def test_values_are_numpys(swath, table, tmp_path):
     path, cube = swath
-    # Negative numbers name pixels, too: those that fill gaps.
+    # Negative numbers also name pixels; they mark pixels that fill gaps.
     signed = (np.where(np.indices(table[0].shape)[1] % 5 == 0, -table[0], table[0]), table[1])
     glt = write_table(tmp_path / "in" / "line_glt", signed)
     succeed(orthorectify("-glt", glt, "-report", tmp_path / "r.json", path, tmp_path / "o.tif"))
@@ -81,7 +82,7 @@ def test_values_are_numpys(swath, table, tmp_path):
 
 @pytest.mark.parametrize("driver, options", [("ENVI", ()), ("GTiff", ("TILED=YES", "INTERLEAVE=BAND", "COMPRESS=DEFLATE"))])
 def test_the_memory_that_is_named_is_enough(tmp_path, driver, options):
-    """With the scene in memory beside the pieces that are read of it, too."""
+    """Also if the scene is in memory in addition to the pieces that are read."""
     cube = np.random.default_rng(1).integers(1, 3000, (60, 300, 300))
     scene = write_scene(tmp_path / "s.img", cube, driver, "i2", options)
     line, sample = np.mgrid[1:301, 1:301]
@@ -113,7 +114,7 @@ def test_neither_tiles_nor_threads_nor_memory_matter(swath, table, tmp_path):
 
 
 def test_a_scene_whose_pieces_do_not_fit_the_scratch(tmp_path):
-    # 400 bands, and a table that jumps over the whole scene: its window has 60 MB in single precision.
+    # 400 bands, and a table that jumps across the whole scene: its window has 60 MB in single precision.
     cube = np.random.default_rng(5).integers(0, 255, (400, 200, 200)).astype("u1")
     path = write_scene(tmp_path / "s.img", cube, "ENVI", "u1")
     random = np.random.default_rng(6)
@@ -145,7 +146,7 @@ def test_what_is_said_of_bands_travels(swath, table, tmp_path):
     labels = (values(1) % 4).astype("u1")
     classes = write_scene(tmp_path / "in" / "map.tif", labels, "GTiff", "u1")
     ds = gdal.Open(str(classes), gdal.GA_Update)
-    ds.GetMetadata()  # GDAL 3.6 reads the .aux.xml then, over what was set before
+    ds.GetMetadata()  # GDAL 3.6 reads the .aux.xml only then, and overwrites earlier settings
     ds.GetRasterBand(1).SetCategoryNames(["none", "water", "soil", "grass"])
     colours = gdal.ColorTable()
     for k in range(4):
@@ -171,7 +172,7 @@ def test_emit_by_its_own_table(tmp_path):
     assert np.array_equal(ds.ReadAsArray(), placed(cube, table, ds.GetRasterBand(1).GetNoDataValue()).astype("f4"))
     assert np.allclose(ds.GetGeoTransform(), (-118.01, 0.0006, 0, 34.01, 0, -0.0006))
     assert ds.GetSpatialRef().IsGeographic() and not ds.GetMetadata("GEOLOCATION")
-    # What was made of it, and of a part of it.
+    # A result made from the scene, and from a part of it.
     for name, window in (("whole", ()), ("part", ("-srcwin", 4, 7, 20, 25))):
         succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, *window, path, tmp_path / f"{name}.tif"))
         components = gdal.Open(str(tmp_path / f"{name}.tif")).ReadAsArray()
@@ -208,7 +209,7 @@ def test_bad_input(swath, table, tmp_path):
             assert result.code != 0, name
             assert words is None or words in first_error(result), (name, result.err)
             assert not (tmp_path / "o.tif").exists(), name
-        # Without the size of its scene a table that points beyond src names pixels that are not there.
+        # If the table does not state the size of its scene, it may refer to pixels outside src.
         result = orthorectify("-glt", write_table(tmp_path / "far", far), path, tmp_path / "o.tif")
         assert result.code == 1 and "no pixel of the grid has a value" in first_error(result)
 
@@ -221,7 +222,7 @@ def test_bad_products(tmp_path):
     path = files.emit(tmp_path, cube, glt=table)
     result = orthorectify(path, tmp_path / "o.tif")
     assert result.code == 1 and f"points to sample 1, line {LINES + 1}, outside" in first_error(result)
-    # A raster of another size than the table's scene.
+    # A raster whose size differs from the table's scene.
     other = write_scene(tmp_path / "other.img", cube[:, :-1], "ENVI", "f4")
     result = orthorectify("-glt", path, other, tmp_path / "o.tif")
     assert result.code == 2 and f"is for a scene of {SAMPLES}x{LINES} pixels" in first_error(result)
@@ -229,7 +230,7 @@ def test_bad_products(tmp_path):
 
 
 def test_as_a_scene_that_computes(tmp_path, swath, table):
-    """-of HSI: the bits of the file, from the scene, from another scene that computes, and as a step of a pipeline."""
+    """-of HSI gives the bits of the file: from the scene, from another virtual scene, and as a step of a pipeline."""
     path, _ = swath
     glt = write_table(tmp_path / "in" / "glt", table)
     cpu = ("-q", "-device", "cpu")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What cpack is given, and scripts/package and scripts/distribution.sh, with stand-ins for the programs that they call, which write down how: what
-cmake is told, how Debian and Ubuntu are made, and that Ubuntu is not made without the keys of its archive."""
+"""The input of cpack, and scripts/package and scripts/distribution.sh with substitutes for the programs that they call.
+The substitutes record their arguments: the options of cmake, the bootstrap of Debian and Ubuntu; Ubuntu must not be
+made without the keys of its archive."""
 
 import os
 import pathlib
@@ -16,7 +17,7 @@ NAMES = ["bookworm", "trixie", "forky", "noble"]
 
 @pytest.fixture
 def tree(tmp_path):
-    """A tree of the scripts alone, and a run of a shell in it before whose programs the stand-ins stand."""
+    """Makes a tree of the scripts, and runs a shell in it with the substitutes first on its PATH."""
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -37,7 +38,7 @@ def tree(tmp_path):
 
 
 def test_a_package_after_one_without_cuda_has_cuda(tree):
-    """The cache of a build folder must not decide."""
+    """The cache of a build folder must not determine the result."""
     stand_in, run = tree
     stand_in("dpkg-query", "echo installed")
     stand_in("cmake", "mkdir -p build/package")
@@ -57,7 +58,7 @@ def test_a_package_after_one_without_cuda_has_cuda(tree):
 
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="no dpkg-deb")
 def test_a_link_takes_no_file(tmp_path):
-    """A package says what is taken by its files, each once, and is otherwise as it was."""
+    """A package states the size of its files, each counted once, and is otherwise unchanged."""
     folder = tmp_path / "1~odd+name"
     (folder / "made/DEBIAN").mkdir(parents=True)
     (folder / "made/usr/bin").mkdir(parents=True)
@@ -115,7 +116,8 @@ def test_debian_is_made_from_the_named_mirror(tree, tmp_path):
 
 @pytest.mark.parametrize("script", ["test_package", "test_distribution"])
 def test_scripts_know_the_distributions(tree, script):
-    """What is accepted is what --help and the message tell; a package is missing, or a folder's name, before root is."""
+    """The accepted values equal those in --help and in the message; a missing package or folder name is reported before
+    missing root rights."""
     _, run = tree
     told = run(f"scripts/{script} --help")[0].stdout
     message = run(f"scripts/{script}")[0].stderr

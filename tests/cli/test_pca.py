@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_pca against LAPACK in double precision (numpy), on made and real scenes; models, inverse and bad input."""
+"""gdal_hsi_pca, compared with LAPACK in double precision (numpy), on synthetic and real scenes; models, inverse and bad
+input."""
 
 import json
 
@@ -15,7 +16,7 @@ def pca(*args, **kwargs):
 
 
 def values(path):
-    """Bands as double, nodata as NaN."""
+    """Returns bands as double, nodata as NaN."""
     dataset = gdal.Open(str(path))
     data = dataset.ReadAsArray().astype(float).reshape(dataset.RasterCount, dataset.RasterYSize, dataset.RasterXSize)
     nodata = dataset.GetRasterBand(1).GetNoDataValue()
@@ -25,7 +26,7 @@ def values(path):
 
 
 def reference(data):
-    """Mean, eigenvalues and loadings of the valid pixels by LAPACK, and the components."""
+    """Returns mean, eigenvalues and loadings of the valid pixels by LAPACK, and the components."""
     valid = np.isfinite(data).all(0) & (data != 0).any(0)
     x = data[:, valid]
     mean = x.mean(1)
@@ -67,7 +68,7 @@ def test_real_scenes_equal_lapack(folder, nodata, tmp_path):
 def test_synthetic_scene_equals_lapack_whatever_the_tiles_and_threads(scene, tmp_path):
     succeed(pca(scene, tmp_path / "y.tif", "-nc", 7))
     whole = values(tmp_path / "y.tif")
-    check_components(whole, values(scene), 4)  # the fifth and later ones are noise of nearly one variance
+    check_components(whole, values(scene), 4)  # from the fifth on, components are noise of nearly equal variance
     for i, more in enumerate((["-threads", 1], ["-tile", 13, 9], ["-tile", 60, 1, "-threads", 2], ["-memory", "8MB"])):
         succeed(pca(scene, tmp_path / f"{i}.tif", "-nc", 7, *more))
         assert np.array_equal(values(tmp_path / f"{i}.tif"), whole)
@@ -142,7 +143,7 @@ def test_a_model_is_applied_by_wavelength(scene, tmp_path):
     data = values(scene)
     order = [19, 3] + [b for b in range(20) if b not in (3, 19)]
     more = np.concatenate([data[order], data[:2]])
-    more[20:] = np.nan  # bands that the model does not know make no pixel invalid
+    more[20:] = np.nan  # bands that the model does not use make no pixel invalid
     shuffled = write_scene(tmp_path / "shuffled.img", more,
                            wavelengths=[400 + 10 * b for b in order] + [2000, 2100])
     succeed(pca("-apply", tmp_path / "m.json", shuffled, tmp_path / "z.tif"))
@@ -186,7 +187,7 @@ def test_bad_input_is_refused(options, code, text, scene, tmp_path):
     succeed(pca(scene, tmp_path / "made.tif", "-nc", 5, "-model", tmp_path / "m.json"))
     names = {"model": tmp_path / "m.json", "scene": scene}
     options = [str(o).format(**names) for o in options]
-    if code == 0:  # 20 bands are more components than the model has
+    if code == 0:  # 20 bands are more than the model has components
         with assert_untouched(tmp_path):
             result = pca(scene, tmp_path / "y.tif", *options)
         assert result.code == 2 and "-nc" in first_error(result)

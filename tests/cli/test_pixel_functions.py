@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plugin gdal_HSI in real GDAL programs: VRTs of the tools against the tools' own rasters, what it says of wrong
+"""The plugin gdal_HSI in GDAL programs: VRTs of the tools compared with the tools' rasters, messages for wrong
 arguments, threads and forks, and every example of docs/pixel_functions.md."""
 
 import concurrent.futures
@@ -45,8 +45,8 @@ def assert_same(a, b):
 @pytest.mark.quick
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no nm (Debian: binutils)")
 def test_names_no_class_of_gdal():
-    """The plugin is linked to no libgdal. Functions are bound when they are called; tables of classes are wanted at
-    once, which fails where a program keeps GDAL's symbols to itself, as Python does."""
+    """The plugin is not linked to libgdal. Functions are bound when they are called. Tables of classes must be bound at
+    once, which fails if a program hides GDAL's symbols, as Python does."""
     listed = subprocess.run(["nm", "-D", "--undefined-only", PLUGINS / "gdal_HSI.so"], capture_output=True, text=True, check=True)
     names = [line.split()[-1] for line in listed.stdout.splitlines()]
     assert "GDALOpenEx" in names
@@ -55,7 +55,8 @@ def test_names_no_class_of_gdal():
 
 @pytest.mark.skipif(shutil.which("nm") is None, reason="no nm (Debian: binutils)")
 def test_modules_bring_all_of_our_own():
-    """What a module lacks of ours nobody gives it: GDAL would not know the format, or end in the middle of a run."""
+    """A symbol of ours that a module lacks is not provided by any other library: GDAL would not recognise the format,
+    or would end during a run."""
     modules = sorted(PLUGINS.glob("*.so"))
     assert {path.name.split(".")[0] for path in modules} >= {"gdal_HSI", "hsi_driver"}
     for path in modules:
@@ -74,7 +75,7 @@ def holed_scene(folder):
 def labels_for(folder, samples=70, lines=60):
     field = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 5
     field = field % 3 + 1
-    field[np.indices(field.shape).sum(axis=0) % 11 != 0] = 0  # few training pixels make short trainings
+    field[np.indices(field.shape).sum(axis=0) % 11 != 0] = 0  # few training pixels keep the training short
     return write_scene(folder / "labels.tif", field[None], driver="GTiff", dtype="u1", nodata=0)
 
 
@@ -88,7 +89,7 @@ def source(request, tmp_path):
 
 
 def make(tool, source, out, options=(), names=("dst.tif", "dst.vrt")):
-    device = [] if tool == "gdal_hsi_mnf" else ["-device", "cpu"]  # it has none
+    device = [] if tool == "gdal_hsi_mnf" else ["-device", "cpu"]  # it has no such option
     for name in names:
         succeed(run(tool, "-q", *device, *options, source, out / name))
     return out / names[0], out / names[1]
@@ -108,7 +109,7 @@ def both_ways(tool, source, out):
 def test_vrt_equals_raster(tool, source, out):
     raster, vrt = both_ways(tool, source, out)
     a, b = gdal.Open(str(raster)), gdal.Open(str(vrt))
-    scene = gdal.Open(source)  # a GTiff spells the SRS in its own way
+    scene = gdal.Open(source)  # a GTiff writes the SRS in its own way
     assert scene.GetProjection() == b.GetProjection()
     assert a.GetGeoTransform(can_return_null=True) == b.GetGeoTransform(can_return_null=True)
     assert [a.GetRasterBand(k + 1).GetDescription() for k in range(a.RasterCount)] == \
@@ -124,21 +125,21 @@ def test_vrt_equals_raster(tool, source, out):
     same(values(raster), values(vrt))
     same(values(raster, 13, 7, 40, 31), values(vrt, 13, 7, 40, 31))
     w, h = a.RasterXSize // 3, a.RasterYSize // 3
-    if not source.endswith(".vrt"):  # a mosaic picks pixels tile by tile
+    if not source.endswith(".vrt"):  # a mosaic selects pixels tile by tile
         same(values(raster, buf_xsize=w, buf_ysize=h), values(vrt, buf_xsize=w, buf_ysize=h))
     copy = out / "copy.tif"
     program("gdal_translate", "-q", "--config", "GDAL_NUM_THREADS", "3", vrt, copy)
     same(values(raster), values(copy))
     if source.endswith(".vrt"):
-        return  # a mosaic of many files takes seconds a read
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a handle each
+        return  # each read of a mosaic of many files takes seconds
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # one handle per thread
         for x in pool.map(lambda _: values(vrt), range(8)):
             same(values(raster), x)
 
 
 @pytest.fixture
 def shares(tmp_path):
-    """A scene whose nodata is 0, with pixels that are one material alone, and the materials."""
+    """Makes a scene whose nodata is 0, with pixels of a single material, and the materials."""
     material = np.random.default_rng(4).integers(200, 4000, (3, BANDS))
     part = np.random.default_rng(5).dirichlet(np.full(3, 0.3), (30, 40))
     part[part < 0.05] = 0
@@ -172,7 +173,7 @@ def test_a_value_that_meets_nodata_is_no_hole(name, shares, out, monkeypatch):
         a, b = tif.ReadAsArray().astype(float), vrt.ReadAsArray().astype(float)
         holes = a == tif.GetNoDataValue()
         assert holes.sum() == 65 and np.array_equal(holes, b == vrt.GetNoDataValue())
-        # A value may be rounded the other way where the tool and the function compute in another order.
+        # A value may be rounded differently if the tool and the function compute in another order.
         assert np.abs(a - b).max() <= (1 if "Int16" in MEETING_NODATA[name] else 1e-5)
 
 
@@ -229,7 +230,7 @@ def test_scores(method, place, tmp_path, out):
 
 
 def test_scores_without_a_constant_band(tmp_path, out):
-    """It counts in no score; whether a pixel is valid it does decide."""
+    """The band has no effect on scores, but decides whether a pixel is valid."""
     data = cube(samples=70, lines=60, bands=BANDS)
     data[4] = 77
     data[4, 10, 11] = np.nan
@@ -257,7 +258,7 @@ def test_warp_with_threads(tmp_path, out):
 
 
 def scene_and_labels(place, tmp_path, one_in):
-    """A synthetic scene with holes, or Indian Pines with one labelled pixel in so many."""
+    """Makes a synthetic scene with holes, or Indian Pines with every n-th pixel labelled."""
     if place == "made":
         return holed_scene(tmp_path), labels_for(tmp_path)
     scene = str(real_scene("indian_pines/indian_pines.img"))
@@ -362,7 +363,8 @@ def test_folder_can_be_moved(tmp_path, out):
 
 
 def test_a_note_where_gdal_does_not_find_the_plugin(scene, out):
-    """Whoever writes a VRT that his own GDAL cannot read is told what reading it needs, and only then."""
+    """If a user writes a VRT that the user's own GDAL cannot read, a note names the requirements; otherwise there is no
+    note."""
     for args in (["gdal_hsi_pca"], ["gdal_hsi_atdca", "-map", out / "map.vrt", "-t", 3]):
         for env, count in (({**os.environ, "GDAL_DRIVER_PATH": "disable"}, 1), (dict(os.environ), 0)):
             name = out / ("t.gpkg" if args[0] == "gdal_hsi_atdca" else "y.vrt")
@@ -460,7 +462,7 @@ def test_wrong_arguments_are_named(function, arguments, words, tmp_path):
 
 @pytest.mark.parametrize("function, argument", [("hsi_svm", "model"), ("hsi_mlr", "model"), ("hsi_sad", "library")])
 def test_pipes_are_not_waited_for(function, argument, tmp_path):
-    """A VRT comes from anyone, too: a program that shows it goes on."""
+    """VRTs may also come from strangers: a program that displays one must not block."""
     holed_scene(tmp_path)
     os.mkfifo(tmp_path / "p")
     for name in (tmp_path / "p", "/dev/zero"):
@@ -491,7 +493,7 @@ def test_changed_file_is_read_again(tmp_path):
 
 @pytest.mark.parametrize("how", ["in place", "another file", "its header"])
 def test_a_file_that_was_replaced_by_one_of_its_size_and_time(how, tmp_path):
-    """As cp -p, tar and rsync leave it: the time of modification is anybody's to set."""
+    """cp -p, tar and rsync produce such files: programs can set the time of modification."""
     holed_scene(tmp_path)
     library = tmp_path / "one.sli"
     header = ("ENVI\nfile type = ENVI Spectral Library\nsamples = %d\nlines = 1\nbands = 1\ndata type = 4\n"
@@ -502,7 +504,7 @@ def test_a_file_that_was_replaced_by_one_of_its_size_and_time(how, tmp_path):
     library.with_suffix(".hdr").write_text(header % 0)
     vrt = derived(tmp_path / "a.vrt", "hsi_sad", nodata="-99", library=library)
     first = values(vrt)
-    time.sleep(0.1)  # from here on a change shows in the times of the file system
+    time.sleep(0.1)  # from here on, changes are visible in the file system's times
     np.testing.assert_array_equal(values(vrt), first)
     changed = library.with_suffix(".hdr") if how == "its header" else library
     status = changed.stat()
@@ -593,7 +595,7 @@ EXAMPLES = re.findall(r"<!-- example: (\S+) -->\n```xml\n(.*?)```", (ROOT / "doc
 
 @pytest.fixture(scope="module")
 def example_folder(tmp_path_factory):
-    """What the examples name: a scene of four bands, its alpha, targets and models."""
+    """Makes the files of the examples: a scene of four bands, its alpha, targets and models."""
     folder = tmp_path_factory.mktemp("examples")
     scene = write_scene(folder / "scene.img", cube(samples=60, lines=50, bands=4), nodata=-9999)
     succeed(run("gdal_hsi_spp", "-q", "-alpha", folder / "alpha.tif", scene, folder / "y.tif"))

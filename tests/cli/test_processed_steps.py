@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The steps that gdal_HSI gives to VRTProcessedDataset, which GDAL has from 3.9 on: against the tools' own rasters.
-Skipped with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_distribution does where GDAL has them)."""
+"""The steps that gdal_HSI gives to VRTProcessedDataset (GDAL 3.9 and newer), compared with the tools' rasters. Skipped
+with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_distribution sets it where GDAL has the steps)."""
 
 import concurrent.futures
 import os
@@ -28,7 +28,7 @@ def values(path, *args, **kwargs):
 
 
 def processed(path, scene, *steps, bands, kind="Float32", nodata="nan"):
-    """steps: (name, {argument: value}); bands: of the result, which a VRT must list."""
+    """Makes a VRT. steps: (name, {argument: value}); bands: of the result, which a VRT must list."""
     listed = "".join(f"<VRTRasterBand dataType='{kind}' band='{b + 1}' subClass='VRTProcessedRasterBand'>"
                      f"<NoDataValue>{nodata}</NoDataValue></VRTRasterBand>" for b in range(bands))
     chain = "".join(f"<Step><Algorithm>{name}</Algorithm>" + "".join(
@@ -44,7 +44,7 @@ BANDS = 12
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A scene with holes, its models, and what the tools make of it."""
+    """Makes a scene with holes, its models, and the tools' results."""
     place = tmp_path_factory.mktemp("steps")
     data = cube(samples=70, lines=60, bands=BANDS)
     data[:, 20:30, 10:25] = -99
@@ -66,7 +66,7 @@ def folder(tmp_path_factory):
 
 
 def raster(path):
-    """Values with NaN where there is none: a tool's nodata is -99 here, a step's NaN."""
+    """Returns values, with NaN if missing: a tool's nodata is -99 here, a step's nodata is NaN."""
     data = values(path)
     nodata = open_band(path).GetNoDataValue()
     if nodata is not None and nodata != 0:
@@ -95,7 +95,7 @@ def test_step_equals_the_tool(step, arguments, wanted, folder):
     np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
     np.testing.assert_allclose(result, expected, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(expected)))
     np.testing.assert_array_equal(values(vrt, 13, 7, 40, 31), result[:, 7:38, 13:53])
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a handle each
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # one handle per thread
         for x in pool.map(lambda _: values(vrt), range(8)):
             np.testing.assert_array_equal(x, result)
 
@@ -135,7 +135,7 @@ def test_nodata_of_the_result(folder):
 
 
 def test_steps_after_one_another(folder):
-    """The second step gets what the first one gives; the components' angle to a vector."""
+    """The second step gets the result of the first; the angle of the components to a vector."""
     vrt = processed(folder / "chain.vrt", "scene.img", ("HSI_PCA", {"model": "pca.json"}),
                     ("HSI_SAD", {"spectra": "1 2 3 4 5"}), bands=1)
     x = raster(folder / "pcs.tif")

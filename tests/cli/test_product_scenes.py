@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Scenes in the layouts of agencies' products: what is recognised and told, that the values are those of the arrays
-whatever the order of their axes, chunks, tiles and threads, that positions are those of the location arrays, and that
-damaged products are refused. The truth is the NumPy array that a writer of product_files.py was given."""
+"""Scenes in the layouts of agencies' products: the recognised product and the report; values equal the arrays for any
+order of axes, chunks, tiles and threads; positions equal the location arrays; damaged products are refused. The
+expected values are the NumPy array passed to a writer of product_files.py."""
 
 import csv
 import json
@@ -32,7 +32,7 @@ def values(seed=1):
 
 
 def prisma_order(_):
-    """Both cubes by wavelength, the two bands that are not there at the end."""
+    """Returns both cubes sorted by wavelength, with the two missing bands at the end."""
     vnir = np.linspace(400, 1010, 10)[::-1].copy()
     swir = np.linspace(920, 2500, 20)[::-1].copy()
     listed = np.concatenate([vnir, swir])
@@ -44,7 +44,7 @@ def same(_):
     return np.arange(BANDS)
 
 
-# name -> writer, its arguments, what is recognised, order of bands, 1-based bad bands, scale, geotransform
+# name -> writer, its arguments, the recognised product, order of bands, 1-based bad bands, scale, geotransform
 PRODUCTS = {
     "emit-l2a": (files.emit, {}, "EMIT L2A reflectance", same, [16], None, None),
     "emit-l2a-chunks": (files.emit, {"chunks": (8, 5, 7)}, "EMIT L2A reflectance", same, [16], None, None),
@@ -133,7 +133,7 @@ def points(path):
 
 
 def check_place(row, product, srs):
-    """A point's x and y, longitude and latitude against the product's location arrays, or its grid and PROJ."""
+    """Checks a point's x, y, longitude and latitude against the product's location arrays, or its grid and PROJ."""
     line, sample = int(float(row["line"])), int(float(row["sample"]))
     if product["place"] is None:
         lon, lat = (array[line, sample] for array in files.places(LINES, SAMPLES))
@@ -154,7 +154,7 @@ WGS84.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
 
 
 def test_a_chain(product, tmp_path):
-    """From the product to targets on the globe and to abundances: spp, atdca, unmix."""
+    """Runs spp, atdca and unmix, from the product to targets with positions and to abundances."""
     targets = 4
     succeed(run("gdal_hsi_spp", "-device", "cpu", product["path"], tmp_path / "spp.tif"))
     succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", targets, "-original", product["path"], "-spectra", tmp_path / "targets.sli",
@@ -172,7 +172,7 @@ def test_a_chain(product, tmp_path):
     srs = made.GetSpatialRef()
     for k, row in enumerate(rows):
         line, sample = check_place(row, product, srs)
-        # The spectrum is the product's own at that pixel, so all of the pixel is the target.
+        # The spectrum is the product's own at that pixel, so the whole pixel consists of the target.
         assert shares[k, line, sample] == pytest.approx(1, abs=1e-5)
     assert np.allclose(shares.sum(axis=0), 1, atol=1e-5) and shares.min() >= 0
 
@@ -205,14 +205,14 @@ def test_a_part_of_a_product_keeps_its_places(key, target, tmp_path):
 def test_a_scene_whose_product_is_gone(tmp_path):
     path = files.emit(tmp_path, values())
     succeed(run("gdal_hsi_spp", "-device", "cpu", path, tmp_path / "spp.tif"))
-    with assert_untouched(tmp_path):  # its arrays are read with what was made of it
+    with assert_untouched(tmp_path):  # its arrays are read with the output made from it
         result = run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-overwrite", tmp_path / "spp.tif", path)
         assert result.code == 2 and "would overwrite" in first_error(result)
     path.rename(tmp_path / "elsewhere.nc")
     result = succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "targets.csv"))
     assert "'" + str(path) + "', which is not there: its pixels have no longitude and latitude" in result.err
     assert [row["lon"] for row in points(tmp_path / "targets.csv")] == [""] * 3
-    files.tanager(tmp_path, values()[:, :20])  # another product of another size by that name
+    files.tanager(tmp_path, values()[:, :20])  # another product of another size with the same name
     succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "again.csv"))
     assert [row["lon"] for row in points(tmp_path / "again.csv")] == [""] * 3
 
@@ -235,7 +235,7 @@ def test_outputs_can_be_warped_by_their_locations(key, tmp_path):
                     tmp_path / "warped.tif"], check=True)
     warped = gdal.Open(str(tmp_path / "warped.tif"))
     gt = warped.GetGeoTransform()
-    # GDAL takes the whole arrays for the extent; the values are where the window is.
+    # GDAL reports the extent of the whole arrays, but the values belong to the window.
     at = np.argwhere(warped.GetRasterBand(1).ReadAsArray() != -9999)
     assert len(at) > 100
     (top, left), (bottom, right) = at.min(axis=0), at.max(axis=0) + 1
@@ -288,7 +288,7 @@ def test_a_part_of_emit_without_wavelengths_is_a_cube(tmp_path):
 
 def test_an_xml_file_of_other_bands(tmp_path):
     image = files.enmap(tmp_path, values(), listed=12)
-    assert info(image)["product"] is None  # it tells of another image
+    assert info(image)["product"] is None  # it describes another image
     result = run("gdal_hsi_vd", tmp_path / "ENMAP01-METADATA.XML")
     assert result.code == 1 and "has 30 bands, and the product states 12" in first_error(result)
     image.unlink()
@@ -319,7 +319,7 @@ def test_envi_header_without_data(tmp_path):
 
 @pytest.mark.parametrize("name", ["scene.nc", "scene.h5"])
 def test_chunks_are_known_and_read_quietly(tmp_path, name):
-    """Of files that GDAL gives to the driver netCDF, by their extension, and of those that it gives to HDF5."""
+    """For files that GDAL assigns to the driver netCDF, by their extension, and for files that it assigns to HDF5."""
     cube = values()
     files.emit(tmp_path, cube, chunks=(8, 5, 7)).rename(tmp_path / name)
     if gdal.GetDriverByName("netCDF") is None:
@@ -331,7 +331,7 @@ def test_chunks_are_known_and_read_quietly(tmp_path, name):
 
 
 def test_read_quietly_where_hdf5_knows_no_attribute(tmp_path):
-    """netCDF's library looks for attributes of compressed arrays that others than it have written."""
+    """The netCDF library looks for attributes of compressed arrays that only it writes."""
     import h5py
     cube = np.moveaxis(values(), 0, 2)
     path = tmp_path / "scene.nc"
@@ -347,7 +347,8 @@ def test_read_quietly_where_hdf5_knows_no_attribute(tmp_path):
 
 @pytest.mark.parametrize("writer, little", [(files.emit, 64), (files.prisma, 56), (files.neon, 56)])
 def test_a_lone_lane_is_read_for_ahead(tmp_path, writer, little):
-    """Where memory holds one tile of chunks, the next one's are decoded while it is computed, into what is left."""
+    """If memory holds one tile of chunks, the next tile's chunks are decoded into the remaining memory while this tile
+    is computed."""
     random = np.random.default_rng(6)
     cube = (1000 * random.random((64, 600, 300), dtype="f4")).astype("f4")
     path = writer(tmp_path, cube, chunks=(200, 150, 32)) if writer is files.emit else writer(tmp_path, cube)
@@ -399,7 +400,7 @@ MARKED = {
 @pytest.mark.parametrize("key", MARKED)
 @pytest.mark.parametrize("name, number, none", [("missing_value", 7, 7), ("valid_max", 9000, 9001), ("valid_min", 3, 2)])
 def test_pixels_that_attributes_mark(tmp_path, key, name, number, none):
-    """By the attributes that arrays of other files have, too."""
+    """By attributes that arrays of other files also have."""
     import h5py
     writer, arguments, array = MARKED[key]
     cube = values()

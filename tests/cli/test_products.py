@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Products whose cubes have their bands elsewhere than GDAL's two-dimensional readers take them: refused, with a command
-that turns the axes and does. The files are small ones with the layouts of EMIT L2A (user guide JPL D-107866: reflectance
-is downtrack x crosstrack x bands) and PRISMA L2D (ASI product specification: VNIR_Cube is line x band x sample)."""
+"""Products whose band axis is not where GDAL's two-dimensional readers expect it. They are refused with a command that
+reorders the axes, and this command works. The small files have the layouts of EMIT L2A (user guide JPL D-107866:
+reflectance is downtrack x crosstrack x bands) and PRISMA L2D (ASI product specification: VNIR_Cube is line x band x
+sample)."""
 
 import re
 import subprocess
@@ -61,13 +62,13 @@ def prisma(tmp_path):
 
 
 def misread(name, bands):
-    """True when this GDAL takes the axes in the wrong order: newer ones know some products."""
+    """Returns true if this GDAL reads the axes in the wrong order; newer versions support some products."""
     dataset = gdal.Open(name)
     return dataset.RasterCount != bands
 
 
 def follow(result, cube):
-    """Runs the command that the advice names, and gives the cube that it makes."""
+    """Runs the command in the advice, and returns the resulting cube."""
     command = re.search(r"gdalmdimtranslate .*? cube\.nc", result.err).group(0)
     subprocess.run(["sh", "-c", command], cwd=cube.parent, check=True, capture_output=True)
     assert "--config GDAL_NETCDF_BOTTOMUP NO" in result.err
@@ -80,7 +81,7 @@ def check_turned(cube, want, tmp_path):
         assert np.array_equal(gdal.Open(str(cube)).ReadAsArray(), want)
     finally:
         gdal.SetConfigOption("GDAL_NETCDF_BOTTOMUP", None)
-    # And so do the tools read it: the first component against that of the same values in a GeoTIFF.
+    # The tools read it so, too: the first component equals that of the same values in a GeoTIFF.
     straight = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "straight.tif"), CROSS, DOWN, len(want),
                                                     gdal.GDT_Float32)
     straight.WriteArray(want.astype("f4"))
@@ -96,13 +97,13 @@ def test_emit_is_refused_with_a_way_out(emit, tmp_path):
     name = f'NETCDF:"{path}":reflectance'
     if not misread(name, BANDS):
         pytest.skip("this GDAL takes EMIT's axes in the right order")
-    succeed(vd(name))  # without -if the product's own array is read
+    succeed(vd(name))  # without -if, the product's own array is read
     result = vd("-if", "netCDF", name)
     assert result.code == 1, result.out
     assert "downtrack 40 x crosstrack 30 x bands 25" in first_error(result)
     assert "takes the 25 bands for columns" in first_error(result)
     assert f"Give '{path}' itself, which is read as EMIT L2A reflectance" in result.err
-    succeed(vd(path))  # the file itself is known (test_product_scenes.py)
+    succeed(vd(path))  # the file itself is recognised (test_product_scenes.py)
     check_turned(follow(result, tmp_path / "cube.nc"), want, tmp_path)
 
 
@@ -113,7 +114,7 @@ def test_prisma_is_refused_with_a_way_out(prisma, tmp_path):
     name = f'HDF5:"{path}":/{PRISMA.replace(" ", "_")}VNIR_Cube'
     if not misread(name, 12):
         pytest.skip("this GDAL takes PRISMA's axes in the right order")
-    succeed(vd(path))  # the file itself is known (test_product_scenes.py)
+    succeed(vd(path))  # the file itself is recognised (test_product_scenes.py)
     succeed(vd(name))
     result = vd("-if", "HDF5Image", name)
     assert result.code == 1 and "takes the 12 bands for lines" in first_error(result)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_profile: openings against scipy-free morphology, thinnings by threshold decomposition, names, thresholds,
-memory, and what it refuses."""
+"""gdal_hsi_profile: openings compared with morphology without scipy, thinnings with threshold decomposition; names,
+thresholds, memory, and refused input."""
 
 import json
 
@@ -21,7 +21,7 @@ def names_of(path):
 
 
 def parts(mask, eight=False):
-    """Numbers of the connected parts of a mask, 0 outside."""
+    """Returns the numbers of the connected parts of a mask, 0 outside."""
     number = np.zeros(mask.shape, int)
     count = 0
     steps = [(dy, dx) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if (dy or dx) and (eight or not (dy and dx))]
@@ -42,8 +42,8 @@ def parts(mask, eight=False):
 
 
 def opened_by(band, keeps, eight=False):
-    """Threshold decomposition of an increasing attribute: a pixel gets the highest level whose part is kept; the part
-    of its lowest level, a root, always is. NaN: no value."""
+    """Computes threshold decomposition of an increasing attribute: a pixel gets the highest level whose part is kept;
+    the part of its lowest level, a root, is always kept. NaN: no value."""
     out = np.full(band.shape, np.nan)
     levels = np.unique(band[np.isfinite(band)])
     valid, count = parts(np.isfinite(band), eight)
@@ -58,7 +58,7 @@ def opened_by(band, keeps, eight=False):
 
 
 def opening(band, radius, eight=False):
-    """Erosion by the disk, then dilations under the band until nothing changes."""
+    """Erodes by the disk, then dilates under the band until nothing changes."""
     h, w = band.shape
 
     def shifted(a, dy, dx, outside):
@@ -126,7 +126,7 @@ def test_openings_by_reconstruction(connectivity, scene, tmp_path):
 
 
 def test_extinction_keeps_so_many_maxima(scene, tmp_path):
-    """Of whole numbers: n maxima in n, fewer only where there are fewer; with all of them nothing changes."""
+    """With integers, n maxima are kept, or all if there are fewer; if all are kept, nothing changes."""
     succeed(profile("-q", "-no-pca", "-b", 4, "-kind", "eep", "-attribute", "height", "-thresholds", "100000,9,3,1",
                     scene, tmp_path / "y.tif"))
     out = read(tmp_path / "y.tif")
@@ -151,7 +151,8 @@ def test_bands_of_every_kind(scene, tmp_path):
         out = read(tmp_path / (kind + ".tif"))
         assert out.shape[0] == 2 * bands and np.array_equal(np.isnan(out).any(0), np.isnan(out).all(0))
         assert np.isnan(out[0]).sum() == 4
-        # Nothing leaves the component's range; one side lies under it, the other over it, but for rounding of levels.
+        # All values are in the component's range. One side is below the component, the other above it, except for
+        # rounding of levels.
         x, step = out[0], (np.nanmax(out[0]) - np.nanmin(out[0])) / 65535
         inner = np.isfinite(x)
         for k, name in enumerate(names_of(tmp_path / (kind + ".tif"))[:bands]):
@@ -171,7 +172,7 @@ def test_area_goes_by_the_size_of_a_pixel(scene, tmp_path):
         result = succeed(profile("-nc", 1, "-report", tmp_path / "r.json", tmp_path / (name + ".img"),
                                  tmp_path / (name + ".tif")))
         areas = json.loads((tmp_path / "r.json").read_text())["profile"]["thresholds"]["area"]
-        # A foot of New York's plane coordinates is the survey foot.
+        # In New York, a foot of plane coordinates is the survey foot.
         assert np.allclose(areas, [first * k for k in (1, 3, 5, 7, 9, 11, 13)], rtol=1e-5)
         assert ("not known" in result.out) == (name == "none")
 
@@ -208,7 +209,7 @@ def test_bands_as_they_are_made_and_tiles_in_the_end_are_the_same(kind, scene, t
         wanted = got if wanted is None else wanted
         assert np.array_equal(got, wanted, equal_nan=True), name
     assert np.isnan(wanted[:, 3, 4]).all() and np.isfinite(wanted[:, 0, 0]).all()
-    # Whole numbers and a nodata value of one's own are made on the way.
+    # Integers and a user's nodata value are computed during the pass.
     whole = ("-q", *common, "-ot", "Int16", "-dstnodata", -9999)
     succeed(profile(*whole, large, tmp_path / "i.tif"))
     succeed(profile(*whole, "-co", "INTERLEAVE=PIXEL", large, tmp_path / "j.tif"))
@@ -248,7 +249,7 @@ def test_bands_of_the_scene_keep_what_is_said_of_them(name, tmp_path):
         assert found[place][4:] == ("Nanometers", str(9 + band), "VNIR")
     assert [f for k, f in enumerate(found) if k not in (0, 5)] == [nothing] * 8
     assert np.array_equal(read(tmp_path / name)[[0, 5]], read(source, [3, 5]))
-    # A component is no band of the scene.
+    # A component is not a band of the scene.
     succeed(profile("-q", "-nc", 2, "-thresholds", "5,9", "-of", of, "-overwrite", source, tmp_path / name))
     assert told(tmp_path / name) == [nothing] * 10
 

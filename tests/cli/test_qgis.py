@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What QGIS makes of our outputs: a real QGIS without a screen (Debian: python3-qgis). Skipped where there is none."""
+"""Our outputs in QGIS, run without a screen (Debian: python3-qgis). Skipped if QGIS is missing."""
 
 import json
 import os
@@ -28,7 +28,8 @@ def open_in_qgis(raster, picture, *options):
 
 
 def test_panning_over_a_scene_that_computes(tmp_path):
-    """A window on the screen computes what it shows, and what is there already not again; the picture is that of the file."""
+    """A window on the screen computes only the pixels that it shows and that are not kept; the picture equals the
+    file's."""
     scene = write_scene(tmp_path / "scene.img", cube(samples=900, lines=700, bands=4), wavelengths=[400, 500, 600, 700])
     for name in ("a.hsi", "a.tif"):
         assert run("gdal_hsi_detect", "-q", "-device", "cpu", "-method", "ace", "-target-pixel", "5", "5", scene,
@@ -85,8 +86,8 @@ def test_layer_is_valid_in_its_place_with_names_and_wavelengths(tmp_path, name, 
 
 
 def check_points(scene, layer, picture, targets):
-    """The layer of targets opens with its raster, and each point lies on its pixel: QGIS's identify tool gives that pixel's
-    values there, and the picture shows the marker."""
+    """The layer of targets opens with its raster, and each point is on its pixel: QGIS's identify tool returns that
+    pixel's values there, and the picture shows the marker."""
     facts = open_in_qgis(scene, picture, "--vector", layer)
     vector = facts["vector"]
     assert vector["valid"] and vector["features"] == targets
@@ -102,12 +103,12 @@ def check_points(scene, layer, picture, targets):
 
 @pytest.mark.parametrize("name", ["targets.gpkg", "targets.geojson", "targets.shp"])
 def test_targets_lie_on_their_pixels(tmp_path, name):
-    # QGIS resamples rotated scenes before it shows them, so this one is not.
+    # QGIS resamples rotated scenes before it displays them, so this test excludes them.
     scene = write_scene(tmp_path / "scene.tif", cube(seed=3), driver="GTiff", geotransform=(500000, 18, 0, 4480000, 0, -25))
     succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 8, scene, tmp_path / name))
     facts = check_points(scene, tmp_path / name, tmp_path / "picture.png", 8)
     assert facts["crs"] == "EPSG:32616"
-    # GeoJSON is in degrees, whatever the scene is in; QGIS brings them back to their pixels.
+    # GeoJSON is in degrees for every scene; QGIS transforms the points back to their pixels.
     assert facts["vector"]["crs"] in (("OGC:CRS84", "EPSG:4326") if name.endswith("geojson") else ("EPSG:32616",))
 
 
@@ -139,7 +140,7 @@ def test_class_map_of_sahic_shows_its_legend(tmp_path):
     assert facts["renderer"] == "paletted"
     assert [name for name in facts["legend"] if name in NAMES] == NAMES
     assert facts["extent"] == [500000, 4480000 - 20 * 80, 500000 + 20 * 90, 4480000]
-    # The picture holds the classes' own colours and nothing else.
+    # The picture has only the classes' own colours.
     picture = gdal.Open(str(tmp_path / "picture.png")).ReadAsArray()[:3].reshape(3, -1).T
     colours, counts = np.unique(picture, axis=0, return_counts=True)
     seen = {tuple(int(v) for v in c) for c, n in zip(colours, counts) if n > 0.01 * counts.sum()}
@@ -157,6 +158,6 @@ def test_class_map_of_a_real_scene_shows_its_legend(tmp_path):
     succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", scene, tmp_path / "train.tif", tmp_path / "m.tif"))
     facts = open_in_qgis(tmp_path / "m.tif", tmp_path / "picture.png")
     assert facts["renderer"] == "paletted"
-    # These labels have no names; a GeoTIFF of bytes has 256 colours, so QGIS lists the unused numbers after them.
+    # These labels have no names. A GeoTIFF of bytes has 256 colours, so QGIS lists the unused numbers after the labels.
     assert facts["legend"][:17] == ["Unclassified", *(str(c) for c in range(1, 17))]
     assert facts["colours_seen"] >= 10

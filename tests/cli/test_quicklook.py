@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_quicklook: pictures against NumPy's indexing, percentiles and powers."""
+"""gdal_hsi_quicklook: pictures compared with NumPy's indexing, percentiles and powers."""
 
 import json
 
@@ -37,12 +37,12 @@ def quicklook(*args, **kwargs):
 
 
 def picture(path):
-    """[3, lines, samples]"""
+    """Reads a picture as [3, lines, samples]."""
     return gdal.Open(str(path)).ReadAsArray()
 
 
 def shaded(data, like=None, stretch=(2, 98), gamma=0.6):
-    """What is to come out for bands without a value at -9999."""
+    """Returns the expected result for bands whose missing values are -9999."""
     out = []
     for band, model in zip(data, data if like is None else like):
         low, high = np.percentile(model[model != -9999].astype(float), stretch)
@@ -53,7 +53,7 @@ def shaded(data, like=None, stretch=(2, 98), gamma=0.6):
 
 
 def near(got, wanted):
-    """A step of rounding apart at the most."""
+    """Returns true if values differ by at most one step of rounding."""
     return got.shape == wanted.shape and np.abs(got.astype(int) - wanted).max() <= 1
 
 
@@ -145,7 +145,7 @@ def test_a_class_map_and_its_legend(class_map, scene, tmp_path):
         assert np.array_equal(np.where(data == 9, 0, seen), np.where(data == 9, 0, wanted))
         assert np.any(seen[:, 0, 0] != 0), "a class without colour and name has a colour"
         legend = got[:, :, x + SAMPLES + 8:]
-        for line, colour in enumerate([(200, 30, 40), (20, 90, 210), tuple(seen[:, 0, 0])]): # not the unseen one
+        for line, colour in enumerate([(200, 30, 40), (20, 90, 210), tuple(seen[:, 0, 0])]): # not the hidden one
             box = legend[:, 20 * line + 2:20 * line + 18, :18]
             assert np.all(box == np.array(colour)[:, None, None]), line
             words = legend[:, 20 * line:20 * line + 20, 24:]
@@ -202,7 +202,7 @@ def test_constant_and_empty_bands(tmp_path):
     assert np.all(picture(tmp_path / "n.png") == 0)
     assert "no pixel that is shown has a value in bands 1, 2, 3 as red, green, blue: all are black" in said
     assert len(json.loads((tmp_path / "n.json").read_text())["warnings"]) == 1
-    # Each band has values, and no pixel has all three; most values of a band are one.
+    # Each band has values, but no pixel has all three; most values of a band are equal.
     apart = np.full((3, 20, 30), np.nan, "f4")
     for b in range(3):
         apart[b, :, 10 * b:10 * b + 10] = np.arange(200).reshape(20, 10)
@@ -224,7 +224,7 @@ def legend_words(got, x, line):
 
 
 def test_a_legend_by_number_of_names_in_any_alphabet(scene, tmp_path):
-    """Names that the letters do not tell apart have their numbers; the legend of two maps is in their order."""
+    """Names that have no distinguishable letters get numbers; the legend of two maps is in their order."""
     x = SAMPLES + 8
     for name, classes, names in [("high.tif", (7, 5), ["", "", "", "", "", "Лес", "", "水"]), ("low.tif", (2, 6), ["", "", "Gro\u0308ße", "", "", "", "\u00c9t\u00e9"]),
                                  ("plain.tif", (2, 6), ["", "", "Große", "", "", "", "Ete"])]:
@@ -343,7 +343,7 @@ def test_a_stretch_that_leaves_black_and_white(scene, tmp_path, stretch, told):
     assert ("lie within the stretch" in said and "wider -stretch" in said) == told, said
     shades = picture(tmp_path / "p.png")[0]
     assert (np.isin(shades, (0, 255)).mean() > 0.95) == told
-    # Two values are shown as they are.
+    # Two values are shown unchanged.
     two = write_scene(tmp_path / "two.img", (values()[:1] > 500).astype("f4"))
     assert succeed(quicklook("-stretch", 2, 98, "-size", SAMPLES, two, tmp_path / "t.png")).err == ""
 
@@ -375,7 +375,8 @@ def test_a_frame_for_a_report(scene, tmp_path):
     succeed(quicklook("-b", 1, "-size", size, "-frame", scene, tmp_path / "frame.png"))
     succeed(quicklook("-b", 1, "-size", size, "-frame", "-title", "Pots dam", scene, tmp_path / "title.png"))
     plain, frame, title = (picture(tmp_path / f"{name}.png") for name in ("plain", "frame", "title"))
-    # The panel is where it was, beside coordinates and under nothing; a pixel without a value has a colour of its own.
+    # The panel keeps its position, next to the coordinates and below nothing; a pixel without a value has a separate
+    # colour.
     high, wide = plain.shape[1:]
     left = next(x for x in range(frame.shape[2] - wide) if np.array_equal(frame[:, :high // 2, x + wide // 2], plain[:, :high // 2, wide // 2]))
     hole = np.zeros((LINES, SAMPLES), bool)
@@ -384,7 +385,7 @@ def test_a_frame_for_a_report(scene, tmp_path):
     panel = frame[:, :high, left:left + wide]
     assert (panel[:, ~hole] == plain[:, ~hole]).all() and (panel[:, hole] == np.array([[190], [210], [240]])).all()
     assert left > 6 * 12 and frame.shape[1] > high + 40 and frame.shape[2] > left + wide + 40
-    # 500 m are a third of the panel at the most: pixels of 3 m.
+    # 500 m are at most a third of the panel: pixels have 3 m.
     assert max(longest_black_run(frame[:, y]) for y in range(high + 20, frame.shape[1])) == round(500 / 3)
     assert title.shape[1] > frame.shape[1] and (title[:, -frame.shape[1]:, :frame.shape[2]] == frame).all()
     # The colour bar has all shades, from white to black.

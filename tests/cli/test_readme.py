@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The blocks of shell in the README and in every page of docs/, run as a reader would: in order, each page in one folder that looks
-like a fresh build. Scenes and tables that a page reads and does not make are small synthetic ones by its names (page_files.py).
-The messages of docs/troubleshooting.md are those that its commands print.
+"""Runs the shell blocks in the README and in every page of docs/ as a reader would: in order, each page in one folder
+that looks like a fresh build. Scenes and tables that a page reads but does not make are small synthetic files with its
+names (page_files.py). The messages in docs/troubleshooting.md are those that its commands print.
 
-A block is left out where the line above it says so: `<!-- test: skip, WHY -->`, or `<!-- test: needs FOLDER -->` where the
-folder of real scenes (HSI_TEST_DATA) has no such scene. Without a GPU, `-device cuda` runs as `-device auto`.
+A block is omitted if the line above it says so: `<!-- test: skip, WHY -->`, or `<!-- test: needs FOLDER -->` if the
+folder of real scenes (HSI_TEST_DATA) lacks this scene. Without a GPU, `-device cuda` runs as `-device auto`.
 """
 
 import os
@@ -18,10 +18,12 @@ from conftest import BIN, DATA, PLUGINS, ROOT
 from page_files import provide_all
 
 TROUBLE = ROOT / "docs" / "troubleshooting.md"
-GUIDED = {"README", "how_do_i", *(page.stem for page in (ROOT / "docs" / "tutorials").glob("*.md"))}  # pages of one run each
+# Each of these pages is one run
+GUIDED = {"README", "how_do_i", *(page.stem for page in (ROOT / "docs" / "tutorials").glob("*.md"))}
 PAGES = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md"))
                                if "\n```sh\n" in (text := page.read_text(encoding="utf-8")) and
-                               not (page.parent.name == "tutorials" and "```python" in text))]  # tests/python runs the others
+                               # Tests/python runs the other tutorials
+                               not (page.parent.name == "tutorials" and "```python" in text))]
 GPU = pathlib.Path("/dev/nvidiactl").exists()
 BLOCK = re.compile(r"(?:^<!-- test: (\w+),? ?(.*?) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -36,8 +38,8 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """Runs blocks one after the other; the next one begins where the last one of its page has ended: folder, PATH
-    and functions."""
+    """Runs blocks one after another. The next block begins in the state in which the previous block of its page ended:
+    folder, PATH and functions."""
 
     def folder(page):
         root = tmp_path_factory.getbasetemp() / page.stem / "gdal-hsi"
@@ -71,7 +73,7 @@ def test_every_block_is_seen(page):
     blocks = blocks_of(page)
     assert len(blocks) == page.read_text(encoding="utf-8").count("\n```sh\n")
     assert all(block["mark"] in ("", "skip", "needs") for block in blocks)
-    assert all(block["what"] for block in blocks if block["mark"])  # says why, or what
+    assert all(block["what"] for block in blocks if block["mark"])  # states why, or which folder
     assert sum(not block["mark"] for block in blocks) >= (3 if page.stem in GUIDED else 0)
 
 
@@ -87,7 +89,7 @@ def test_block(block, reader):
             pytest.skip(f"the real scene {block['what']} is absent (HSI_TEST_DATA is {DATA})")
         assert "$HSI_TEST_DATA/" + block["what"] in code
     shown = reader(block["page"], code)
-    for figure in re.findall(r"# (OA .*)", code):  # what the page says that is printed
+    for figure in re.findall(r"# (OA .*)", code):  # output that the page states
         for name, value in re.findall(r"(OA|AA|kappa) ([0-9.]+)", figure):
             label = {"OA": r"\(OA\)", "AA": r"\(AA\)", "kappa": "Kappa"}[name]
             assert re.search(rf"{label}: {re.escape(value)}\b", shown), f"{name} {value} is not in\n{shown}"

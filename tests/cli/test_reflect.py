@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_reflect against a NumPy reference in double precision, its coefficients, virtual scenes, and what it refuses."""
+"""gdal_hsi_reflect, compared with a NumPy reference in double precision; its coefficients, virtual scenes, and refused
+input."""
 import csv
 import os
 import subprocess
@@ -39,7 +40,7 @@ def files(tmp_path_factory):
         labels[0, y:y + 4, x:x + 4] = k + 1
     scene[5, 0, 0] = np.nan
     scene[:, 1, 1] = 0
-    scene[3, 2, 30] = -4  # no logarithm
+    scene[3, 2, 30] = -4  # has no logarithm
     write_scene(folder / "scene.img", scene.astype(np.float32), wavelengths=NM)
     write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
     dataset = gdal.Open(str(folder / "labels.tif"), gdal.GA_Update)
@@ -174,7 +175,7 @@ def test_bands_without_a_mean_above_zero(files, tmp_path):
 
 
 def test_a_damaged_wavelength_in_coefficients(files, tmp_path):
-    """Bands were matched by number then, without a word."""
+    """Without this check, bands were matched by number without a warning."""
     succeed(reflect("-method", "empirical-line", *words_of("empirical-line", files), "-coefficients", tmp_path / "c.csv", files / "scene.img", tmp_path / "a.tif"))
     head, first, *rest = (tmp_path / "c.csv").read_text().splitlines()
     cells = first.split(",")
@@ -199,7 +200,7 @@ def test_bad_input(files, tmp_path, options, first):
 
 @pytest.mark.parametrize("redirection", [">&-", ">/dev/full", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_the_residuals_are_no_product(files, tmp_path, redirection):
-    """The standard output is closed or full: dst is written all the same."""
+    """The standard output is closed or full, but dst is written."""
     shell = 'exec "$0" "$@" ' + redirection
     words = ["-method", "empirical-line", *words_of("empirical-line", files), files / "scene.img", tmp_path / "a.tif"]
     code = subprocess.run(["sh", "-c", shell, str(BIN / "gdal_hsi_reflect"), *map(str, words)], stderr=subprocess.DEVNULL).returncode

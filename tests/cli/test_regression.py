@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_regression_train and gdal_hsi_regression_predict against NumPy in double precision and scikit-learn: coefficients, folds,
-nested estimates, maps, the domain; features, rasters and tables; trait models of HyTools; what they refuse."""
+"""gdal_hsi_regression_train and gdal_hsi_regression_predict, compared with NumPy in double precision and scikit-learn:
+coefficients, folds, nested estimates, maps, the domain; features, rasters and tables; trait models of HyTools; refused
+input."""
 import csv
 import json
 import xml.etree.ElementTree
@@ -14,7 +15,7 @@ BANDS, LINES, SAMPLES = 24, 30, 40
 NM = [450.0 + 20 * b for b in range(BANDS)]
 RNG = np.random.default_rng(5)
 VALUE = 1 + 3 * RNG.random((LINES, SAMPLES))
-# Two absorptions, of the value and of something else, under a brightness that varies.
+# Two absorptions, one of the value and one of another quantity, under varying brightness.
 SHAPE = np.array([np.exp(-((nm - 650) / 60) ** 2) for nm in NM]), np.array([np.exp(-((nm - 800) / 40) ** 2) for nm in NM])
 BRIGHT = 0.3 + 0.4 * RNG.random((LINES, SAMPLES))
 OTHER = RNG.random((LINES, SAMPLES))
@@ -77,7 +78,7 @@ def folds_of(group, folds, seed=1):
 
 
 def plsr(x, y, components):
-    """The least squares over the Krylov space, of an orthonormal basis."""
+    """Computes the least squares over the Krylov space, from an orthonormal basis."""
     mx, my = x.mean(0), y.mean()
     xc, yc = x - mx, y - my
     basis = []
@@ -109,7 +110,7 @@ def choice_of(errors):
 
 
 def nested(x, y, fold, candidates, fit):
-    """Held-out estimates, and the choice of all folds."""
+    """Returns held-out estimates, and the choice over all folds."""
     def estimates(out, test):
         keep = ~np.isin(fold, out)
         return np.array([x[test] @ b + a for b, a in (fit(x[keep], y[keep], c) for c in candidates)]).T
@@ -294,7 +295,7 @@ def test_derivatives_are_those_of_scipy(files, window, derivative):
     assert np.abs(np.array(m["coefficients"][0]) - b).max() < 1e-7 * np.abs(b).max()
 
 
-# Where samples come from
+# Sources of samples
 # ---------------------------------------------------------------------------------------------------------
 
 
@@ -377,7 +378,7 @@ def test_trait_model_of_hytools(files):
 
 
 def place(values, held):
-    """Of values on the axes of the plot, in pixels from the corner of the axes."""
+    """Returns the position of values on the axes of the plot, in pixels from the corner of the axes."""
     both = np.concatenate([held["value"], held["estimate"]])
     margin = 0.05 * np.ptp(both)
     return 720 * (values - both.min() + margin) / (np.ptp(both) + 2 * margin)
@@ -420,7 +421,7 @@ def test_values_of_another_scale(factor, steps, code):
     write_scene("other.img", (SCENE * factor).astype(np.float32), wavelengths=NM)
     result = predict("other.img", "model.json", "other.tif")
     assert result.code == code
-    if code == 0:  # snv takes any scale
+    if code == 0:  # snv accepts any scale
         assert np.abs(read("other.tif") - read("map.tif"))[0].max() < 1e-4
     else:
         assert "of another scale than those that 'model.json' was trained with" in first_error(result) and "gdal_edit.py -scale" in result.err
@@ -428,7 +429,7 @@ def test_values_of_another_scale(factor, steps, code):
     assert result.code == code and (code == 0 or "of another scale" in first_error(result)), result.err
 
 
-# What is refused
+# Refused input
 # ---------------------------------------------------------------------------------------------------------
 
 POINTS = ("scene.img", "points.csv", "model.json")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_regularize against the ADMM of its page in double precision; cleaning, labels, one band, tiles, and what it
-refuses."""
+"""gdal_hsi_regularize, compared with the documented ADMM in double precision; cleaning, labels, one band, tiles, and
+refused input."""
 
 import json
 
@@ -19,7 +19,7 @@ def regularize(*args):
 
 def legend(path):
     dataset = gdal.Open(str(path))
-    dataset.GetGeoTransform()  # GDAL 3.6 reads what lies beside a GeoTIFF when it is asked for that, not for names
+    dataset.GetGeoTransform()  # GDAL 3.6 reads the files next to a GeoTIFF only for this, not for names
     return dataset.GetRasterBand(1).GetCategoryNames()
 
 
@@ -32,14 +32,15 @@ def differences(n, periodic):
 
 
 def weights(scene, periodic=False):
-    """a of a scene (bands, lines, samples), all valid."""
+    """Returns the weights a of a scene (bands, lines, samples) without invalid pixels."""
     u = scene.astype(np.float64) / np.abs(scene).max()
     squares = (u @ differences(u.shape[2], periodic).T) ** 2 + (differences(u.shape[1], periodic) @ u) ** 2
     return 1 / (1 + np.sqrt(squares.sum(0)))
 
 
 def field(p, a, fixed=None, periodic=False, anisotropic=False, lam=2, mu=0.05, iterations=200):
-    """q of the page, not projected: p (classes, lines, samples), fixed (lines, samples), 0 free."""
+    """Returns q of the documentation, before projection: p (classes, lines, samples), fixed (lines, samples), 0 if
+    free."""
     valid = np.isfinite(p).all(0)
     p = np.where(valid, p, 1 / len(p))
     dy, dx = differences(p.shape[1], periodic), differences(p.shape[2], periodic)
@@ -79,7 +80,7 @@ def field(p, a, fixed=None, periodic=False, anisotropic=False, lam=2, mu=0.05, i
 
 
 def simplex(q):
-    """Projection of every pixel on the simplex, by sorting."""
+    """Projects every pixel on the simplex, by sorting."""
     s = -np.sort(-q, axis=0)
     excess = (np.cumsum(s, 0) - 1) / np.arange(1, len(q) + 1)[:, None, None]
     count = (s > excess).sum(0)
@@ -143,7 +144,7 @@ def test_names_travel_and_the_map_has_a_legend(files):
 
 
 def test_unclean_probabilities(files):
-    """Negative ones become 0, sums 1; a sum of 0 and an infinity are no values."""
+    """Negative values become 0, and sums 1; pixels with a sum of 0 or an infinity are invalid."""
     p = read(files / "p.tif").astype(np.float32)
     clean = p.copy()
     p[:, 2:8] *= 3
@@ -193,7 +194,7 @@ def test_pixels_without_a_value_in_the_scene_have_none(files):
     succeed(regularize("-q", "-iterations", 5, "-scene", files / "holes.img", files / "p.tif", files / "q.tif"))
     found = read(files / "q.tif")
     assert np.isnan(found[:, 11, 12]).all() and np.isnan(found[:, 11, 20]).all() and np.isnan(found[0]).sum() == 4
-    # A band that holds nothing at all, and one that is marked bad, are left out.
+    # Bands without any value, and bands that are marked bad, are omitted.
     scene = read(files / "scene.img").astype(np.float32)
     write_scene(files / "fewer.img", np.delete(scene, [2, 6], 0))
     scene[2] = np.nan
@@ -233,7 +234,7 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     place = (500000, 20, 0, 4480000, 0, -20)
 
     def at(name, geotransform=place, epsg=32616):
-        driver = "GTiff" if name.endswith(".tif") else "ENVI"  # whose header names some SRS in any case
+        driver = "GTiff" if name.endswith(".tif") else "ENVI"  # its header states an SRS in any case
         return write_scene(files / name, scene, driver, geotransform=geotransform, epsg=epsg)
 
     elsewhere = [at("shift.img", (600000, 20, 0, 4480000, 0, -20)), at("line.img", (500000, 20, 0, 4480020, 0, -20)),
@@ -246,13 +247,13 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
             assert ("SRS" in first_error(result)) == (path == elsewhere[3])
     succeed(regularize("-q", "-iterations", 5, "-scene", files / "scene.img", p, files / "q.tif"))
     want = read(files / "q.tif")
-    # A thousandth of a pixel over the whole scene is none; nor is what is not told.
+    # A thousandth of a pixel over the whole scene is ignored, and so is a missing position.
     for path, told in ((at("near.img", (500000.01, 20, 0, 4480000, 0, -20)), False), (at("bare.img", None, None), False),
                        (at("unnamed.tif", epsg=None), True)):
         result = succeed(regularize("-q", "-overwrite", "-iterations", 5, "-scene", path, p, files / "q.tif"))
         assert np.array_equal(read(files / "q.tif"), want, equal_nan=True)
         assert ("has no SRS" in result.err) == told, result.err
-    # Both are cut by -srcwin.
+    # -srcwin cuts both.
     cut = ("-q", "-iterations", 5, "-srcwin", 3, 4, 12, 11)
     succeed(regularize(*cut, "-scene", files / "scene.img", p, files / "cut.tif"))
     assert regularize(*cut, "-scene", elsewhere[0], p, files / "none.tif").code == 1

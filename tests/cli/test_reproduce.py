@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/reproduce: the quick tables and figures on small scenes, what it says when something is missing, and the
-profilers' part with stand-ins for the profilers."""
+"""scripts/reproduce: the quick tables and figures on small scenes, messages if something is missing, and the profilers'
+part with substitutes for the profilers."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def reproduce(*words, **kwargs):
 
 
 def table(told, number=0):
-    """Columns and rows of a table in the JSON."""
+    """Returns columns and rows of a table in the JSON."""
     one = told["tables"][number]
     assert all(len(row) == len(one["columns"]) for row in one["rows"])
     return one["columns"], one["rows"]
@@ -36,7 +36,7 @@ def numbers(path):
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """A small scene, and labels of two classes that its first bands tell apart."""
+    """Makes a small scene, and labels of two classes that its first bands distinguish."""
     folder = tmp_path_factory.mktemp("scene")
     path, labels = folder / "scene.tif", folder / "labels.tif"
     random = np.random.default_rng(5)
@@ -115,7 +115,7 @@ def test_profiles_are_judged_by_both_command_lines(scene, tmp_path):
     assert rows[-1][0] == "EADP" and rows[-1][-1] == "92.45, 95.27, 91.34"
     data = numbers(tmp_path / "a.json")["data"]
     assert [r["seed"] for r in data["EADP"]] == [1]
-    assert data["EADP"][0]["overall_accuracy"] > 90  # two classes that no classifier can miss
+    assert data["EADP"][0]["overall_accuracy"] > 90  # two classes that every classifier can separate
     later = succeed(reproduce("eadp", "table7", "--scene", path, "--labels", labels, *words, "--first-seed", "3", "--json",
                               tmp_path / "b.json"))
     assert [r["seed"] for r in numbers(tmp_path / "b.json")["data"]["EADP"]] == [3] and later.out != ""
@@ -146,7 +146,7 @@ def test_known_spectra_are_found_by_both_methods(tmp_path):
                       "--json", tmp_path / "t.json"))
     told = numbers(tmp_path / "t.json")
     _, here = table(told, 0)
-    assert len(here) == 4 and all(abs(row[1]) < 1e-3 for row in here)  # the targets that OSP itself has found
+    assert len(here) == 4 and all(abs(row[1]) < 1e-3 for row in here)  # the targets that OSP found
     _, paper = table(told, 1)
     assert paper[-1] == ["Average", pytest.approx(6.91, abs=0.01), pytest.approx(6.45, abs=0.01)]
 
@@ -160,7 +160,7 @@ def test_a_table_of_kernels_without_a_gpu_is_no_table():
 
 
 def test_counters_of_a_profiler_become_the_rows_of_kernels(tmp_path):
-    """What ncu would print, by a stand-in: two launches of a kernel are averaged, n/a is left out."""
+    """A substitute prints ncu's output: two launches of a kernel are averaged, and n/a is omitted."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "eadp_cuda_bench").write_text("#!/bin/sh\n")
@@ -204,7 +204,7 @@ def test_operations_become_a_share_of_what_the_cycles_allow(tmp_path):
 
 @pytest.fixture
 def bare_python(tmp_path):
-    """The environment of a Python with neither GDAL nor numpy."""
+    """Returns the environment of a Python without GDAL and numpy."""
     for name in ("osgeo", "numpy"):
         (tmp_path / "bare" / name).mkdir(parents=True)
         (tmp_path / "bare" / name / "__init__.py").write_text(f"raise ImportError('no {name} here')\n")
@@ -212,7 +212,7 @@ def bare_python(tmp_path):
 
 
 def colours(path):
-    """How many pixels of a picture have each colour."""
+    """Counts the pixels of a picture by colour."""
     picture = gdal.Open(str(path)).ReadAsArray()
     assert picture.shape == (3, 440, 720)
     values, counts = np.unique(picture.reshape(3, -1), axis=1, return_counts=True)
@@ -220,7 +220,7 @@ def colours(path):
 
 
 def test_counters_become_figures_where_python_is_bare(bare_python, tmp_path):
-    """Paper 004's figures 9 and 10 from what ncu would print, without GDAL's Python and without numpy."""
+    """Makes paper 004's figures 9 and 10 from ncu's output, without GDAL's Python and numpy."""
     folder = tmp_path / "bin"
     folder.mkdir()
     stalled = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
@@ -240,7 +240,7 @@ def test_counters_become_figures_where_python_is_bare(bare_python, tmp_path):
         assert columns == ["", "ws 3", "ws 7", "ws 11"]
         assert values == [[k, *([pytest.approx(v)] * 3)] for k, v in zip(("1M-SPP", "NM-SPP", "NS-SPP"), expected)]
         seen = colours(png)
-        for colour in ((31, 119, 180), (214, 39, 40), (44, 160, 44)):  # a curve of three points each, and its legend
+        for colour in ((31, 119, 180), (214, 39, 40), (44, 160, 44)):  # a curve of three points, and its legend
             assert seen[colour] > 1000
         assert seen[255, 255, 255] > 250000
     told = reproduce("004", "table1", *SMALL, env=bare_python)
@@ -248,7 +248,7 @@ def test_counters_become_figures_where_python_is_bare(bare_python, tmp_path):
 
 
 def test_times_by_size_become_a_figure_where_python_is_bare(bare_python, tmp_path):
-    """Paper 001's figure 7: our tools, and a stand-in for the benchmark of a GPU."""
+    """Paper 001's figure 7: our tools, and a substitute for the benchmark of a GPU."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("gdal_hsi_synth", "gdal_hsi_eadp"):
@@ -270,7 +270,7 @@ def test_times_by_size_become_a_figure_where_python_is_bare(bare_python, tmp_pat
 
 
 def test_what_benchmarks_of_a_gpu_print_becomes_tables(tmp_path):
-    """Stand-ins that print as spp_cuda_bench and sahic_cuda_bench do."""
+    """Substitutes print the output of spp_cuda_bench and sahic_cuda_bench."""
     stand_in(tmp_path, "spp_cuda_bench", """A GPU, 132 multiprocessors
 
 scene: 614 x 512 x 224, 282 MB, median of 7
@@ -293,17 +293,17 @@ NS   ws  3       0.100       3.000       0.000       0.100       3.200      13.4
 
 @BENCHMARKS
 def test_the_published_random_field_and_regression_are_ours():
-    """The benchmark ends with 1 when SAHIC_S or SAHIC_M differs from ours; 49 is a square of a prime."""
+    """The benchmark ends with 1 if SAHIC_S or SAHIC_M differs from ours; 49 is the square of a prime."""
     done = subprocess.run([str(BIN / "sahic_published_bench"), "-size", "49", "26", "12", "4", "60", "-iterations", "200"],
                           capture_output=True, text=True, check=False, timeout=300,
-                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})  # beside other tests
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})  # other tests run at the same time
     assert done.returncode == 0, done.stdout + done.stderr
     for variant in ("SAHIC_S", "SAHIC_M"):
         assert f"{variant} against ours: probabilities differ by at most " in done.stdout
 
 
 def test_published_variants_stand_beside_ours(tmp_path):
-    """Stand-ins for the benchmarks of paper 003, with and without a GPU."""
+    """Uses substitutes for the benchmarks of paper 003, with and without a GPU."""
     kernels = " ".join(f"{name}_kernel {us}" for name, us in zip(("q", "fixq", "nu_aux3_sum", "Vs", "V4", "V5"), range(1, 7)))
     rest = ", transforms before V4 100.5, transforms before V5 90.5, D4 0.5"
     row = "  {:8} {:3} threads: training 1.0, probabilities 2.0, field {}, all {} s; processor 9.5 s"
@@ -340,7 +340,7 @@ def test_published_variants_stand_beside_ours(tmp_path):
 
 
 def test_shares_of_the_published_search_become_a_figure(tmp_path):
-    """A stand-in for atdca_cuda_bench, no profiler."""
+    """Uses a substitute for atdca_cuda_bench, without a profiler."""
     stand_in(tmp_path, "atdca_cuda_bench", """Cuprite: 350x350x188, t = 19, 92 MB
   Fig. 2, GS without optimisations: projection 1.0 % (18), of 2.000 ms; the first 19 targets are ours
   Fig. 2, GS with optimisations: projection 2.0 % (18), of 2.000 ms; the first 19 targets are ours
@@ -364,7 +364,7 @@ def test_the_published_spp_is_ours_but_for_its_arccos():
 
 @BENCHMARKS
 def test_the_published_diffusion_by_openmp_is_ours():
-    """The benchmark compares with ours in double precision, and reports an error where they differ."""
+    """The benchmark compares with ours in double precision, and reports an error if they differ."""
     done = subprocess.run([str(BIN / "eadp_cpu_bench"), "--benchmark_filter=^published<double>/samples:23/",
                            "--benchmark_format=json"], capture_output=True, text=True, check=False, timeout=300,
                           env={**os.environ, "OMP_WAIT_POLICY": "passive"})
@@ -373,7 +373,7 @@ def test_the_published_diffusion_by_openmp_is_ours():
 
 
 def test_stages_of_the_published_diffusion_stand_beside_the_gpu(tmp_path):
-    """Stand-ins for the benchmarks of paper 001."""
+    """Uses substitutes for the benchmarks of paper 001."""
     rows = [{"name": f"published<double>/samples:{x}/lines:{y}/threads:{t}/iterations:1/process_time/real_time",
              "real_time": 100.0 / t, "FED": 90.0 / t, "contrast": 4.0 / t, "difference": 0}
             for x, y in ((1905, 349), (145, 145), (340, 610)) for t in (1, 2)]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_resample against a slow reference in double precision, on rasters and libraries, and what it refuses."""
+"""gdal_hsi_resample, compared with a slow reference in double precision, on rasters and libraries; and refused
+input."""
 
 import json
 import math
@@ -42,7 +43,8 @@ def normal(z):
 
 
 def row(centre, width, centres=CENTRES, w=WIDTH):
-    """The weights, by the integral of the broken line under the missing response; sums of 400 steps a segment."""
+    """Returns the weights, by the integral of the polyline under the missing response, as sums of 400 steps per
+    segment."""
     c = np.array(centres)
     i = min(int(np.searchsorted(c, centre, "right")) - 1, len(c) - 2)
     h = c[i + 1] - c[i]
@@ -93,7 +95,7 @@ def test_headers_of_envi_tell_the_new_bands(files):
     numbers = lambda key: [float(v) for v in header[key].strip("{}").split(",")]
     assert numbers("wavelength") == [t[0] for t in INSIDE] and numbers("fwhm") == [t[1] for t in INSIDE]
     assert header["wavelength units"] == "Nanometers"
-    # Its own bands again: not a bit changes.
+    # Its own bands: all bits are unchanged.
     succeed(resample("-q", "-like", files / "out.img", files / "out.img", files / "again.img", "-of", "ENVI"))
     assert (files / "again.img").read_bytes() == (files / "out.img").read_bytes()
 
@@ -186,7 +188,7 @@ def test_libraries(files, dst):
                                               for b in range(BANDS)]
     (files / "l.csv").write_text("\n".join(lines) + "\n")
     succeed(resample("-q", "-bands", files / "bands.csv", files / "l.csv", files / dst))
-    # gdal_hsi_info reads it back.
+    # gdal_hsi_info reads the result.
     found = json.loads(succeed(run("gdal_hsi_info", "-json", files / dst)).out)
     assert found["wavelengths_nm"] == pytest.approx([t[0] for t in INSIDE])
     assert found["fwhm_nm"] == pytest.approx([t[1] for t in INSIDE])
@@ -240,7 +242,7 @@ FINE = [380 + 1.5 * b for b in range(170)]
 
 @pytest.fixture
 def finer(files):
-    """A scene of mixtures, and the library, 1.5 nm apart, with and without widths."""
+    """Makes a scene of mixtures and the library, 1.5 nm apart, with and without widths."""
     random = np.random.default_rng(6)
     x = np.array(FINE)
     rows = [0.4 + 0.3 * np.sin(x / 17 + k) + 0.2 * np.cos(x / (5 + k)) for k in range(3)]
@@ -258,7 +260,7 @@ def test_unmix_takes_the_response_where_widths_are_known(finer):
     out = succeed(run("gdal_hsi_unmix", files / "mixed.img", files / "fine.csv", files / "a.tif", "-report", files / "r.json"))
     assert json.loads((files / "r.json").read_text())["resampled"] == "response" and "-resample response" in out.out
     np.testing.assert_allclose(read(files / "a.tif"), a, atol=2e-4)
-    # The same as with a library that was taken there before, which then is taken as it is.
+    # The same result as with a library that was resampled before, and is then used unchanged.
     succeed(resample("-q", "-like", files / "mixed.img", files / "fine.csv", files / "there.csv"))
     succeed(run("gdal_hsi_unmix", "-q", files / "mixed.img", files / "there.csv", files / "b.tif", "-report", files / "s.json"))
     assert "resampled" not in json.loads((files / "s.json").read_text())
@@ -312,7 +314,7 @@ def test_widths_that_cannot_be_right_are_told(tmp_path, rows, told):
     (tmp_path / "t.csv").write_text(f"{name},fwhm\n" + rows)
     err = succeed(resample("-resample", "linear", "-bands", tmp_path / "t.csv", tmp_path / "s.img", tmp_path / "o.tif")).err
     assert (told in err) if told else ("width" not in err), err
-    # As a library, and a spectrum a line.
+    # As a library, and one spectrum per row.
     lines = [f"{name},fwhm,a"] + [row + ",0.5" for row in rows.split()]
     (tmp_path / "l.csv").write_text("\n".join(lines) + "\n")
     err = run("gdal_hsi_info", tmp_path / "l.csv").err

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_sahic on files: the map beside its probabilities, tiles and memory limits, borders, models, bad input."""
+"""gdal_hsi_sahic on files: the map compared with its probabilities, tiles and memory limits, borders, models, bad
+input."""
 
 import json
 
@@ -42,7 +43,7 @@ def test_map_probabilities_and_legend(files):
     assert changes[0] < changes[1]
     dataset = gdal.Open(str(files / "map.tif"))
     band = dataset.GetRasterBand(1)
-    assert dataset.GetProjection()  # GDAL 3.6 reads the side file, and with it category names, only now
+    assert dataset.GetProjection()  # GDAL 3.6 reads the side file, with the category names, only here
     assert band.GetCategoryNames()[1:4] == NAMES and band.GetNoDataValue() == 0
     assert band.GetColorTable().GetColorEntry(1) == COLOURS[0]
     report = json.loads((files / "r.json").read_text())
@@ -77,7 +78,7 @@ def larger(tmp_path):
 
 @pytest.mark.parametrize("boundary", ["reflect", "periodic"])
 def test_a_temporary_file_gives_what_memory_gives(larger, boundary):
-    """More probabilities than -memory holds: they go through a file, and nothing of it stays."""
+    """More probabilities than -memory allows go through a temporary file, which is removed."""
     options = ["-boundary", boundary, "-overwrite"]
     succeed(sahic(larger, *options, "-probabilities", larger / "p.tif", "-report", larger / "r.json"))
     assert json.loads((larger / "r.json").read_text())["mrf"]["store"] == "memory"
@@ -91,7 +92,7 @@ def test_a_temporary_file_gives_what_memory_gives(larger, boundary):
     tiled, tiled_labels = read(larger / "p.tif"), read(larger / "map.tif")
     assert np.abs(tiled - whole).max() < 1e-4
     assert (tiled_labels == labels).mean() >= 0.9999
-    # The same tiles with the probabilities in memory: the same to the last bit.
+    # The same tiles with the probabilities in memory give equal bits.
     width, height = report["tile_samples"], report["tile_lines"]
     succeed(sahic(larger, *options, "-tile", width, height, "-probabilities", larger / "p.tif", "-report",
                   larger / "r.json"))
@@ -101,7 +102,7 @@ def test_a_temporary_file_gives_what_memory_gives(larger, boundary):
 
 
 def test_tiles_are_chosen_for_little_work_twice(larger):
-    """Under any ceiling the windows of all tiles together stay small beside what the ceiling allows."""
+    """For any limit, the windows of all tiles together stay small compared with the limit."""
     computed = []
     for memory in (6, 8, 12, 16, 24):
         succeed(sahic(larger, "-memory", f"{memory}MB", "-dry-run", "-report", larger / "r.json", "-overwrite"))
@@ -122,7 +123,7 @@ def test_the_optimum_is_reported_with_its_proof(files):
     assert optimum["gap"] == pytest.approx(optimum["relative_gap"] * optimum["objective"])
     assert optimum["objective"] - optimum["gap"] <= paper["objective"]
     assert optimum["iterations"] > 0 and optimum["active_features"] > 0
-    # The proof, from the model file alone: objective, and the dual's value at the point that the model gives.
+    # The proof from the model file: the objective, and the dual's value at the point that the model gives.
     model = json.loads((files / "m.json").read_text())
     labels = read(files / "labels.tif")
     spectra = read(files / "scene.dat")[:, labels > 0].T.astype(np.float64) / model["features"]["scale"]
@@ -198,7 +199,7 @@ def test_bad_input(files, args, code, words):
 
 
 def test_a_penalty_that_reaches_too_far_names_the_way_out(larger):
-    """Tiles would be wrong, whether memory or -tile asks for them; each way out that is named works."""
+    """Tiles would be wrong, whether memory or -tile requires them; each solution in the message works."""
     far = ["-mu", "10", "-iterations", "40"]
     for option in (["-memory", "8MB"], ["-tile", "100", "100"]):
         with assert_untouched(larger):
@@ -211,7 +212,7 @@ def test_a_penalty_that_reaches_too_far_names_the_way_out(larger):
 
 
 def test_more_classes_than_a_type_holds(files):
-    """Class numbers above 255 make a UInt16 map by themselves; above 65535 there is none."""
+    """Class numbers above 255 make a UInt16 map automatically; numbers above 65535 are refused."""
     source = gdal.Open(str(files / "labels.tif"))
     for name, kind, value in (("wide.tif", gdal.GDT_UInt16, 65535), ("wider.tif", gdal.GDT_UInt32, 65536)):
         wide = gdal.GetDriverByName("GTiff").Create(str(files / name), 90, 80, 1, kind)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_accuracy -scores against scikit-learn: curves, rates, objects, guard zones, types, ties; and maps of one class."""
+"""gdal_hsi_accuracy -scores, compared with scikit-learn: curves, rates, objects, guard zones, types, ties; and maps of
+one class."""
 import csv
 import json
 
@@ -14,7 +15,7 @@ RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
 
 def truth_of(lines, samples, seed, classes=2):
-    """Blobs of classes; most is background, 0."""
+    """Makes blobs of classes; most pixels are background, 0."""
     rng, truth = np.random.default_rng(seed), np.zeros((lines, samples), np.uint8)
     for k in range(max(6, lines * samples // 900)):
         y, x, h, w = rng.integers(0, lines), rng.integers(0, samples), rng.integers(1, 4), rng.integers(1, 5)
@@ -23,7 +24,8 @@ def truth_of(lines, samples, seed, classes=2):
 
 
 def scores_of(truth, seed, bands=1, step=None, lack=0.01):
-    """Higher at targets; of several bands, each at its own. NaN in a hundredth of the pixels."""
+    """Makes scores that are higher at targets; of several bands, each at its own targets. NaN in a hundredth of the
+    pixels."""
     rng = np.random.default_rng(seed)
     scores = np.stack([rng.normal(size=truth.shape) + 1.5 * (truth == b + 1 if bands > 1 else truth > 0) for b in range(bands)])
     scores = np.round(scores / step) * step if step else scores
@@ -50,7 +52,7 @@ def near(truth, guard):
 
 
 def check(one, positive, negative, objects=None):
-    """positive, negative: scores, larger ones better. objects: the best score of each."""
+    """positive, negative: scores, where larger is better. objects: the best score of each object."""
     metrics = pytest.importorskip("sklearn.metrics")
     there, missing = positive[np.isfinite(positive)], negative[np.isfinite(negative)]
     labels, scores = np.repeat([1, 0], [len(there), len(missing)]), np.concatenate([there, missing])
@@ -83,7 +85,7 @@ def best_of_objects(own, truth, of):
 def test_one_band_against_scikit_learn(tmp_path, lines, samples, guard, step, dtype):
     truth = truth_of(lines, samples, 3)
     raw = scores_of(truth, 4, step=step and max(step, 0.25))
-    if step == 1e-9:  # apart in double precision alone
+    if step == 1e-9:  # distinct only in double precision
         raw = 1 + 1e-10 * raw
     scores = write(tmp_path, raw, truth, dtype)[0].astype(float)
     done = succeed(run("gdal_hsi_accuracy", "-scores", "-json", "-guard", guard, "-csv", tmp_path / "m.csv", "-curves", tmp_path / "c.csv",
@@ -105,7 +107,8 @@ def test_one_band_against_scikit_learn(tmp_path, lines, samples, guard, step, dt
 @pytest.mark.parametrize("names, small", [(None, False), (["second", "first"], False), (["second MF", "x infeasibility", "first MF"], False),
                                          (["second", "first"], True)])
 def test_bands_of_targets(tmp_path, names, small):
-    """By name, else by number; smaller scores where the bands say so; a band of mtmf's that is none is left out."""
+    """Bands match by name, otherwise by number. Scores are inverted if the bands say so. mtmf's infeasibility bands are
+    omitted."""
     truth = truth_of(80, 60, 8)
     scores = scores_of(truth, 9, bands=2) * (-1 if small else 1)
     order = [0, 1] if names is None else [1, 0]

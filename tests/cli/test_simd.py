@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The instruction sets that kernels run in: the switch HSI_SIMD, and that every instruction set with fused
-multiplication and addition gives the same bits, every one without them the same numbers."""
+"""The instruction sets of the kernels: the option HSI_SIMD. All instruction sets with fused multiplication and addition
+must give equal bits, all others equal numbers."""
 
 import json
 import os
@@ -15,7 +15,7 @@ FUSED = ("avx512", "avx2", "neon")
 
 
 def possible():
-    """The names that this machine and build take, best first, as the error message tells them."""
+    """Returns the names that this machine and build support, best first, from the error message."""
     result = run("gdal_hsi_vd", "--config", "HSI_SIMD", "?", "scene")
     assert result.code == 2
     return re.search(r"Possible here: ([a-z0-9, ]+)\.", result.err).group(1).split(", ")
@@ -25,7 +25,7 @@ TARGETS = possible()
 
 
 def chain(folder, simd):
-    """Every tool that has kernels of its own, run in a folder with relative names: the same commands for all."""
+    """Runs every tool with kernels in a folder, with relative names, so that commands are equal everywhere."""
     folder.mkdir()
     environment = {**os.environ, "HSI_SIMD": simd}
 
@@ -33,7 +33,7 @@ def chain(folder, simd):
         return succeed(run("gdal_hsi_" + name, *args, cwd=folder, env=environment)).out
 
     tool("synth", "-q", "-size", 157, 121, 45, "-seed", 5, "-labels", "truth.tif", "scene.dat")
-    # A pixel without a value in some blocks: those are summed by other code.
+    # A pixel without a value in some blocks: other code sums these blocks.
     values = np.memmap(folder / "scene.dat", "<f4", "r+", shape=(45, 121, 157))
     values[:, 40, 3] = 0
     values[7, 90, 140] = np.nan
@@ -84,7 +84,7 @@ def chain(folder, simd):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """A folder of results for every instruction set."""
+    """Makes a folder of results for every instruction set."""
     base = tmp_path_factory.mktemp("simd")
     return {simd: chain(base / simd, simd) for simd in TARGETS}
 
@@ -118,7 +118,7 @@ def test_same_bits_without_fused_arithmetic(results):
 
 
 def test_same_numbers_for_all(results):
-    """What no rounding may turn: the numbers to the digits that single precision leaves, the answers entirely."""
+    """Compares numbers to the digits that single precision leaves, and discrete results exactly."""
     if len(TARGETS) < 2:
         pytest.skip(f"this machine has {TARGETS[0]} alone: nothing to compare with")
     best, least = results[TARGETS[0]], results[TARGETS[-1]]
@@ -142,7 +142,7 @@ def test_same_numbers_for_all(results):
 
 
 def test_training_with_the_same_bits_whatever_blas_picks(results, out):
-    """SAHIC's training has a BLAS, whose kernels differ between AVX2 and AVX-512."""
+    """SAHIC's training uses a BLAS, whose kernels differ between AVX2 and AVX-512."""
     if TARGETS[0] not in FUSED:
         pytest.skip("this machine has no fused multiplication and addition")
     folder = results[TARGETS[0]]
@@ -161,7 +161,7 @@ def test_training_with_the_same_bits_whatever_blas_picks(results, out):
                                   ("endmembers", "-t", 4, "-method", "vca")], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("simd", TARGETS)
 def test_report_names_what_ran(tool, simd, scene, out):
-    """Taken from --config, in any case of letters; portable is Highway's SCALAR, EMU128 or its baseline."""
+    """Tests --config in upper and lower case. portable is Highway's SCALAR, EMU128 or its baseline."""
     report = out / "report.json"
     dst = out / ("dst.csv" if tool[0] == "endmembers" else "dst.tif")
     succeed(run("gdal_hsi_" + tool[0], *tool[1:], "-q", "--config", "HSI_SIMD", simd.upper(), "-report", report, scene, dst))
@@ -172,7 +172,7 @@ def test_report_names_what_ran(tool, simd, scene, out):
 
 
 def test_environment_and_command_line(scene, out):
-    """The option of the command line wins over the environment."""
+    """The option of the command line overrides the environment."""
     report = out / "report.json"
     environment = {**os.environ, "HSI_SIMD": "portable"}
     succeed(run("gdal_hsi_vd", "-q", "-report", report, scene, env=environment))
@@ -193,7 +193,7 @@ def test_unknown_name(tool, name, out):
 
 
 def test_name_that_cannot_run(scene, out):
-    """At least one of these is always beyond reach: a build holds sse2 or a target without SIMD, not both."""
+    """At least one of these is always unavailable: a build contains sse2 or a target without SIMD, not both."""
     missing = [name for name in ("avx512", "avx2", "sse4", "ssse3", "sse2", "neon", "sve") if name not in TARGETS]
     if not missing:
         pytest.skip("this machine and build have every instruction set")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_smooth against a NumPy reference in double precision, against scipy and chemotools; virtual scenes, pipelines, libraries,
-metadata, and what it refuses."""
+"""gdal_hsi_smooth, compared with a NumPy reference in double precision, scipy and chemotools; virtual scenes,
+pipelines, libraries, metadata, and refused input."""
 import math
 import os
 import subprocess
@@ -12,7 +12,7 @@ from osgeo import gdal
 from conftest import PLUGINS, cube, first_error, read, run, succeed, write_scene
 
 BANDS, LINES, SAMPLES = 70, 9, 41
-# Uneven steps, one lost band (12), a gap (30), a second detector that overlaps (50), two bands alone at the end.
+# Uneven steps, one missing band (12), a gap (30), a second detector that overlaps (50), two isolated bands at the end.
 NM = [400 + 9.0 * b + 0.7 * (b % 3) + (9 if b >= 12 else 0) + (150 if b >= 30 else 0) - (40 if b >= 50 else 0) + (300 if b >= 68 else 0)
       for b in range(BANDS)]
 BAD = {5, 60}
@@ -111,7 +111,7 @@ def files(tmp_path_factory):
     scene[40, 1, 2] = np.nan
     scene[:, 3, 4] = 0
     scene[33, 5, 6] = -9999
-    scene[20, 7, 8] = -2  # no absorbance
+    scene[20, 7, 8] = -2  # has no absorbance
     write_scene(folder / "scene.img", scene, wavelengths=NM, fwhm=[9] * BANDS, nodata=-9999,
                 bbl=[0 if b in BAD else 1 for b in range(BANDS)])
     return folder
@@ -198,7 +198,7 @@ def test_scale_and_unit(files, tmp_path):
         if method == "absorbance":
             got, expected = read(tmp_path / "s.tif"), -np.log10(scene / 10000)
             assert np.allclose(got[10], expected[10], rtol=1e-5)
-    # Bands of different scales: what the values mean.
+    # Bands of different scales: the scaled values count.
     gdal.Translate(str(tmp_path / "mixed.tif"), str(tmp_path / "dn.img"))
     dataset = gdal.Open(str(tmp_path / "mixed.tif"), gdal.GA_Update)
     for b in range(BANDS):
@@ -247,7 +247,7 @@ def test_msc_by_a_library(files, tmp_path):
     there = np.isfinite(expected).all(0)
     limit = 1e-6 * (np.abs(expected) + np.abs(expected).max(0))
     assert (np.isfinite(got).all(0) == there).all() and (np.abs(got - expected) <= limit)[:, there].all()
-    # Bands that the library does not reach.
+    # Bands outside the library.
     library_of(tmp_path / "cut.csv", [r[20:]], X[20:], ["cut"])
     out = succeed(smooth("-method", "msc", "-reference", tmp_path / "cut.csv", files / "scene.img", tmp_path / "c.tif"))
     assert read(tmp_path / "c.tif").shape[0] < len(GOOD) and "bands" in out.out

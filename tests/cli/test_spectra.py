@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_spectra against NumPy: means and deviations of classes from rasters, polygons and points, every spectrum,
-the forms of the output, holes, tiles and threads, errors."""
+"""gdal_hsi_spectra, compared with NumPy: means and deviations of classes from rasters, polygons and points, single
+spectra, the forms of the output, holes, tiles and threads, errors."""
 
 import json
 import re
@@ -110,12 +110,12 @@ def test_envi_library(scene, labels, data, classes, tmp_path):
     assert [float(w) for w in header["wavelength"]] == NM and set(header["fwhm"]) == {"9.5"}
     for row, value in zip(values, present):
         assert np.allclose(row, naive(data, classes == value)[0], rtol=1e-6)
-    # And it serves the tools that read libraries.
+    # The tools that read libraries also read it.
     succeed(run("gdal_hsi_unmix", scene, tmp_path / "o.sli", tmp_path / "o.tif"))
 
 
 def curves_of(path):
-    """The broken lines of a plot, by colour and dashes, without those of the legend."""
+    """Returns the polylines of a plot, by colour and dashes, without the legend's."""
     found = []
     for attributes in re.findall(r"<polyline ([^>]*)/>", path.read_text()):
         points = np.array([[float(v) for v in point.split(",")] for point in re.search("points='([^']*)'", attributes)[1].split()])
@@ -125,7 +125,7 @@ def curves_of(path):
 
 
 def axes_of(path):
-    """From pixels to values, by the ticks."""
+    """Converts pixels to values, by the ticks."""
     text = path.read_text()
     ticks = [(float(x), float(y), anchor, float(v)) for x, y, anchor, v in
              re.findall(r"<text x='([\d.]+)' y='([\d.]+)' text-anchor='(\w+)'>(-?[\d.e+]+)</text>", text)]
@@ -140,7 +140,7 @@ def test_plot_of_classes(scene, labels, data, classes, tmp_path):
     succeed(spectra("-kind", "deviation", "-b", "1-5,8-12", "-plot", plot, scene, labels))
     present = np.unique(classes[classes > 0])
     curves = curves_of(plot)
-    assert len(curves) == 2 * len(present)  # the bands that are left out are a gap
+    assert len(curves) == 2 * len(present)  # omitted bands leave a gap
     x, y = axes_of(plot)
     kept = [0, 1, 2, 3, 4, 7, 8, 9, 10, 11]
     for k, value in enumerate(present):
@@ -153,7 +153,7 @@ def test_plot_of_classes(scene, labels, data, classes, tmp_path):
     assert text.count("<polygon") == 2 * len(present) and "wavelength (nm)" in text and "stored value" in text
     for value in present:
         assert f">{name_of(value)}<" in text
-    succeed(spectra("-plot", tmp_path / "o.png", scene, labels, tmp_path / "o.csv"))  # a library, too
+    succeed(spectra("-plot", tmp_path / "o.png", scene, labels, tmp_path / "o.csv"))  # also of a library
     assert gdal.Open(str(tmp_path / "o.png")).RasterCount == 3 and (tmp_path / "o.csv").exists()
     succeed(spectra("-kind", "every", "-plot", tmp_path / "e.svg", scene, labels))
     assert len({colour for colour, _, _ in curves_of(tmp_path / "e.svg")}) == len(present)
@@ -177,7 +177,7 @@ def test_plot_and_copy_of_a_library(tmp_path):
     assert [len(curve[2]) for curve in solid][:3] == [5, 34, 40] and "clay &#60;x&#62;" in text
     position, height = re.search(r">(\d+) nm, ([\d.]+)<", text).groups()
     assert abs(int(position) - 2200) < 3 and abs(float(height) - 0.3) < 0.02
-    assert len([curve for curve in curves if curve[1]]) == 2  # a continuum each
+    assert len([curve for curve in curves if curve[1]]) == 2  # one continuum per spectrum
     assert envi_header(tmp_path / "l.sli")["spectra names"] == list(rows)
     succeed(spectra("-plot", tmp_path / "one.svg", "-spectrum", "flat", library))
     assert "clay" not in (tmp_path / "one.svg").read_text()
@@ -277,7 +277,7 @@ def test_points(scene, data, tmp_path):
     shapes = vectors(tmp_path / "p.gpkg", [(n, "POINT(%r %r)" % at(x + 0.5, y + 0.5)) for n, (x, y) in points], ogr.wkbPoint)
     succeed(spectra("-field", "crop", "-kind", "deviation", scene, shapes, tmp_path / "o.csv"))
     found = csv_of(tmp_path / "o.csv")
-    assert set(found) == {"band", "wavelength", "a", "b"}  # one pixel has no deviation
+    assert set(found) == {"band", "wavelength", "a", "b"}  # a single pixel has no deviation
     for name, (x, y) in points:
         assert np.allclose(found[name], data[:, y, x], rtol=1e-8)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_spp against a naive double-precision reference, and everything around the numbers."""
+"""gdal_hsi_spp, compared with a naive double-precision reference; and its metadata, windows, memory and outputs."""
 
 import json
 import math
@@ -24,8 +24,8 @@ def valid_pixels(data):
 
 
 def reference(data, windows):
-    """{ws: (cube, alpha, rho)}: equations 1 to 5 of the paper pixel by pixel and neighbour by neighbour, double
-    precision; data is (bands, lines, samples), invalid pixels come out as NaN."""
+    """Returns {ws: (cube, alpha, rho)} by equations 1 to 5 of the paper, pixel by pixel and neighbour by neighbour, in
+    double precision. data is (bands, lines, samples); invalid pixels become NaN."""
     valid = valid_pixels(data)
     bands, lines, samples = data.shape
     centroid = np.array([math.fsum(data[b][valid]) for b in range(bands)]) / valid.sum()
@@ -61,7 +61,8 @@ def reference(data, windows):
 
 
 def errors(want, got):
-    """Mean NRMSE and greatest MaxSDE (paper 004, equations 6 to 8) over the valid pixels, which must be the same."""
+    """Returns the mean NRMSE and the greatest MaxSDE (paper 004, equations 6 to 8) over the valid pixels, which must be
+    the same pixels."""
     valid = np.isfinite(want).all(axis=0)
     assert (np.isfinite(got).all(axis=0) == valid).all(), "other pixels are valid"
     assert np.isnan(got[:, ~valid]).all(), "an invalid pixel has a value in some band"
@@ -74,8 +75,8 @@ def errors(want, got):
 
 def check_accuracy(want, got):
     nrmse, maxsde = errors(want, got)
-    # Rounding the exact answer to single precision has an error of its own, and the NRMSE divides it by the spread of
-    # a spectrum over its bands: where that is small against the level, not even a perfect program reaches 1e-6.
+    # Rounding the exact result to single precision has an error, and the NRMSE divides it by the spread of a spectrum
+    # over its bands. If the spread is small compared with the level, even a perfect program cannot reach 1e-6.
     floor = errors(want, want.astype(np.float32).astype(np.float64))[0]
     assert nrmse <= max(1e-6, 3 * floor), f"NRMSE {nrmse}, rounding alone {floor}"
     assert maxsde <= 5e-6, f"MaxSDE {maxsde}"
@@ -84,7 +85,8 @@ def check_accuracy(want, got):
 
 @pytest.mark.quick
 def test_reference_on_a_scene_solved_by_hand():
-    # Three pixels in a row, angles of 90 degrees: 1|2 and 2|3; 1 and 3 are alike. ws 5 sees all, ws 3 the next one.
+    # Three pixels in a row with angles of 90 degrees: 1|2 and 2|3; 1 and 3 are equal. ws 5 covers all, ws 3 only the
+    # next one.
     data = np.array([[[1.0, 0.0, 1.0]], [[0.0, 2.0, 0.0]]])
     want = reference(data, (3, 5))
     right = math.pi / 2
@@ -129,7 +131,7 @@ def test_invalid_pixels_take_no_part(tmp_path):
     data[1, 12, 20] = np.nan
     data[3, 13, 21] = np.inf
     data[:, 20:25, 30:36] = -9999
-    data[:, 22, 33] = data[:, 0, 0]  # alone among holes for ws 3
+    data[:, 22, 33] = data[:, 0, 0]  # isolated by holes for ws 3
     source = write_scene(tmp_path / "in.img", data, nodata=-9999)
     data[data == -9999] = np.nan
     want = reference(data, (3, 7))
@@ -184,13 +186,14 @@ REAL = {
     "pavia_centre/pavia_centre.img": WINDOWS,
     "enmap_berlin/EnMAP_BerlinUrbanGradient.bsq": WINDOWS,
     "enmap_potsdam/enmap_potsdam.vrt": WINDOWS,
-    "emit/emit20250324t221005_jpl_unmix_ex": WINDOWS[:4],  # 10x10
+    "emit/emit20250324t221005_jpl_unmix_ex": WINDOWS[:4],  # 10x10 pixels
     "avirisng/ang20170323t202244_rdn_7000-7010": WINDOWS[:4],
 }
 
 
 def good_bands(source):
-    """The bands that the tool should take: those that the list of bad bands does not mark, where any pixel has a value."""
+    """Returns the bands that the tool should use: the list of bad bands does not mark them, and some pixel has a
+    value."""
     dataset = gdal.Open(str(source))
     domain = dataset.GetMetadata("ENVI") or {}
     marks = domain.get("bbl", "").strip("{} \n").split(",") if domain.get("bbl") else []
@@ -219,7 +222,8 @@ def test_real_scene(tmp_path, name):
         print(f"{name} ws {ws}: NRMSE {nrmse:.2e}, MaxSDE {maxsde:.2e}")
 
 
-# --- the same, however it is cut and stored ---------------------------------------------------------------------------
+# --- equal results for any division and storage
+# --------------------------------------------------------------------------
 
 def test_result_does_not_depend_on_tiles_threads_memory_or_interleave(tmp_path):
     data = cube(75, 53, 9).astype(np.float32)
@@ -484,7 +488,8 @@ def test_one_report_for_a_chain(tmp_path, scene, out):
     chain = json.loads(report.read_text())["chain"]
     assert [run["tool"] for run in chain] == ["gdal_hsi_spp", "gdal_hsi_compare", "gdal_hsi_spp"]
     assert ["error" in run for run in chain] == [False, False, True] and chain[0]["started"] <= chain[2]["started"]
-    # A report of one run becomes the first of a chain; without the option a chain is replaced as any report.
+    # A report of a single run becomes the first report of a chain. Without the option, a chain is replaced as any
+    # report.
     succeed(spp("-q", "-report", report, scene, out / "a.tif"))
     succeed(spp("-q", *append, scene, out / "b.tif"))
     assert [run["destination"] for run in json.loads(report.read_text())["chain"]] == [str(out / "a.tif"), str(out / "b.tif")]
@@ -503,7 +508,8 @@ def test_reports_that_cannot_be_added_to(tmp_path, scene, out):
 
 @pytest.mark.parametrize("kind", ["ENVI", "GTiff"])
 def test_memory_is_a_promise(tmp_path, kind):
-    """A scene of 157 MB through 24 MB: the process stays below that and 150 MB for the program itself."""
+    """A scene of 157 MB with a limit of 24 MB: the process must stay below the limit plus 150 MB for the program
+    itself."""
     samples, lines, bands = 512, 640, 120
     plane = cube(samples, lines, 1)[0].astype(np.float32)
     options = ["INTERLEAVE=BIL"] if kind == "ENVI" else [
@@ -521,14 +527,14 @@ def test_memory_is_a_promise(tmp_path, kind):
 
 
 def test_stdout_as_destination(tmp_path, scene):
-    """The raster and nothing else comes out of stdout."""
+    """The standard output must contain only the raster."""
     succeed(spp("-q", scene, tmp_path / "out.tif"))
     process = start("gdal_hsi_spp", "-device", "cpu", scene, "/vsistdout/", "-of", "GTiff")
     pixels, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, messages
     (tmp_path / "piped.tif").write_bytes(pixels)
     assert (read(tmp_path / "piped.tif") == read(tmp_path / "out.tif")).all()
-    for text in ("x", "xx"):  # in the history: GDAL 3.10 loses the pixels when the directory's texts end at an odd byte
+    for text in ("x", "xx"):  # in the history: GDAL 3.10 loses the pixels if the directory's texts end at an odd byte
         process = start("gdal_hsi_spp", "-device", "cpu", "--config", "HSI_NOTHING", text, scene, "/vsistdout/")
         pixels, messages = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, messages

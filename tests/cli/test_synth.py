@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_synth: the same values whatever the format, tiles and threads; the truth it tells is the truth it made."""
+"""gdal_hsi_synth: equal values for any format, tiles and threads; the truth in its outputs matches the scene."""
 
 import json
 import math
@@ -74,12 +74,12 @@ def test_truth_tells_targets_spectra_and_noise(out):
         assert target["endmember"] == t % 8
         spectrum = np.array(truth["endmembers"][target["endmember"]]["spectrum"])
         off = (data[:, target["line"], target["sample"]] - spectrum) / sigma
-        assert np.abs(off).max() < 4.2  # noise is bounded by 3.9 sigma; the rest is rounding
+        assert np.abs(off).max() < 4.2  # noise is bounded by 3.9 sigma; the remainder is rounding
     assert truth["wavelengths_nm"][0] == 400 and truth["wavelengths_nm"][-1] == 2500
 
 
 def test_plants_have_a_trait_and_plots(out):
-    """Without noise a pixel of plants alone is 1 - c(b) t times what it is without the trait, c of the page."""
+    """Without noise, a pixel of plants is 1 - c(b) t times its value without the trait, with c as documented."""
     size = ("-size", 150, 120, 60, "-snr", "inf", "-endmembers", 12)
     plain = made(out / "plain.tif", *size).astype(float)
     scene = made(out / "scene.tif", *size, "-values", out / "t.tif", "-plots", out / "plots.gpkg", "-labels", out / "labels.tif").astype(float)
@@ -95,7 +95,8 @@ def test_plants_have_a_trait_and_plots(out):
             for at, depth, sigma in ((1510, .03, 25), (2060, .04, 30), (2180, .04, 30), (2300, .02, 25)))
     taken = 1 - scene / plain
     expected = c[:, None, None] * trait
-    assert taken[:, covered].min() > -1e-6 and (taken - expected)[:, covered].max() < 1e-4  # some of a pixel may be something else
+    # A part of a pixel may be another material
+    assert taken[:, covered].min() > -1e-6 and (taken - expected)[:, covered].max() < 1e-4
     pure = covered & (np.abs(taken / np.where(expected > 0.01, expected, np.inf)).max(0) > 0.999)
     assert pure.sum() > 20 and np.abs(taken - expected)[:, pure].max() < 5e-4
     assert np.abs(taken[:, np.isin(read(out / "labels.tif").squeeze(), (2, 3, 4))]).max() < 0.15
@@ -124,7 +125,7 @@ def test_labels_are_the_dominant_material(out, pattern, dimmest):
     names = [e["name"] for e in truth["endmembers"]]
     band = dataset.GetRasterBand(1)
     assert band.DataType == gdal.GDT_Byte
-    # GDAL 3.6's Python returns None for category names, gdalinfo knows them.
+    # GDAL 3.6's Python returns None for category names, but gdalinfo shows them.
     info = gdal.Info(str(out / "labels.tif"))
     for label, name in enumerate(["Unclassified"] + names):
         assert f" {label}: {name}\n" in info
@@ -132,7 +133,7 @@ def test_labels_are_the_dominant_material(out, pattern, dimmest):
     assert len(set(colours)) == 9
     assert dataset.GetGeoTransform() == gdal.Open(str(out / "a.tif")).GetGeoTransform()
     assert np.array_equal(labels == 0, np.broadcast_to((np.arange(150) >= 20) & (np.arange(150) < 23), (90, 150)))
-    # Unmixing without noise finds the labels again.
+    # Unmixing without noise recovers the labels.
     spectra = np.array([e["spectrum"] for e in truth["endmembers"]])
     abundances = np.linalg.lstsq(spectra.T, data.reshape(30, -1), rcond=None)[0].reshape(8, 90, 150)
     agree = (abundances.argmax(axis=0) + 1 == labels)[labels > 0]
@@ -286,14 +287,14 @@ def test_an_interrupted_run_leaves_nothing(out):
 
 
 def test_hills_are_those_that_the_angles_tell(out):
-    """What a line over hills looks like, by its angles: terrain times BRDF of plants and of others, over that at nadir under a
-    sun at 40 degrees. Two lines see the same hills."""
+    """A flight line over hills, by its angles: terrain times the BRDF of plants and of others, divided by the value at
+    nadir under a sun at 40 degrees. Two flight lines see the same hills."""
     line = ["-size", 60, 50, 60, "-seed", 3, "-snr", "inf"]
     seen = made(out / "a.tif", *line, "-corner", 5, 7, "-rotate", 30, "-sun", 35, 120, "-geometry", out / "obs.tif", "-flat", out / "flat.tif").astype(float)
     flat = read(out / "flat.tif").astype(float)
     _, va, vz, sa, sz, _, b, a, ci, _ = read(out / "obs.tif").astype(float)
     assert (sa == 120).all() and (sz == 35).all() and 15 < b.max() < 30 and 19 < vz.max() <= 20
-    # Hidden in rounding of single precision: right of the line's middle the sensor is to the left.
+    # Where rounding in single precision does not hide it: right of the line's middle, the sensor is to the left.
     assert abs(va[0, -1] - (60 + 180)) < 1e-4 and abs(va[0, 0] - 60) < 1e-4
     rad = np.radians
     cos_i = np.cos(rad(sz)) * np.cos(rad(b)) + np.sin(rad(sz)) * np.sin(rad(b)) * np.cos(rad(sa - a))

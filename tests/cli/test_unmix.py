@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_unmix against scipy's and numpy's least squares, on made and real scenes, and what it refuses."""
+"""gdal_hsi_unmix, compared with scipy's and numpy's least squares, on synthetic and real scenes; and refused input."""
 
 import json
 
@@ -42,7 +42,7 @@ def files(tmp_path):
 
 
 def reference(e, x, method):
-    """By numpy: ucls and scls in closed form; nnls and fcls by every set of endmembers."""
+    """Computes abundances with numpy: ucls and scls in closed form; nnls and fcls over every set of endmembers."""
     p = len(e)
     best, least = None, np.inf
     for choice in range(1, 2 ** p) if method in ("nnls", "fcls") else [2 ** p - 1]:
@@ -93,7 +93,7 @@ def test_tiles_threads_and_interleave_change_no_byte(files):
 
 
 def test_a_library_of_other_bands_is_interpolated(files):
-    # Linear between its bands, so that a library of every other band says the same at all of them.
+    # Spectra are linear between bands, so a library of every other band has the same values at all bands.
     flat = np.array([[100 + 3 * w for w in range(20)], [900 - 7 * w for w in range(20)]], float)
     scene = np.moveaxis(np.random.default_rng(1).dirichlet([1, 1], (6, 7)) @ flat, 2, 0)
     write_scene(files / "lines.img", scene, wavelengths=WAVELENGTHS)
@@ -171,7 +171,7 @@ def test_jasper_ridge(method, rmse, distance, tmp_path):
 
 
 def test_a_band_without_values_is_left_out_of_a_library_without_wavelengths(files, tmp_path):
-    """The band is found only when every pixel has turned out invalid; the library's values go by their place."""
+    """The band is found only when every pixel is invalid; the library's values are assigned by position."""
     scene = read(files / "scene.img").astype(np.float32)
     lost = scene.copy()
     lost[6] = np.nan

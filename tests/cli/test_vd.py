@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_vd against numpy, on made and real scenes."""
+"""gdal_hsi_vd, compared with numpy, on synthetic and real scenes."""
 
 import json
 from statistics import NormalDist
@@ -39,7 +39,7 @@ def test_eigenvalues_and_number_are_numpys(scene, method, p):
     assert result["virtual_dimensionality"] == number
     assert result["valid_pixels"] == x.shape[1] and result["invalid_pixels"] == 0
     found = result["eigenvalues"]
-    # Products are taken in single precision.
+    # Products are computed in single precision.
     for name, want in (("correlation", r), ("covariance", k), ("threshold", threshold)):
         assert np.allclose([e[name] for e in found], want, rtol=2e-5)
     assert [e["signal"] for e in found] == list(r - k > threshold)
@@ -65,7 +65,8 @@ def test_real_scenes_agree_with_numpy(name, method):
 
 
 def hysime_reference(x):
-    """The definition with the residuals themselves: Rs is that of x less its noise, not taken from R alone."""
+    """Computes the definition with explicit residuals: Rs is the correlation of x minus its noise, and is not derived
+    from R."""
     n = x.shape[1]
     r = x @ x.T / n
     p = np.linalg.inv(r)
@@ -169,7 +170,8 @@ def test_no_valid_pixel_and_dependent_bands_are_errors(tmp_path):
 
 
 def test_what_rounding_leaves_is_told(tmp_path):
-    """Components turned back into bands: of as many dimensions as components and the mean, the rest is rounding."""
+    """Components transformed back to bands have as many dimensions as components plus the mean; the rest is
+    rounding."""
     scene = write_scene(tmp_path / "scene.img", cube(60, 50, 40))
     succeed(run("gdal_hsi_pca", "-q", "-nc", 3, "-model", tmp_path / "m.json", scene, tmp_path / "y.tif"))
     succeed(run("gdal_hsi_pca", "-q", "-apply", tmp_path / "m.json", "-inverse", tmp_path / "y.tif", tmp_path / "back.img", "-of",

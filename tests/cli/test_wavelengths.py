@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Bands by wavelength: -b 450-900nm, -b 0.45-0.9um, -b 2100nm, -exclude-range, and scenes of different bands compared
-where their wavelengths meet."""
+"""Bands by wavelength: -b 450-900nm, -b 0.45-0.9um, -b 2100nm, -exclude-range; and comparison of scenes with different
+bands at common wavelengths."""
 
 import json
 
@@ -27,16 +27,16 @@ def bands(scene, *options):
     (("-b", "0.45-0.9um"), [2, 3, 4, 5]),
     (("-b", "450nm-0.9um"), [2, 3, 4, 5]),
     (("-b", "0.45-0.9 UM"), [2, 3, 4, 5]),
-    (("-b", "500-700nm"), [2, 3, 4]),  # both ends
+    (("-b", "500-700nm"), [2, 3, 4]),  # includes both ends
     (("-b", "2100.5nm"), [12]),
     (("-b", "2.099um"), [11]),
     (("-b", "1,12,700-800nm,3"), [1, 12, 4, 5, 3]),
-    (("-b", "600-800nm", "-b", "700-905nm"), [3, 4, 5, 7]),  # none twice
-    (("-b", "890nm"), [7]),  # the nearer one is marked bad
+    (("-b", "600-800nm", "-b", "700-905nm"), [3, 4, 5, 7]),  # without duplicates
+    (("-b", "890nm"), [7]),  # the nearer band is marked bad
     (("-exclude-range", "1340-1460nm"), [1, 2, 3, 4, 5, 7, 11, 12]),
     (("-exclude-range", "1.3-1.5um,450-550nm", "-exclude-range", "2090-2090nm"), [1, 3, 4, 5, 7, 12]),
     (("-b", "1-4", "-exclude-range", "590-610nm"), [1, 2, 4]),
-    (("-exclude-range", "0-600nm"), [4, 5, 7, 8, 9, 10, 11, 12]),  # all that is shorter
+    (("-exclude-range", "0-600nm"), [4, 5, 7, 8, 9, 10, 11, 12]),  # all shorter wavelengths
 ])
 def test_bands(scene, options, wanted):
     assert bands(scene, *options) == wanted
@@ -103,7 +103,7 @@ def test_scenes_meet_at_their_wavelengths(tmp_path):
     subset = write_scene(tmp_path / "subset.tif", data[2:9], "GTiff", wavelengths=NM[2:9])
     succeed(compare("-tile", 7, 5, first, subset))
     assert compare("-any-wavelengths", first, subset).code == 1  # 12 and 7 bands
-    assert compare("-b", "1-5", first, other).code == 1  # numbers are taken as they are
+    assert compare("-b", "1-5", first, other).code == 1  # band numbers are used unchanged
     strange = write_scene(tmp_path / "strange.tif", data, "GTiff", wavelengths=[w + 5000 for w in NM])
     result = compare(first, strange)
     assert result.code == 1 and "no band of" in first_error(result)
@@ -125,5 +125,5 @@ def test_all_digits_travel(tmp_path):
                     scene, out))
         told = json.loads(run("gdal_hsi_info", "-json", out).out)
         assert told["wavelengths_nm"] == nm
-        assert extension == "nc" or told["fwhm_nm"] == [9.876543, 10, 11, 12]  # a band dimension has no place for widths
+        assert extension == "nc" or told["fwhm_nm"] == [9.876543, 10, 11, 12]  # a band dimension cannot store widths
     assert np.isfinite(read(tmp_path / "spp.tif")).any()

@@ -10,5 +10,5 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def material(tmp_path_factory):
-    """The files that the jobs read; never written to: tests work in copies."""
+    """Makes the files that the jobs read. They are never written to, since tests work in copies."""
     return workloads.make_material(tmp_path_factory.mktemp("material"))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Calls of the system that fail in the middle of a run: a full disk, a quota, a device's error, a signal's EINTR, a
-write that is cut short; at writing, syncing, renaming, opening, closing, truncating, making folders, unlinking, linking.
+"""System calls that fail during a run: a full disk, a quota, a device error, EINTR of a signal, a shortened write; at
+writing, syncing, renaming, opening, closing, truncating, making folders, unlinking, linking.
 
-After each run the whole folder is compared: either exit code 0 and every output new, whole and the same as that of an
-undisturbed run, or another exit code and every file as it was. Nothing else may be there, and no mixture.
+After each run, the whole folder is compared. Either the exit code is 0 and every output is new, complete and equal to
+that of an undisturbed run, or the exit code differs from 0 and every file is unchanged. There must be no other files
+and no mixtures.
 """
 
 import collections
@@ -38,7 +39,7 @@ def shim(tmp_path_factory):
 
 
 def record_of_failure(folder, name="run.json"):
-    """True when the report is there and is the record of a run that failed, whole."""
+    """Returns true if the report exists and is the complete record of a failed run."""
     try:
         return "error" in json.loads((folder / name).read_text())
     except (ValueError, OSError):
@@ -46,7 +47,7 @@ def record_of_failure(folder, name="run.json"):
 
 
 def judge(job, result, fault, what, before, folder, clean):
-    """What is wrong with this end of a run, in words; nothing: None."""
+    """Returns a description of what is wrong after a run, or None."""
     after = contents(folder)
     made = {name for name in clean if name not in before or before[name] != clean[name]} | set(job.outputs.values())
     if result.code == 0:
@@ -70,7 +71,7 @@ def judge(job, result, fault, what, before, folder, clean):
         after["run.json"] = before.get("run.json")
         if after["run.json"] is None:
             del after["run.json"]
-    if fault.calls == "unlink":  # what could not be removed stays, hidden, until the next run to the same place
+    if fault.calls == "unlink":  # files that could not be removed stay hidden until the next run to the same outputs
         after = {name: fact for name, fact in after.items() if name in before or not is_hidden(name)}
     change = differences(before, after)
     if change:
@@ -78,7 +79,7 @@ def judge(job, result, fault, what, before, folder, clean):
         new = [name for name in made if name in after and before.get(name) != after[name]]
         mixed = " (MIXED: some outputs are new, some old)" if old and new else ""
         return f"exit code {result.code}; {change}{mixed}"
-    told = [line for line in result.err.splitlines() if not line.startswith("Warning: ")]  # what the job warns of anyway
+    told = [line for line in result.err.splitlines() if not line.startswith("Warning: ")]  # warnings that the job always prints
     if not told or not told[0].startswith("ERROR: "):
         return f"exit code {result.code}, but stderr begins with {result.err[:80]!r}"
     return None
@@ -105,8 +106,8 @@ def test_every_call_may_fail(job, material, tmp_path):
     clean = {name: fact for name, fact in contents(clean_at).items() if name not in inputs or fact != inputs[name]}
     _clean_folders[id(clean)] = clean_at
 
-    # With -overwrite the history that products hold reads otherwise: a clean run of its own, over old outputs of
-    # another kind (another command line), so that old and new can be told apart.
+    # With -overwrite, the history in products has a different text. So it needs its own clean run over old outputs with
+    # another command line, to distinguish old files from new ones.
     old_at = copy_of(material, tmp_path / "old")
     for name in clean:
         shutil.copy(clean_at / name, old_at / name)
@@ -150,12 +151,12 @@ def test_every_call_may_fail(job, material, tmp_path):
 
     cases = []
     for index, (calls, kind) in enumerate(FAULTS):
-        # A sample takes the two states of the folder in turn.
+        # A sample alternates between the two states of the folder.
         states = list(starts) if ALL else [list(starts)[index % len(starts)]]
         for overwrite in states:
             total = totals[(calls, overwrite)]
             most = 4 if calls in ("write", "rename") else 2
-            if (calls, kind) == ("open", "EACCES"):  # each is another file, and one of them was forgotten
+            if (calls, kind) == ("open", "EACCES"):  # each one opens a different file, and one was missed before
                 most = total
             for number in spread(total, most):
                 cases.append((len(cases), Fault(calls, number, kind), overwrite))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Where outputs are put: over inputs, over one another, over old VRTs, on devices, FIFOs and links, into folders that
-cannot be listed, with standard descriptors closed, and by two processes at once. Nothing that a run reads may change,
-and what is refused is refused before any work."""
+"""Locations of outputs: over inputs, over each other, over old VRTs, on devices, FIFOs and links, in folders that
+cannot be listed, with closed standard descriptors, and by two processes at once. A run must not change any file that it
+reads, and must refuse before any work."""
 
 import collections
 import gzip
@@ -28,8 +28,8 @@ REFUSED = (1, 2)
 
 
 def refuse_all(cases, material, tmp_path):
-    """cases: (label, job, names, overwrite, slots, make) where make(folder) lays what the case needs. Each is run in a
-    folder of its own and must leave it as it was. Returns what went wrong."""
+    """cases: (label, job, names, overwrite, slots, make), where make(folder) prepares the case. Each case runs in its
+    own folder and must leave it unchanged. Returns the failures."""
 
     def try_case(numbered):
         number, (label, job, names, overwrite, slots, make) = numbered
@@ -80,15 +80,16 @@ def matrix_cases(job):
     outputs, inputs = len(job.outputs), len(job.inputs)
     for i, slot in enumerate(job.outputs):
         for j, name in enumerate(job.inputs):
-            # A sample takes each output and each input once: one list knows all of them, whatever their roles.
+            # A sample uses each output and each input once, since one list contains all of them, regardless of their
+            # roles.
             if not ALL and i % inputs != j and j % outputs != i:
                 continue
-            # A sample takes the spellings in turn; -overwrite lets the most happen.
+            # A sample alternates between the spellings; -overwrite permits the most.
             for k, (word, spelling, make) in enumerate(SPELLINGS):
                 for overwrite in ((True, False) if job.overwrite else (False,)):
                     if not ALL and (k != number % len(SPELLINGS) or (not overwrite and job.overwrite and number % 4)):
                         continue
-                    # The report of a run that fails is its record: it is given only where it is what is tried.
+                    # A run that fails writes its report as its record, so the report is given only if it is tested.
                     slots = set(job.outputs) - ({"report"} if slot != "report" else set())
                     yield (f"{job.name} {slot} over {name}, {word}{', -overwrite' if overwrite else ''}", job,
                            {slot: spelling.format(name)}, overwrite, slots, make(name) if make else None)
@@ -108,7 +109,7 @@ HIDING = [("/vsisubfile/0,{}", "y.tif"), ("/vsisubfile/0_100000000,{}", "y.tif")
 
 
 def pack(folder):
-    """y.tif once more in every wrapping that GDAL reads it through."""
+    """Stores y.tif in every container from which GDAL can read it."""
     with zipfile.ZipFile(folder / "y.tif.zip", "w") as archive:
         archive.write(folder / "y.tif", "y.tif")
     with tarfile.open(folder / "y.tif.tar", "w") as archive:
@@ -147,7 +148,7 @@ def test_no_output_over_the_standard_input(material, tmp_path):
 @pytest.mark.parametrize("place", ["/vsizip/new.zip/o.tif", "/vsizip/y.tif.zip/o.tif", "/vsigzip/o.tif.gz", "/vsitar/y.tif.tar/o.tif",
                                    "/vsisubfile/0,y.tif"])
 def test_results_are_files_of_their_own(place, material, tmp_path):
-    """Half of what is written into an archive cannot be taken back, and nobody sees which file it changes."""
+    """A partial write into an archive cannot be undone, and tools cannot know which file it changes."""
     folder = copy_of(material, tmp_path / "work")
     pack(folder)
     before = contents(folder)
@@ -160,7 +161,7 @@ def test_results_are_files_of_their_own(place, material, tmp_path):
 
 
 def test_no_output_over_what_a_table_of_labels_is_read_with(material, tmp_path):
-    """The types of a CSV file's columns stand in a .csvt, which GDAL reads and does not list."""
+    """A .csvt contains the types of a CSV file's columns; GDAL reads it, but does not list it."""
     folder = copy_of(material, tmp_path / "work")
     (folder / "points.csv").write_text("class,WKT\n1,POINT (500050 4479950)\n2,POINT (500110 4479890)\n")
     (folder / "points.csvt").write_text('"Integer","WKT"\n')
@@ -192,14 +193,14 @@ def test_no_output_over_the_header_of_a_library_that_a_vrt_names(material, tmp_p
 
 
 def lay_alpha(folder):
-    """The source under the name that spp -of VRT gives the file that its VRT reads beside the scene."""
+    """Copies the source to the name that spp -of VRT gives to the file that its VRT reads in addition to the scene."""
     shutil.move(folder / "s.img", folder / "y_alpha.img")
     shutil.copy(folder / "y.tif", folder / "y_alpha.tif")
     os.link(folder / "y_alpha.tif", folder / "s.img")
 
 
 def side_cases():
-    """Outputs whose side files would be a file that is read."""
+    """Returns outputs whose side files would replace a file that is read."""
     for overwrite in (True, False):
         word = ", -overwrite" if overwrite else ""
         yield ("pca: the header of s.dat is s.img's" + word, JOB["pca"], {"dst": "s.dat"}, overwrite, {"dst"}, None,
@@ -244,8 +245,8 @@ def test_no_side_file_over_an_input_or_another_output(material, tmp_path):
         before = contents(folder)
         result = execute(job.command(names, overwrite, slots, extra), folder)
         change = differences(before, contents(folder))
-        # ".dat" and ".img" beside -of ENVI mean ENVI only where the tool says so: two whole outputs of other
-        # formats, with nothing lost, are no collision.
+        # ".dat" and ".img" together with -of ENVI mean ENVI only if the tool says so. Two complete outputs of other
+        # formats, without loss, do not collide.
         if result.code == 0 and not change.startswith(("lost", "changed")) and "changed" not in change:
             given = job.command(names, overwrite, slots, extra)
             made = [n for n in names.values() if (folder / n).exists()]
@@ -281,8 +282,8 @@ def pair_cases(job):
                 for overwrite in ((True, False) if job.overwrite else (False,)):
                     if not ALL and (k != number % len(spellings) or (not overwrite and job.overwrite and number % 3)):
                         continue
-                    # Under the extension of the one and of the other: each decides for a format of its own.
-                    # A report takes any name; a run that is refused for another reason may leave it as a record.
+                    # With the extension of either output: each output determines its own format. A report accepts any
+                    # name; a run that is refused for another reason may leave it as a record.
                     for kind in sorted({pathlib.Path(job.outputs[s]).suffix for s in (one, other) if s != "report"}):
                         given = set(slots) - ({"report"} - {one, other})
                         yield (f"{job.name} {one} {a}{kind} and {other} {b}{kind}"
@@ -313,7 +314,7 @@ def test_two_outputs_under_one_name_that_is_there(material, tmp_path):
 # --- old outputs refer to files -----------------------------------------------------------------------------------------
 
 def run_twice(folder, job, names=None, slots=None):
-    """The same command with -overwrite two times: all inputs are as before, the product too."""
+    """Runs the command twice with -overwrite: all inputs and the product must stay unchanged."""
     inputs = contents(folder)
     after = []
     for _ in range(2):
@@ -341,7 +342,7 @@ def test_overwriting_a_vrt_of_spp_keeps_its_source(material, tmp_path):
 
 
 def test_a_vrt_with_the_source_s_own_name(material, tmp_path):
-    """s.img and s.vrt: the VRT of the source stands beside it, with its name."""
+    """s.img and s.vrt: the VRT next to the source has its name."""
     folder = copy_of(material, tmp_path / "work")
     run_twice(folder, JOB["pca_vrt"], {"dst": "s.vrt"}, slots=set())
 
@@ -350,7 +351,7 @@ def test_a_vrt_with_the_source_s_own_name(material, tmp_path):
                                           ("scene.vrt", ["-of", "ENVI"]), ("scene.tif", [])])
 @pytest.mark.parametrize("source", ["s.img", "scene.tif"])
 def test_overwriting_a_foreign_vrt_keeps_what_it_refers_to(dst, options, source, material, tmp_path):
-    """scene.vrt is of a scene, mentions a mask of its own and lies where the output shall lie."""
+    """scene.vrt belongs to a scene, refers to its own mask, and has the name of the output."""
     if source == dst:
         pytest.skip("the source itself: see test_no_output_over_an_input")
     folder = copy_of(material, tmp_path / "work")
@@ -362,7 +363,7 @@ def test_overwriting_a_foreign_vrt_keeps_what_it_refers_to(dst, options, source,
                          folder)
         after = contents(folder)
         if source == "scene.tif" and result.code in REFUSED:
-            assert differences(before, after) == ""  # scene.vrt may be taken for the source's: nothing is lost
+            assert differences(before, after) == ""  # scene.vrt may be mistaken for the source's VRT, but nothing is lost
             return
         assert result.code == 0, result.err
         gone = {name for name in before if name != dst and before[name] != after.get(name)}
@@ -371,7 +372,7 @@ def test_overwriting_a_foreign_vrt_keeps_what_it_refers_to(dst, options, source,
 
 
 def test_what_stands_beside_an_old_output_and_is_not_of_it_stays(material, tmp_path):
-    """GDAL lists metadata files of satellites as belonging to a GeoTIFF; a tool has not made them."""
+    """GDAL lists metadata files of satellites as belonging to a GeoTIFF, but the tool has not made them."""
     folder = copy_of(material, tmp_path / "work")
     shutil.copy(folder / "y.tif", folder / "o.tif")
     (folder / "o_rpc.txt").write_text("LINE_OFF: 5\n")
@@ -384,7 +385,8 @@ def test_what_stands_beside_an_old_output_and_is_not_of_it_stays(material, tmp_p
 
 
 def test_side_files_of_an_old_output_go_with_it(material, tmp_path):
-    """An ENVI output is replaced by one without statistics: what was its own must not be read for the new one's."""
+    """An ENVI output is replaced by an output without statistics: the old output's statistics must not be read with the
+    new one."""
     folder = copy_of(material, tmp_path / "work")
     command = [BIN / "gdal_hsi_pca", "-nc", 2, "-of", "ENVI", "-overwrite", "s.img", "o.img"]
     assert execute(command, folder).code == 0
@@ -397,7 +399,7 @@ def test_side_files_of_an_old_output_go_with_it(material, tmp_path):
 # --- closed descriptors ---------------------------------------------------------------------------------------------------
 
 def run_closed(command, folder, closed):
-    """Exit code of a run that starts without some of the descriptors 0, 1 and 2."""
+    """Returns the exit code of a run that starts without some of the descriptors 0, 1 and 2."""
     shell = 'exec "$0" "$@" ' + " ".join(f"{descriptor}>&-" for descriptor in closed)
     process = subprocess.Popen(["/bin/sh", "-c", shell, *map(str, command)], cwd=str(folder), env=ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -423,7 +425,7 @@ def test_closed_descriptors(number, job, material, tmp_path):
         code = run_closed(job.command(), folder, closed)
         after = contents(folder)
         if job.prints and 1 in closed:
-            # What such a tool is for is what it prints: nobody gets it. The report is the record of the failure.
+            # The purpose of such a tool is its printed output, which is lost here. The report records the failure.
             after.pop("run.json", None)
             change = differences(before, after)
             return f"{label}: exit code {code}; {change}" if code != 1 or change else None
@@ -434,7 +436,7 @@ def test_closed_descriptors(number, job, material, tmp_path):
         wrong = [name for name in clean if clean[name][0] == "file" and not same_product(normal / name, folder / name)]
         return f"{label}: {wrong} differ" if wrong else None
 
-    # A sample: all of them closed, and two of the others in turn.
+    # A sample: all of them closed, and two of the other combinations in turn.
     some = CLOSED if ALL else [CLOSED[7], CLOSED[1 + number % 6], CLOSED[1 + (number + 3) % 6]]
     wrong = [line for line in in_parallel(try_closed, some) if line]
     told(wrong, len(some))
@@ -461,12 +463,12 @@ RASTER_IDS = [f"{name}-{slot}" for name, slot in RASTERS]
 
 
 def named(job, slot, name):
-    """-spectra decides by the extension what it writes: a name there needs one."""
+    """-spectra selects the format by the extension, so a name needs one."""
     return name + ".csv" if slot == "spectra" else name
 
 
 def device_node(path, minor):
-    """A node of its own: a tool that replaces devices must not meet the machine's."""
+    """Makes a separate node, since a tool that replaces devices must not damage the machine's."""
     try:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
         with open(path, "wb"):
@@ -488,7 +490,7 @@ def test_text_into_the_null_device(name, slot, overwrite, material, tmp_path):
     result = execute(job.command({slot: place}, overwrite), folder)
     assert stat.S_ISCHR((folder / place).lstat().st_mode), "the device was replaced"
     if not overwrite and result.code == 1:
-        assert "overwrite" in result.err  # a device holds nothing that could be lost; a tool may ask all the same
+        assert "overwrite" in result.err  # a device has no contents to lose, but a tool may ask anyway
         return
     assert result.code == 0, result.err
     expected = set(contents(clean)) - {job.outputs[slot]} | {place}
@@ -497,7 +499,7 @@ def test_text_into_the_null_device(name, slot, overwrite, material, tmp_path):
 
 @pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
 def test_text_onto_a_full_device(name, slot, material, tmp_path):
-    """Nothing fits: the run fails, and none of its other outputs is there."""
+    """Nothing fits: the run fails, and none of its other outputs exists."""
     job = JOB[name]
     folder = copy_of(material, tmp_path / "work")
     place = named(job, slot, "full")
@@ -513,7 +515,7 @@ def test_text_onto_a_full_device(name, slot, material, tmp_path):
 @pytest.mark.parametrize("name, slot", RASTERS, ids=RASTER_IDS)
 @pytest.mark.parametrize("kind", ["null", "full", "fifo", "folder"])
 def test_a_raster_in_a_place_that_is_no_file(kind, name, slot, material, tmp_path):
-    """Refused, and the place is what it was; nobody waits at a FIFO for a reader."""
+    """The run is refused, the location is unchanged, and the run does not wait at a FIFO for a reader."""
     job = JOB[name]
     folder = copy_of(material, tmp_path / "work")
     place = folder / ("place" + pathlib.Path(job.outputs[slot]).suffix)
@@ -548,7 +550,7 @@ def test_text_into_a_fifo(name, slot, material, tmp_path):
     try:
         result = execute(job.command({slot: place.name}, True), folder)
     finally:
-        if stat.S_ISFIFO(place.lstat().st_mode):  # a reader that still waits is let go
+        if stat.S_ISFIFO(place.lstat().st_mode):  # releases a reader that still waits
             try:
                 os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
             except OSError:
@@ -558,7 +560,7 @@ def test_text_into_a_fifo(name, slot, material, tmp_path):
     reader.join(20)
     assert not reader.is_alive()
     clean = copy_of(material, tmp_path / "clean")
-    # Under the same name: models hold the command line.
+    # Under the same name, since models contain the command line.
     assert execute(job.command({slot: place.name}, True), clean).code == 0
     if slot == "report":
         assert "error" not in json.loads(got[0])
@@ -573,7 +575,7 @@ LINKED = [(name, slot, kind) for number, (name, slot) in enumerate(TEXTS + RASTE
 
 @pytest.mark.parametrize("name, slot, kind", LINKED, ids=["-".join(case) for case in LINKED])
 def test_output_through_a_link(name, slot, kind, material, tmp_path):
-    """The link stays, what it leads to is written: as a shell's > does it."""
+    """The link stays, and its target is written, as with > in a shell."""
     job = JOB[name]
     folder = copy_of(material, tmp_path / "work")
     other = tmp_path / "other"
@@ -581,7 +583,7 @@ def test_output_through_a_link(name, slot, kind, material, tmp_path):
     extension = pathlib.Path(job.outputs[slot]).suffix
     target = other / ("target" + extension)
     place = folder / ("place" + extension)
-    if kind == "file":  # a report replaces reports alone where there is no -overwrite
+    if kind == "file":  # without -overwrite, a report replaces only reports
         target.write_text('{"tool": "x", "version": "1", "passes": []}' if slot == "report" else "old")
     if kind == "relative chain":
         (folder / "second").symlink_to(pathlib.Path("..") / "other" / target.name)
@@ -599,7 +601,7 @@ def test_output_through_a_link(name, slot, kind, material, tmp_path):
     assert target.is_file() and not target.is_symlink()
     if slot == "report":
         assert "error" not in json.loads(target.read_text())
-    elif slot == "stac":  # tells of the command, which differs, and of dst on the way from where the link leads
+    elif slot == "stac":  # contains the command, which differs, and the path of dst from the link's target
         way = json.loads(target.read_text())["assets"]["data"]["href"]
         assert (other / way).resolve() == folder / job.outputs["dst"]
     else:
@@ -628,8 +630,8 @@ def test_output_through_a_loop_of_links(name, slot, material, tmp_path):
 
 @pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
 def test_temporary_names_cannot_be_aimed_at(name, slot, material, tmp_path):
-    """Somebody who may write to the folder lays links under the names that a text's temporary file had once: they
-    are neither followed nor in the way."""
+    """A user who may write to the folder places links under earlier names of a text's temporary file: they are neither
+    followed nor obstacles."""
     job = JOB[name]
     folder = copy_of(material, tmp_path / "work")
     victim = tmp_path / "victim"
@@ -643,14 +645,14 @@ def test_temporary_names_cannot_be_aimed_at(name, slot, material, tmp_path):
     assert victim.read_text() == "of somebody else"
     assert result.code == 0, result.err
     assert (folder / job.outputs[slot]).is_file()
-    assert len([p for p in folder.iterdir() if p.is_symlink()]) == 5  # with the material's own
+    assert len([p for p in folder.iterdir() if p.is_symlink()]) == 5  # including the material's own links
 
 
 # --- folders that cannot be listed or written -----------------------------------------------------------------------------
 
 @pytest.fixture
 def common_folder():
-    """A folder that other users reach, too: pytest's own are closed to them."""
+    """Makes a folder that other users can access, since pytest's own folders are closed to them."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hsi-faults-"))
     folder.chmod(0o755)
     yield folder
@@ -661,14 +663,14 @@ def common_folder():
 
 
 def other_user():
-    """How to start a process that is not root."""
+    """Returns how to start a process without root rights."""
     if os.geteuid() != 0:
         return {}
     return {"user": 65534, "group": 65534, "extra_groups": []}
 
 
 def reachable(user):
-    """Whether that user can run the tools at all."""
+    """Returns true if that user can run the tools."""
     probe = subprocess.run([str(BIN / "gdal_hsi_spp"), "--version"], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, cwd="/", **user) if os.access(BIN, os.X_OK) else None
     return probe is not None and probe.returncode == 0
@@ -679,8 +681,8 @@ def reachable(user):
     ids=lambda job: job.name)
 @pytest.mark.parametrize("mode", [0o733, 0o555])
 def test_folder_that_cannot_be_listed_or_written(mode, job, material, common_folder):
-    """733: a drop box, files may be made and not be listed. Either all outputs are there and whole, or the run fails
-    and none is."""
+    """733 is a drop box: files may be made, but not listed. Either all outputs are complete, or the run fails and none
+    exists."""
     user = other_user()
     try:
         usable = reachable(user)
@@ -716,7 +718,7 @@ def test_folder_that_cannot_be_listed_or_written(mode, job, material, common_fol
 # --- two writers ----------------------------------------------------------------------------------------------------------
 
 def race(commands, folder):
-    """Exit codes of processes that start together."""
+    """Returns the exit codes of processes that start together."""
     running = [subprocess.Popen(list(map(str, c)), cwd=str(folder), env=ENVIRONMENT,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                for c in commands]
@@ -742,7 +744,7 @@ def writer(kind, number, overwrite, dst=None):
 @pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "plain"])
 @pytest.mark.parametrize("kind", WRITERS)
 def test_two_writers(kind, overwrite, material, tmp_path):
-    """Without -overwrite one of them succeeds; with it both may. What is there is the whole of one of them."""
+    """Without -overwrite, one of them succeeds; with -overwrite, both may. The files must all come from one process."""
     whole = []
     for number in (2, 3):
         folder = copy_of(material, tmp_path / f"alone{number}")

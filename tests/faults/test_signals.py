@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Signals at every phase of a run: before each call that makes, writes, renames or removes a file, and in the middle of
-the computing of a larger scene. A run that is told to end does so at once and leaves nothing; one that is killed
-leaves at most what the next run to the same place removes."""
+"""Signals in every phase of a run: before each call that makes, writes, renames or removes a file, and during the
+computation of a larger scene. A run that is asked to end does so at once and leaves no files. A killed run leaves only
+files that the next run to the same outputs removes."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from workloads import (ALL, BIN, ENVIRONMENT, JOB, OUTPUT_JOBS, Fault, contents,
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 THREADS = 2
-BOUND = 2.0 * THREADS  # processor seconds from the signal to the end: two seconds of a quiet machine
+BOUND = 2.0 * THREADS  # processor seconds from the signal to the end: two seconds on a quiet machine
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def shim(tmp_path_factory):
 
 
 def starts_of(job, material, tmp_path):
-    """{overwrite: (folder to start from, {output: what an undisturbed run makes})}."""
+    """Returns {overwrite: (initial folder, {output: the result of an undisturbed run})}."""
     clean_at = copy_of(material, tmp_path / "clean")
     before = contents(clean_at)
     assert execute(job.command(), clean_at).code == 0
@@ -76,7 +76,7 @@ def test_ending_at_every_call(shim, job, material, tmp_path):
         before = contents(folder)
         result = execute(job.command(overwrite=overwrite), folder, env=fault.environment(folder, log))
         _, hit, what = shim_log(log)
-        if result.code == -fault.signal:  # ended by the signal itself: as good as an exit code, if nothing is left
+        if result.code == -fault.signal:  # ended by the signal itself, which is as good as an exit code if no files are left
             result = result._replace(code=1)
         if result.code != 0 and not result.err.startswith("ERROR: "):
             result = result._replace(err="ERROR: " + result.err)
@@ -98,7 +98,7 @@ KILLED = ["pca", "spp_envi", "atdca", "atdca_texts", "svm_train", "sahic", "pca_
 
 @pytest.mark.parametrize("job", sampled([job for job in OUTPUT_JOBS if job.name in KILLED], "atdca", "pca_cog"))
 def test_killed_and_run_again(shim, job, material, tmp_path):
-    """What a killed run leaves is hidden, and the next run to the same place removes it."""
+    """The files of a killed run are hidden, and the next run to the same outputs removes them."""
     starts = starts_of(job, material, tmp_path)
     total = calls_of(job, starts, False, tmp_path)
 
@@ -140,7 +140,7 @@ def test_killed_and_run_again(shim, job, material, tmp_path):
 
 @pytest.mark.parametrize("name", sampled(["pca", "spp_envi", "atdca", "svm_train"], "pca"))
 def test_a_run_leaves_the_files_of_a_living_one(shim, name, material, tmp_path):
-    """While one run waits in the middle of its writing another one to the same place begins and ends."""
+    """While one run waits during its writing, another run to the same outputs begins and ends."""
     job = JOB[name]
     starts = starts_of(job, material, tmp_path)
     total = calls_of(job, starts, False, tmp_path)
@@ -175,7 +175,7 @@ def test_a_run_leaves_the_files_of_a_living_one(shim, name, material, tmp_path):
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory):
-    """A scene of some seconds' work, its labels and models."""
+    """Makes a scene with some seconds of work, its labels and models."""
     folder = tmp_path_factory.mktemp("large")
     samples, lines, bands = 480, 400, 40
     write_scene(folder / "s.img", cube(samples, lines, bands, seed=2).astype(np.float32),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Every tool with every kind of output on a tiny scene, and what is needed to compare whole folders.
+"""Every tool with every type of output on a tiny scene, and functions that compare whole folders.
 
-A Job is one command line with named places for its outputs ("slots") and the list of all files it reads. The tests
-of this folder run jobs in a copy of one folder of material, with places, faults or signals in their way.
+A Job is one command line with named outputs ("slots") and the list of all files that it reads. The tests of this folder
+run jobs in a copy of one folder of files, with special output locations, faults or signals.
 
-HSI_FAULTS_ALL=1 takes every case instead of a sample of them.
+HSI_FAULTS_ALL=1 runs every case instead of a sample.
 """
 
 import atexit
@@ -31,7 +31,7 @@ ogr.UseExceptions()
 ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")
 WORKERS = 2
 
-# The VRTs of the material hold pixel functions; two threads, so that runs are alike on every machine.
+# The VRTs of the material contain pixel functions. Two threads make runs similar on every machine.
 ENVIRONMENT = dict(os.environ, GDAL_DRIVER_PATH=str(BIN.parent / "lib" / "gdalplugins"), OMP_NUM_THREADS="1",
                    OPENBLAS_NUM_THREADS="1")
 ENVIRONMENT.pop("GDAL_PAM_PROXY_DIR", None)
@@ -41,17 +41,17 @@ ENVIRONMENT.pop("GDAL_PAM_PROXY_DIR", None)
 class Job:
     name: str
     tool: str
-    args: tuple  # texts; "{slot}" stands for an output; ("-option", "{slot}") belongs together
-    outputs: dict  # slot: the file it names
+    args: tuple  # texts; "{slot}" is replaced by an output; ("-option", "{slot}") stays together
+    outputs: dict  # slot: the file that it names
     inputs: tuple = ()
-    overwrite: bool = True  # whether the tool has -overwrite
-    devices: bool = True  # whether the tool has -device
-    prints: bool = False  # whether its product is on the standard output
+    overwrite: bool = True  # true if the tool has -overwrite
+    devices: bool = True  # true if the tool has -device
+    prints: bool = False  # true if it prints its product
     threads: bool = True
 
     def command(self, names=None, overwrite=False, slots=None, extra=()):
-        """The arguments, with other names for some slots; slots: those that are given at all (default: all).
-        A place that is an argument and no option is always given."""
+        """Returns the arguments, with other names for some slots. slots: those that are given (default: all). An output
+        that is an argument instead of an option is always given."""
         given = dict(self.outputs)
         given.update(names or {})
         args = [str(BIN / self.tool), *extra]
@@ -124,7 +124,7 @@ JOBS = [
         {"centres": "centres.csv", "dst": "o.tif", "report": "run.json"}, SCENE, prints=True),
     Job("statistics", "gdal_hsi_statistics", (REPORT, "s.img", "-o", "{dst}"), {"dst": "o.stat", "report": "run.json"}, SCENE,
         devices=False),
-    # Outputs that have their names, and grow, while the run goes on.
+    # Outputs that have their final names, and grow, during the run.
     Job("follow", "gdal_hsi_detect",
         ("-follow", "1", "-statistics", "s.stat", "-target", "library.sli", "-threshold", "0.5", ("-map", "{map}"), REPORT, "line.bil",
          "{dst}"),
@@ -241,11 +241,11 @@ JOB = {job.name: job for job in JOBS}
 
 
 def other_format(job, name, extra=(), **outputs):
-    """The job with other outputs: their extensions say the formats."""
+    """Returns the job with other outputs, whose extensions select the formats."""
     return dataclasses.replace(job, name=name, args=tuple(extra) + job.args, outputs={**job.outputs, **outputs})
 
 
-# Every kind of output that the tools have: what is made by a driver's Create, by its CreateCopy, by our own writers.
+# Every type of output: made by a driver's Create, by its CreateCopy, or by our own writers.
 OUTPUT_JOBS = JOBS + [
     other_format(JOB["pca"], "pca_envi", ("-of", "ENVI"), dst="o.img"),
     other_format(JOB["pca"], "pca_cog", ("-of", "COG")),
@@ -259,7 +259,7 @@ OUTPUT_JOBS = JOBS + [
 
 
 def sampled(cases, *names):
-    """The cases as parameters of a test; those of these names carry the mark `sample`."""
+    """Returns the cases as parameters of a test; cases with these names get the mark `sample`."""
     named = {getattr(case, "name", case): case for case in cases}
     assert set(names) <= set(named)
     return [pytest.param(case, id=name, marks=[pytest.mark.sample] if name in names else [])
@@ -267,9 +267,9 @@ def sampled(cases, *names):
 
 
 def execute(command, folder, timeout=PATIENCE, env=None, **kwargs):
-    """Runs one command line in the folder. Never through a shell, which would put its own file there. Without a
-    preexec_fn several threads may do so: with one the process is forked, and a fork while another thread is inside GDAL
-    may wait for ever for a lock of PROJ's that nobody opens in the child."""
+    """Runs one command line in the folder, without a shell, which would insert its own files. Without a preexec_fn,
+    several threads may call it. With a preexec_fn the process is forked, and a fork while another thread is inside GDAL
+    may wait for ever for a lock of PROJ."""
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     kwargs.setdefault("stdout", subprocess.PIPE)
     kwargs.setdefault("stderr", subprocess.PIPE)
@@ -283,7 +283,7 @@ def execute(command, folder, timeout=PATIENCE, env=None, **kwargs):
 
 
 def in_parallel(function, cases):
-    """[function(case)] with two at work; every function runs executables of its own in folders of its own."""
+    """Returns [function(case)], computed by two threads; every function runs executables in its own folders."""
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         return list(pool.map(function, cases))
 
@@ -294,7 +294,7 @@ def _tool(folder, tool, *args):
 
 
 def make_material(folder, lines=10, samples=12, spoil=None):
-    """The files that the jobs read; spoil(data): what happens to the scene before it is written."""
+    """Makes the files that the jobs read. spoil(data) changes the scene before it is written."""
     folder = pathlib.Path(folder)
     bands = 6
     data = cube(samples, lines, bands, seed=3)
@@ -314,7 +314,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
     line, sample = np.indices(number.shape)
     write_scene(folder / "glt.tif", np.stack([samples - sample, line + 1]), driver="GTiff", dtype="i4")
-    number[np.indices(number.shape)[0] // 10 + np.indices(number.shape)[1] // 12 > 0] = 0  # training stays small
+    number[np.indices(number.shape)[0] // 10 + np.indices(number.shape)[1] // 12 > 0] = 0  # keeps training short
     for name in ("labels.tif", "map.tif", "mask.tif"):
         write_scene(folder / name, number[None], driver="GTiff", dtype="u1", nodata=0)
     dataset = gdal.Open(str(folder / "labels.tif"), gdal.GA_Update)
@@ -347,7 +347,7 @@ def make_material(folder, lines=10, samples=12, spoil=None):
         _tool(folder, "gdal_hsi_atdca", "-device", "cpu", "-t", 2, "-spectra", name, "s.img", name + ".gpkg")
         (folder / (name + ".gpkg")).unlink()
     with open(folder / "library.csv", newline="") as file:
-        names = next(csv.reader(file))[2:]  # behind band and wavelength
+        names = next(csv.reader(file))[2:]  # after band and wavelength
     for name, columns, cells in (("classes.csv", "name,class", lambda k: [f"kind {k}"]),
                                  ("features.csv", "name,from_nm,to_nm", lambda k: [440, 660])):
         with open(folder / name, "w", newline="") as file:
@@ -380,7 +380,8 @@ SHIM = os.environ.get("HSI_FAULT_SHIM", str(BIN.parent / "tests" / "faults" / "h
 
 
 def preloadable(path):
-    """A path for LD_PRELOAD, which is a list with blanks and colons between its entries: a link where the path has one."""
+    """Returns a path for LD_PRELOAD, whose entries are separated by blanks and colons: a link if the path contains
+    one."""
     if not {" ", ":"} & set(path):
         return path
     folder = tempfile.mkdtemp(prefix="hsi_shim_")
@@ -395,7 +396,7 @@ PRELOADED = preloadable(SHIM)
 
 @dataclasses.dataclass
 class Fault:
-    """What fault_shim.cpp shall do, and what it says that it did."""
+    """The instructions for fault_shim.cpp, and its results."""
     calls: str = "all"
     number: int = 0
     kind: str = "EIO"
@@ -409,24 +410,24 @@ class Fault:
 
 
 def shim_log(log):
-    """(calls that counted, calls that were hit, the first of them in words)."""
+    """Returns (counted calls, affected calls, description of the first one)."""
     raw = pathlib.Path(log).read_bytes()
     _, calls, hit, _ = struct.unpack_from("=4Q", raw)
     return calls, hit, raw[32:].split(b"\0")[0].decode(errors="replace")
 
 
 def shim_pid(log):
-    """The process that the shim is in."""
+    """Returns the process that contains the shim."""
     return struct.unpack_from("=4Q", pathlib.Path(log).read_bytes())[3]
 
 
 def was_hit(log):
-    """Whether the call that the shim waits for was met."""
+    """Returns true if the call for which the shim waits has occurred."""
     return log.exists() and log.stat().st_size > 0 and shim_log(log)[1] > 0
 
 
 def shim_works(folder):
-    """None, or why no fault can be made here."""
+    """Returns None, or the reason why faults cannot be injected here."""
     if not os.path.exists(SHIM):
         return f"the fault shim {SHIM} is not built"
     log = pathlib.Path(folder) / "probe.log"
@@ -435,16 +436,17 @@ def shim_works(folder):
 
 
 def spread(total, most=5):
-    """Some of 1 .. total: all when they are few, else the ends and some between."""
+    """Returns some of 1 .. total: all if there are few, otherwise the ends and some in between."""
     if ALL or total <= most:
         return list(range(1, total + 1))
     return sorted({1 + round(k * (total - 1) / (most - 1)) for k in range(most)})
 
 
-# --- what a folder holds ------------------------------------------------------------------------------------------------
+# --- the contents of a folder
+# ---------------------------------------------------------------------------------------------
 
 def contents(folder):
-    """{name: what it is and holds}, without the times: every file, folder and link below the folder."""
+    """Returns {name: type and contents}, without times, of every file, folder and link below the folder."""
     facts = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         name = str(path.relative_to(folder))
@@ -458,7 +460,7 @@ def contents(folder):
 
 
 def differences(old, new):
-    """In words, what came, went and changed; nothing: "". """
+    """Describes new, missing and changed files; returns "" if there are none."""
     parts = []
     for word, names in (("lost", sorted(set(old) - set(new))), ("came", sorted(set(new) - set(old))),
                         ("changed", sorted(n for n in set(old) & set(new) if old[n] != new[n]))):
@@ -468,13 +470,13 @@ def differences(old, new):
 
 
 def vector_facts(path):
-    """The features of a vector file as texts: GeoPackages hold the time of their making."""
+    """Returns the features of a vector file as texts, since GeoPackages contain the time of their creation."""
     dataset = ogr.Open(str(path))
     return [(layer.GetName(), [feature.ExportToJson() for feature in layer]) for layer in dataset]
 
 
 def same_product(a, b):
-    """True when both files hold the same: the same bytes; GeoPackages: the same features; reports: both whole."""
+    """Returns true if both files are equal: in bytes; GeoPackages in features; reports if both are complete."""
     a, b = pathlib.Path(a), pathlib.Path(b)
     if a.name.endswith(".gpkg"):
         try:
@@ -491,7 +493,7 @@ def same_product(a, b):
 
 
 def same_values(a, b):
-    """same_product() for files that were made under other names: these stand in the history that a product holds."""
+    """Compares as same_product(), for files with different names, which a product's history contains."""
     a, b = pathlib.Path(a), pathlib.Path(b)
     if a.suffix in (".tif", ".dat", ".img"):
         try:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tools as several processes of one job: the files of one process to the last byte, and what happens when a rank fails.
+"""Tools as several processes of one job: their files equal those of one process byte by byte; and the results if a rank
+fails.
 
 The jobs are those of tests/faults/workloads.py. HSI_MPI_ALL=1 runs every job with 1, 2, 3 and 5 ranks on every scene.
 """
@@ -62,7 +63,7 @@ def with_extra(job):
 
 
 def spoil(data):
-    """Nodata, one value that is none, and a pixel of zeros."""
+    """Adds nodata, one invalid value, and a zero pixel."""
     data[:, 3:9, 100:120] = np.nan
     data[2, 20, 7] = np.inf
     data[:, 30, 5] = 0
@@ -79,7 +80,7 @@ def material(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory):
-    """The large scene alone."""
+    """Makes only the large scene."""
     folder = tmp_path_factory.mktemp("scene")
     data = workloads.cube(1101, 37, 6, seed=3)
     spoil(data)
@@ -94,7 +95,7 @@ def features(path):
 
 
 def comparable(folder):
-    """contents(), reports apart, and GeoPackages (which hold the time) as their features."""
+    """Returns contents() without reports, with GeoPackages (which contain times) as their features."""
     facts = contents(folder)
     for name in list(facts):
         if name == "run.json":
@@ -132,7 +133,7 @@ COUNTS = (1, 2, 3, 5)
 def cases():
     for number, job in enumerate(JOBS):
         for ranks in COUNTS:
-            # A sample: every job with two or three ranks, these two with all numbers of them.
+            # A sample: every job with two or three ranks, and these two jobs with all numbers of ranks.
             if ALL or ranks == (2, 3)[number % 2] or job.name in ("pca", "spp_envi"):
                 yield pytest.param(job, ranks, id=f"{job.name}-{ranks}")
 
@@ -159,7 +160,7 @@ def test_many_write_what_one_writes(job, ranks, material, tmp_path):
     if job.prints and job.tool != "gdal_hsi_sample":
         words = [line for line in alone.out.splitlines() if not line.startswith("0...")]
         assert [w for w in words if w not in result.out] == []
-        assert result.out.count(words[-1]) == alone.out.count(words[-1])  # one rank speaks
+        assert result.out.count(words[-1]) == alone.out.count(words[-1])  # only one rank prints
     report = folder / "run.json"
     if report.exists() and ranks > 1:
         facts = json.loads(report.read_text())
@@ -172,7 +173,7 @@ def test_many_write_what_one_writes(job, ranks, material, tmp_path):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_a_chain_of_several_ranks(ranks, large, tmp_path):
-    """As one pipeline, and from a scene that computes: the bits of one process through files."""
+    """As one pipeline, and from a virtual scene: the bits of one process with files."""
     cpu = ["-q", "-device", "cpu", *TILES]
     scene = large / "s.img"
     one, many = tmp_path / "one", tmp_path / "many"
@@ -223,7 +224,7 @@ SEARCHES = {
     "nfindr": ["gdal_hsi_endmembers", "-t", "6", "-method", "nfindr"],
     "vca": ["gdal_hsi_endmembers", "-t", "6", "-method", "vca"],
 }
-# The scene has 1 MB: kept by each rank, by all of them together, and read again for every proof.
+# The scene has 1 MB. It is kept by each rank, by all ranks together, or read again for every proof.
 MEMORIES = ("64MB", "1.5MB", "1MB")
 
 
@@ -238,7 +239,7 @@ def test_a_search_is_shared(search, large, tmp_path):
     for ranks in COUNTS:
         for number, memory in enumerate(MEMORIES):
             if ranks != 2 and number != ranks % len(MEMORIES):
-                continue  # two ranks meet every memory, other numbers of them one each
+                continue  # two ranks use every memory size, other numbers of ranks one size
             dst = f"{ranks}_{number}.csv"
             result = mpirun(ranks, command + ["-memory", memory, "-report", "run.json", "-overwrite", "s.img", dst],
                             folder)
