@@ -275,6 +275,7 @@ def test_a_dry_run_plans_for_all_ranks(large, tmp_path):
     result = mpirun(3, [BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
     assert result.code == 0, result.err
     assert result.out.count("Pass centroid") == 1
+    # The same plan, without starting the ranks; the processors are divided among them.
     assert contents(folder) == before
     # The same plan without starting them; the processors are divided among them.
     alone = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "-ranks", "3", "s.img", "o.dat"], folder)
@@ -295,12 +296,15 @@ def test_ranks_are_planned_only(large, tmp_path):
     assert result.code == 2
     assert contents(folder) == before
 
+# --- failures
+# -------------------------------------------------------------------------------------------------------------
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
 def fails(result, *words, code=None):
     """One message of ours, whatever mpirun says about it."""
+    # Some mpiruns write rank 0's progress to their own standard error, so the message may begin within a line.
     assert result.code != 0
     # Some mpiruns give rank 0's progress to their own standard error, where the message then begins within a line.
     errors = re.findall(r"ERROR: .*", result.err)
@@ -356,6 +360,7 @@ def place(large, tmp_path):
 
 @pytest.mark.parametrize("way", WRITERS)
 def test_a_full_disk_at_one_rank(way, place, tmp_path):
+    # When tiles are written in order, only the root has the file.
     before = contents(place)
     # In order, the root alone has the file.
     rank = 2 if way == "raw" else 0
@@ -391,6 +396,7 @@ def test_a_rank_that_is_killed(rank, way, place, tmp_path):
     assert WRITERS[way][1] not in after
     if rank != 0 and way == "raw":
         assert differences(before, after) == ""
+        # If the root has also died (mpirun gives it a second, and it waits), the next run removes its folder.
         return
     # Where the root has died, too (mpirun gives it a second, and it waits), the next run removes its folder.
     assert workloads.execute(spp(*WRITERS[way]), place).code == 0
@@ -403,6 +409,8 @@ def waiting(rank, gate):
 
 
 def test_the_end_of_the_time_of_a_job(place, tmp_path):
+    # Rank 1 never completes its first write, and the others do not finish before it starts this write. So all of them
+    # are in the middle, on any machine.
     before = contents(place)
     # Rank 1 never gets past its first write, and the others not far before it has come there: whatever the machine does, all
     # of them are in the middle.
@@ -417,6 +425,7 @@ def test_the_end_of_the_time_of_a_job(place, tmp_path):
         result = end_of(process)
     finally:
         process.kill()
+    # If an Open MPI with a short timeout kills the run, the next run removes its files.
     assert result.code != 0
     # An Open MPI whose own patience is short kills: then the next run removes what the killed one has left.
     left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
@@ -441,6 +450,7 @@ def test_a_signal_to_one_rank(rank, place, tmp_path):
         result = end_of(process)
     finally:
         process.kill()
+    # On a busy machine the root may answer too late, and mpirun kills it.
     assert result.code != 0
     # A machine that is so busy that the root does not answer in time lets mpirun kill it.
     told = re.findall(r"ERROR: .*", result.err)
@@ -521,6 +531,7 @@ def test_other_settings_of_gdal(large, tmp_path):
     command = spp()
     result = mpirun(2, each_its_own([command, ["env", "GDAL_PAM_ENABLED=NO", *command]]), folder)
     fails(result, "rank 1 on ", "other settings", "GDAL_PAM_ENABLED=NO and nothing", code=1)
+    # Options that change no result, and equivalent forms.
     assert contents(folder) == before
     # What changes no result, and what comes to the same.
     assert mpirun(2, each_its_own([command, ["env", "GDAL_CACHEMAX=200", "CPL_DEBUG=OFF", *command]]), folder).code == 0
@@ -595,6 +606,7 @@ def test_strips_that_swap_their_borders(tmp_path):
                 one, many = (gdal.Open(str(folder / f"{who}.{name}")).ReadAsArray() for who in ("one", "many"))
                 assert one.tobytes() == many.tobytes(), (evolution, ranks, name)
 
+# Runs the rest of the command line, and writes its peak memory in megabytes to a file of the rank.
 
 # Runs the rest of the command line, and leaves the megabytes that it held at most in a file of the rank's.
 HELD = """

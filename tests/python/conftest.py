@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Helpers and fixtures are those of tests/support/suite.py; the package is that of the tree."""
+"""The helpers and fixtures of tests/support/suite.py, with the package of this tree."""
 import os
 import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "python")]
-# The executable gives its BLAS the kernels for AVX2 (SAHIC's training); a library leaves that of its process alone.
+# The executable selects its BLAS's kernels for AVX2 (SAHIC's training); a library does not change its process's BLAS.
 os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
 from suite import *  # noqa: E402,F401,F403
 

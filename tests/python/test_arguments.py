@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What functions refuse, with message and advice, and that the process lives; how results are given back; progress and the end
-of a call."""
+"""Arguments that functions refuse, with message and advice, in a process that continues; the form of results; progress
+and the end of a call."""
 import inspect
 import json
 import os
@@ -172,7 +172,7 @@ def options_of_all():
 
 
 def outcome_of(name, **option):
-    """What a call with an option comes to: its results' bits, or its message."""
+    """Returns the result of a call with an option: its bits, or its message."""
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hsi.Warning)
@@ -184,7 +184,7 @@ def outcome_of(name, **option):
 
 
 def test_values_that_no_option_has():
-    """Every option of every function refuses them, and says which it is."""
+    """Every option of every function refuses these values, and the message names the option."""
     for name, argument, parameter in options_of_all():
         wrong = [object(), 1j, b"7", {}, {1}, iter([1]), np.ma.masked, np.datetime64("2020-01-01"), np.array(1j), [np.ma.masked], [[]],
                  10**400, "a\0b", "\ud800"]
@@ -200,7 +200,8 @@ def test_values_that_no_option_has():
 
 
 def test_numbers_however_they_are_held():
-    """NumPy's scalars, arrays of no and of one axis, lists, fractions and what else has a number are the number."""
+    """NumPy scalars, arrays of no or one axis, lists, fractions and other types with a numeric value are accepted as
+    numbers."""
     import decimal
     import fractions
     for name, argument, parameter in options_of_all():
@@ -292,7 +293,8 @@ def test_other_kinds_of_values():
 
 
 def test_masked_spectra_and_labels():
-    """What is masked is NaN in spectra, no label in labels, nothing in tables, and an error where every band needs a number."""
+    """Masked values become NaN in spectra and unlabelled in labels, are ignored in tables, and are an error where every
+    band needs a number."""
     nm = np.linspace(400, 1100, 8)
     for kind in (np.float32, np.int32):
         target = np.ma.MaskedArray((X[:, 3, 4] * 10).astype(kind), np.arange(8) > 5)
@@ -322,7 +324,8 @@ def test_scalars_of_numpy_are_numbers():
 
 
 def test_out_is_as_the_result_would_be():
-    """A masked array gets its mask, whatever it had; a plane lies as the array's own planes."""
+    """A masked array gets the result's mask, regardless of its earlier mask; the mask's planes have the layout of the
+    array's planes."""
     hidden = np.ma.MaskedArray(X.copy(), np.zeros(X.shape, bool))
     hidden[:, 4, 5] = np.ma.masked
     expected = hsi.spp(hidden, ws=3)
@@ -349,7 +352,7 @@ def test_what_others_export():
 
 
 class Tensor:
-    """An array of another library, known by what it offers: on the CPU by DLPack, else on a device."""
+    """An array of another library, recognised by its interface: DLPack on the CPU, otherwise on a device."""
     def __init__(self, values, device=(1, 0)):
         self.values, self.device = values, device
 
@@ -361,7 +364,7 @@ class Tensor:
 
 
 def test_arrays_by_dlpack(monkeypatch):
-    """Results come back as the kind that was given, by its library's from_dlpack()."""
+    """Results have the type of the input, through its library's from_dlpack()."""
     import types
     library = types.ModuleType("tensors")
     library.from_dlpack = lambda array: Tensor(np.from_dlpack(array))
@@ -411,7 +414,7 @@ def test_results():
 
 
 def test_masks_of_bands_that_are_not_selected():
-    """What is masked in other bands is not missing; a band that is masked everywhere is named."""
+    """Values that are masked in other bands are not missing; a band that is masked everywhere is named."""
     hidden = np.ma.MaskedArray(X, np.zeros(X.shape, bool))
     hidden[2], hidden[4, 3:6] = np.ma.masked, np.ma.masked
     kept = [1, 2, 4]
@@ -425,7 +428,7 @@ def test_masks_of_bands_that_are_not_selected():
 
 
 def test_no_wavelengths_are_none():
-    """info() has an empty list for a file without wavelengths."""
+    """info() returns an empty list for a file without wavelengths."""
     np.testing.assert_array_equal(hsi.spp(X, ws=3, wavelengths=[], fwhm=np.array([])), hsi.spp(X, ws=3))
 
 
@@ -472,7 +475,7 @@ def test_progress():
 
 
 def test_ctrl_c_ends_a_call():
-    """A call of minutes, and a signal after a moment: the call ends, KeyboardInterrupt comes, the next call works."""
+    """A call takes minutes. A signal after a moment ends it with KeyboardInterrupt, and the next call works."""
     script = """
 import os, signal, sys, threading, time
 import numpy as np, gdal_hsi as hsi
@@ -498,7 +501,8 @@ assert hsi.spp(x[:4, :20, :20]).shape == (4, 20, 20)
 
 
 def test_what_ends_a_call_keeps_no_array():
-    """Errors of a progress function, of options and of an interruption leave nothing that only the garbage collector frees."""
+    """Errors of a progress function, of options and of an interruption leave no objects that only the garbage collector
+    would free."""
     import gc
     import weakref
 
@@ -522,7 +526,7 @@ def test_what_ends_a_call_keeps_no_array():
             with pytest.raises((RuntimeError, hsi.Error, KeyboardInterrupt)) as caught:
                 hsi.spp(array, **further)
             del array, caught
-            hsi.spp(X)  # whatever thread has worked lets go of its job before the next one
+            hsi.spp(X)  # the thread that has worked releases its job before the next one
             assert lives() is None, further
     finally:
         gc.enable()
@@ -530,7 +534,7 @@ def test_what_ends_a_call_keeps_no_array():
 
 
 def test_handlers_of_signals_that_raise():
-    """At any moment: the handler's own error comes, no call goes wrong, and threads do not pile up."""
+    """At any moment, the handler's own error is raised, later calls work, and threads do not accumulate."""
     script = """
 import os, random, signal, sys
 import numpy as np, gdal_hsi as hsi
@@ -571,7 +575,7 @@ def test_a_library_of_another_kind(tmp_path):
 
 
 def test_threads_of_python():
-    """Several calls at once, in threads that are not the main one."""
+    """Several calls run at once, in threads other than the main thread."""
     expected, found = hsi.spp(X), {}
 
     def work(k):
@@ -617,7 +621,7 @@ def test_calls_leave_nothing_to_the_garbage_collector():
 
 
 def test_a_process_that_forks():
-    """Calls in workers of multiprocessing, whichever way they are started."""
+    """Calls run in workers of multiprocessing, for every start method."""
     import multiprocessing
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         sums = pool.map(_sum_of, [X, X + 1])
@@ -631,7 +635,7 @@ def _sum_of(values):
 
 
 def test_spectra_from_their_text():
-    """Read spectrum by spectrum, the text is what JSON says it is, whatever names and spaces there are."""
+    """Spectra are read one by one, and equal the JSON parser's result for any names and spaces."""
     rng = np.random.default_rng(4)
     for number, bands in ((0, 0), (1, 1), (7, 5), (300, 40)):
         rows = rng.normal(0, 1e3, (number, bands)).tolist()
@@ -651,7 +655,7 @@ def test_spectra_from_their_text():
 
 
 def test_the_end_among_spectra(monkeypatch):
-    """Ctrl-C ends the reading of many spectra at the next one, and not after the last."""
+    """Ctrl-C ends the reading of many spectra after the current one."""
     read = []
 
     class Interrupted(json.JSONDecoder):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What DataArrays tell of their bands: wavelengths, widths, labels and names are those of the right bands, in results and between inputs."""
+"""Properties of the bands of DataArrays: wavelengths, widths, labels and names belong to the right bands, in results
+and between inputs."""
 import numpy as np
 import pytest
 
@@ -19,7 +20,7 @@ LIBRARY = np.stack([VALUES[:, y, x] for y, x in ((3, 4), (7, 9), (9, 2))])
 
 
 def scene(dims=("band", "y", "x"), labels=None, wavelengths=True, unit="nm", factor=1.0):
-    """labels: those of rioxarray, 1 to the number of bands, where none are given."""
+    """labels: as rioxarray makes them; by default 1 to the number of bands."""
     array = xr.DataArray(VALUES, dims=("band", "y", "x"), name="at_sensor", attrs={"long_name": "radiance", "units": "W"})
     labels = np.arange(1, NUMBER + 1) if labels is None else labels
     array = array.assign_coords(band=labels, y=900.0 - 10 * np.arange(10), x=100.0 + 10 * np.arange(12), spatial_ref=0, time=7)
@@ -34,7 +35,8 @@ def library(labels=None, **further):
 
 
 def least_squares(values, spectra):
-    """The abundances of UCLS in double precision, bands x lines x samples in and materials x lines x samples out."""
+    """Returns the abundances of UCLS in double precision, from bands x lines x samples to materials x lines x
+    samples."""
     rows = values.reshape(len(values), -1).astype(float)
     return np.linalg.lstsq(spectra.T.astype(float), rows, rcond=None)[0].reshape(len(spectra), *values.shape[1:])
 
@@ -44,7 +46,7 @@ def is_least_squares(result, spectra=LIBRARY):
 
 
 def target(kept=(0, 1, 2), unit="nm", factor=1.0, labels=("blue", "red", "edge", "far")):
-    """Bands of another spectrometer; the last one lies beyond those of the scene."""
+    """Returns the bands of another spectrometer; the last one is outside the scene."""
     nm, width = np.array([505.25, 702.0, 1003.125, 3000]), np.array([120.0, 130, 140, 150])
     made = xr.DataArray(np.ones((4, 1, 1), np.float32), dims=("band", "y", "x"), coords={"band": list(labels)}).assign_coords(
         wavelength=("band", nm * factor, {"units": unit, "long_name": "centre"}), fwhm=("band", width * factor, {"units": unit}),
@@ -69,7 +71,7 @@ def test_resampled_bands_are_the_targets(dims, unit, factor):
 
 
 def test_resampled_values_follow_a_line():
-    """A spectrum that is a straight line keeps it, at the wavelengths that the result tells."""
+    """A linear spectrum remains linear at the wavelengths of the result."""
     line = scene().copy(data=np.broadcast_to((0.5 * NM + 3)[:, np.newaxis, np.newaxis], VALUES.shape).astype(np.float32))
     for like in (target(), target(unit="um", factor=1e-3), target([2, 0, 1])):
         made = line.hsi.resample(like=like)
@@ -78,7 +80,7 @@ def test_resampled_values_follow_a_line():
 
 
 def test_resampled_to_spectra_and_arrays():
-    """Without coordinates to take they are wavelength and fwhm, in the scene's unit, or nm."""
+    """Without coordinates to copy, the result has wavelength and fwhm, in the scene's unit or in nm."""
     bands = hsi.Spectra(np.ones((1, 3)), None, [505.123456789012, 702, 1003], [120, 130, 140])
     made = hsi.resample(scene(), bands=bands)
     assert made.wavelength.values.tolist() == [505.123456789012, 702, 1003] and made.fwhm.values.tolist() == [120, 130, 140]
@@ -109,7 +111,7 @@ def test_what_is_resampled_meets_a_library_by_wavelength():
 
 
 def test_a_chain_is_that_of_the_tools(tmp_path):
-    """resample, mnf and back, unmix: arrays that tell their bands give the bits of files that do."""
+    """resample, mnf and its inverse, unmix: arrays with band coordinates give the bits of files with them."""
     write_scene(tmp_path / "s.dat", VALUES, wavelengths=NM.tolist(), fwhm=[100.0] * NUMBER)
     like = target([0, 1, 2])
     write_scene(tmp_path / "l.dat", like.values, wavelengths=like.wavelength.values.tolist(), fwhm=like.fwhm.values.tolist())
@@ -130,7 +132,8 @@ def test_a_chain_is_that_of_the_tools(tmp_path):
 
 @pytest.mark.parametrize("algorithm", ["pca", "mnf"])
 def test_back_from_components(algorithm):
-    """The scene's wavelengths come back, and no labels that would be others than the scene's; text labels do not do harm either."""
+    """The scene's wavelengths are restored, but labels that would differ from the scene's are not; text labels do no
+    harm."""
     function = getattr(hsi, algorithm)
     for array in (scene(), scene(labels=[f"b{k}" for k in range(NUMBER)]), scene().isel(band=MIXED)):
         components, model = function(array, nc=NUMBER, model=True)
@@ -156,7 +159,7 @@ def test_spectra_by_labels_of_bands(dims, labels):
 
 
 def test_labels_beside_wavelengths():
-    """Wavelengths of both go before labels; where one of both has none, labels are told by both."""
+    """If both inputs have wavelengths, these are used. If one lacks them, labels of both are compared."""
     wrong = library(np.arange(NUMBER, 0, -1)).assign_coords(wavelength=("band", NM, {"units": "nm"}))
     is_least_squares(hsi.unmix(scene(), wrong, method="ucls"))
     is_least_squares(hsi.unmix(scene(), wrong[:, ::-1], method="ucls"))
@@ -181,7 +184,8 @@ def test_other_labels_are_refused(labels):
 
 
 def test_parts_of_the_bands():
-    """Labels of a part are those that b chooses; a whole library beside a part of the scene is refused, and so is the contrary."""
+    """A part has the labels that b selects. A whole library with a part of the scene is refused, and so is the
+    reverse."""
     array, part = scene(wavelengths=False), [2, 3, 4, 5]
     expected = least_squares(VALUES[part], LIBRARY[:, part])
     for one in (library(), library().isel(band=MIXED), library().isel(band=part), library().isel(band=part[::-1])):
@@ -227,7 +231,7 @@ def test_second_scenes_by_bands(wavelengths, dims):
 
 
 def test_names_of_bands():
-    """Labels that are texts are the bands' names, as the descriptions of a file's bands are."""
+    """Labels that are texts become the bands' names, as the descriptions of a file's bands do."""
     shares = np.random.default_rng(5).dirichlet(np.ones(3), (10, 12)).transpose(2, 0, 1).astype(np.float32)
     array = xr.DataArray(shares, dims=("band", "y", "x"), coords={"band": ["water", "soil", "leaf"]})
     smooth, classes = array.hsi.regularize(map=True)
@@ -252,7 +256,7 @@ def test_names_of_the_coordinate(name):
 
 
 def test_units_beside_the_coordinate():
-    """An ENVI header's unit stands beside; widths without one have that of the wavelengths."""
+    """The unit of an ENVI header is used; widths without a unit have the wavelengths' unit."""
     micro = scene(wavelengths=False).assign_coords(wavelength=("band", NM / 1000), fwhm=("band", np.full(NUMBER, 0.1)))
     expected = hsi.resample(scene(), like=target())
     for array in (micro, micro.assign_attrs(wavelength_units="Micrometers"),
@@ -266,7 +270,7 @@ def test_units_beside_the_coordinate():
 
 @pytest.mark.parametrize("dims", DIMENSIONS)
 def test_bands_that_are_chosen(dims):
-    """Every coordinate of the bands goes with its band."""
+    """Every coordinate along the bands stays with its band."""
     array = scene(dims)
     made = array.hsi.spp(ws=3, b="3-5")
     expected = array.isel(band=slice(2, 5))
@@ -292,7 +296,8 @@ def test_an_index_of_several_levels():
 
 
 def test_scale_and_offset_that_attributes_tell():
-    """An array that xarray has not decoded means what the tools make of such a file: offsets are applied beside a library."""
+    """An array that xarray has not decoded is interpreted as the tools interpret its file: with a library, scale and
+    offset are applied."""
     raw = np.round(VALUES * (3000 / np.abs(VALUES).max())).astype(np.int16)
     array = scene().copy(data=raw).assign_attrs(scale_factor=1e-3, add_offset=0.25)
     array.attrs.pop("units")
@@ -308,7 +313,7 @@ def test_scale_and_offset_that_attributes_tell():
 
 
 def test_planes_as_rioxarray_has_them():
-    """A mask and labels of one band, with its axis."""
+    """A mask and labels with one band, and its axis."""
     plane = (scene().isel(band=0, drop=True) > np.median(VALUES[0])).astype(np.uint8)
     expected = hsi.pca(scene(), nc=2, mask=plane)
     for one in (plane.expand_dims(band=[1]), plane.expand_dims(band=[1]).transpose("x", "y", "band")):
@@ -360,7 +365,7 @@ def test_estimators_look_at_bands(kind, wavelengths, tmp_path):
 
 @pytest.mark.parametrize("kind", ["PCA", "MNF", "SVM", "SAHIC", "EADP", "PLSR"])
 def test_estimators_look_at_scales(kind):
-    """Numbers of another scale are other numbers, whatever they stand for."""
+    """Values with another scale are different values, whatever they represent."""
     pixels = scene().stack(pixel=("y", "x")).transpose("pixel", "band")
     y = (np.arange(pixels.shape[0]) % 3) + 1
     one = getattr(hsi, kind)()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The same bits as the tools: each algorithm on an array, and its tool on the same values in a file. Arrays lie in every way
-that strides can tell, hold every real type, and are computed with several numbers of threads."""
+"""Arrays give the same bits as the tools on files. Arrays have all layouts that strides can describe, and all real
+types, and are computed with several numbers of threads."""
 import json
 
 import numpy as np
@@ -38,7 +38,7 @@ def library(values, k=4):
 
 
 def layouts(values):
-    """The same values in other memory: what is given, and its band axis."""
+    """Returns the same values in different layouts: the array, and its band axis."""
     yield "rows", np.ascontiguousarray(values), 0
     yield "pixels", np.ascontiguousarray(values.transpose(1, 2, 0)), -1
     yield "lines", np.ascontiguousarray(values.transpose(1, 0, 2)), 1
@@ -61,7 +61,7 @@ def same(a, b, axis=0):
 
 
 def stored(path):
-    """All bands as they are stored, without a mask."""
+    """Returns all bands as stored, without a mask."""
     from osgeo import gdal
     dataset = gdal.Open(str(path))
     values = dataset.ReadAsArray()
@@ -130,7 +130,7 @@ def test_types(tmp_path, name, options, dtype):
 
 
 def write_typed(path, values):
-    """GDAL before 3.7 has no signed bytes: they are written as the next wider type, which holds the same numbers."""
+    """GDAL before 3.7 has no signed bytes, so they are written as the next wider type, with equal values."""
     from osgeo import gdal
     wider = {"int8": np.int16}.get(values.dtype.name)
     if wider is not None:
@@ -146,9 +146,9 @@ def write_typed(path, values):
 
 @pytest.mark.parametrize("ot", ["Byte", "UInt16", "Int16", "UInt32", "Int32", "Float64"])
 def test_types_of_results(files, ot):
-    """Values are rounded and clamped as GDAL does, and holes get the number that files have."""
+    """Values are rounded and clamped as GDAL does, and missing values get the nodata value of files."""
     folder, values, _ = files
-    values = values - 600  # negative numbers, and some beyond a byte
+    values = values - 600  # negative values, and some that exceed a byte
     values[:, 20, 20] = np.nan
     write_scene(folder / "shifted.dat", values, geotransform=None, epsg=None)
     tool("spp", "-device", "cpu", "-ot", ot, folder / "shifted.dat", folder / "typed.tif")
@@ -188,7 +188,7 @@ def test_side_outputs(files):
 
 @pytest.mark.parametrize("name", ["pca", "mnf"])
 def test_models(files, name):
-    """A model of either is applied by both, forward and back."""
+    """Both the tool and the function apply a model of either, forward and back."""
     folder, values, _ = files
     tool(name, "-device", "cpu", "-nc", "4", "-model", folder / "m.json", folder / "scene.dat", folder / "c.tif")
     components, model = getattr(hsi, name)(values, nc=4, model=True, wavelengths=NM, device="cpu")
@@ -288,7 +288,7 @@ def test_svm(files):
     for document in (theirs, ours):
         for key in ("labels", "scene"):
             document["training"].pop(key)
-        document["features"].pop("names")  # GDAL calls the bands of an ENVI file by their wavelengths
+        document["features"].pop("names")  # GDAL names the bands of an ENVI file by their wavelengths
     for key in set(theirs) - {"history", "source", "checksum"}:
         assert theirs[key] == ours[key], key
     tool("svm_classify", "-device", "cpu", "-probabilities", folder / "p.tif", "-confidence", folder / "c.tif",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""DataArrays of dask blocks: in pieces where each pixel is taken by itself, else whole with a warning; dask's own map_blocks by two workers."""
+"""DataArrays of dask blocks: computed in pieces if each pixel is independent, otherwise as a whole with a warning;
+dask's own map_blocks with two workers."""
 import re
 import warnings
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Texts that nobody meant to write, as options, libraries and models: an error or a result, and the process lives."""
+"""Damaged texts as options, libraries and models: each gives an error or a result, and the process continues."""
 import ctypes
 import json
 import random
@@ -16,7 +16,7 @@ X = cube(9, 8, 6)
 
 
 def call(algorithm, options, inputs):
-    """The code and the message; options are bytes as they come."""
+    """Returns the code and the message; options are raw bytes."""
     lib = _library.library()
     keep, given = [], (_library._Input * (1 + len(inputs)))()
     given[0].role, given[0].array = b"src", ctypes.pointer(_library._described(_library.Cube(X), keep))
@@ -41,7 +41,7 @@ def call(algorithm, options, inputs):
 
 
 def damaged(text, random, times):
-    """The text with some of its bytes others, gone, or doubled; never a zero, which would end it."""
+    """Returns the text with some bytes changed, removed or doubled, but without a zero, which would end it."""
     for _ in range(times):
         data = bytearray(text)
         for _ in range(random.randint(1, 4)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Destriping an array takes away what was added to its columns."""
+"""Destriping an array removes offsets that were added to its columns."""
 import numpy as np
 import pytest
 

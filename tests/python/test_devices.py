@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Arrays on a device. What can be said without one is said everywhere: what is refused, and why. With a GPU and PyTorch:
-results on the device, those of the CPU within the tools' tolerance, of the same kind and in the caller's layout, and what
-does not go over the bus.
+"""Arrays on a device. Without a device: refused input and its messages. With a GPU and PyTorch: results on the device,
+equal to the CPU's within the tools' tolerance, of the input's type and in the caller's layout; and the amount of data
+on the bus.
 """
 import json
 import sys
@@ -15,7 +15,7 @@ from gdal_hsi import _devices
 
 
 def cube(samples, lines, bands):
-    """Fields of four materials, mixed, unevenly lit, with noise. This file runs where there is no GDAL, too."""
+    """Returns fields of four materials, mixed, unevenly lit, with noise. This file also runs without GDAL."""
     random = np.random.default_rng(5)
     materials = 0.3 + np.abs(np.cumsum(random.normal(0, 0.15, (4, bands)), axis=1))
     field = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 4
@@ -25,7 +25,7 @@ def cube(samples, lines, bands):
 
 
 class Foreign:
-    """What another library's array on a device looks like."""
+    """An array on a device as another library presents it."""
 
     def __init__(self, array, number=0, **facts):
         self.array, self.number = array, number
@@ -64,7 +64,7 @@ needs_gpu = pytest.mark.skipif(not have_gpu(), reason="no GPU with PyTorch")
 # Without a GPU
 
 def test_layout_of_an_array_on_a_device():
-    """Shapes, steps and pointers as axes are laid in another order, also where the interface leaves the steps out."""
+    """Checks shapes, strides and pointers for axes in other orders, also if the interface omits the strides."""
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     array = _devices.DeviceArray(Foreign(x))
     assert (array.shape, array.strides, array.dtype, array.device) == ((2, 3, 4), (48, 16, 4), np.float32, 0)
@@ -100,7 +100,7 @@ def test_dlpack_alone_says_what_to_import(monkeypatch):
     assert "Import torch or cupy" in told.value.advice
 
 
-# With one
+# With a GPU
 
 @pytest.fixture
 def torch():
@@ -154,7 +154,7 @@ def test_components(torch):
     here, model = hsi.pca(x, nc=5, model=True)
     assert there.is_cuda
     close(there.abs(), np.abs(here), 1e-3)
-    # Bands' extremes are looked at on a grid, of which a device's are the same.
+    # Extremes of bands are computed on a grid, which is equal on a device.
     assert model_there.document["bands"] == model.document["bands"] or [
         b.get("minimum") for b in model_there.document["bands"]] == [b.get("minimum") for b in model.document["bands"]]
     close(hsi.pca(torch.from_numpy(x).cuda(), apply=model), here, 1e-4)
@@ -179,7 +179,8 @@ def test_classification_and_points(torch):
 
 @needs_gpu
 def test_layouts_and_types(torch):
-    """Bands last, cut-outs, other types, nodata: what is no view goes through host memory and is right all the same."""
+    """Bands last, slices, other types, nodata: arrays that need conversion go through host memory, with right
+    results."""
     x = scene()
     there = torch.from_numpy(x).cuda()
     expected = hsi.spp(x, ws=3)
@@ -208,7 +209,7 @@ def test_layouts_and_types(torch):
 
 @needs_gpu
 def test_the_callers_stream(torch):
-    """What the caller has put into his stream comes first, and results are his stream's memory."""
+    """Work in the caller's stream comes first, and results are allocated in this stream."""
     x = scene(256, 256, 64)
     there = torch.from_numpy(x).cuda()
     expected = hsi.spp(x, ws=3)
@@ -262,7 +263,7 @@ def test_cupy_and_jax(torch):
 
 
 def seen(torch, work, tmp_path):
-    """What the profiler sees of a call: its events, kernels among them."""
+    """Returns the profiler's events of a call, including kernels."""
     kinds = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=kinds) as profile:
         work()
@@ -274,7 +275,7 @@ def seen(torch, work, tmp_path):
 
 
 def calls(x, there, torch):
-    """A call of every algorithm that takes a scene where it lies."""
+    """Returns a call of every algorithm that reads a scene where it is."""
     s = spectra(x)
     labels = np.zeros(x.shape[1:], np.uint8)
     labels[5:20, 5:20], labels[40:60, 50:80] = 1, 2
@@ -296,13 +297,13 @@ def test_scenes_do_not_go_over_the_bus(torch, tmp_path):
         work()
         copies = [e for e in seen(torch, work, tmp_path) if e.get("cat") == "gpu_memcpy"]
         share = sum(e["args"].get("bytes", 0) for e in copies if "DtoD" not in e["name"]) / x.nbytes
-        # svm looks at the values of some lines, whether they are in the range of those that it was trained with.
+        # svm checks on some lines whether values are in the range of the training.
         assert share < (0.25 if name == "svm" else 0.05), (name, share)
 
 
 @needs_gpu
 def test_repeated_calls_allocate_nothing(torch, tmp_path):
-    """Neither on the device nor pinned memory of the host; and none is left behind by many small calls."""
+    """Neither device memory nor pinned host memory grows over many small calls."""
     x = scene(300, 200, 50)
     there = torch.from_numpy(x).cuda()
     all_calls = calls(x, there, torch)
@@ -322,8 +323,8 @@ def test_repeated_calls_allocate_nothing(torch, tmp_path):
 @needs_gpu
 @pytest.mark.parametrize("size", [(130, 75, 37), (2500, 19, 20)], ids=["holes", "wide"])
 def test_no_bit_depends_on_where_a_scene_lies(size, torch):
-    """From host memory tiles go through several lanes; on the device the scene is one piece. A line of 2500 pixels has pairs
-    of neighbours across the borders of statistics' blocks."""
+    """From host memory, tiles go through several lanes; on the device, the scene is one piece. In a line of 2500
+    pixels, some pairs of neighbours cross the borders of statistics blocks."""
     x = scene(*size)
     lines, samples = x.shape[1:]
     x[:, lines // 2, :samples // 3] = 0
@@ -350,7 +351,7 @@ if __name__ == "__main__":
 
 @needs_gpu
 def test_passes_over_an_array_of_the_host_send_it_once(torch, tmp_path):
-    """What is read again stays on the device where results are small beside it, as bits of every kind of array."""
+    """Data that are read again stay on the device if results are small in comparison, for every type of array."""
     x = scene(400, 300, 100)
     s = spectra(x)
     for method in ("ace", "mf", "rx"):
@@ -374,7 +375,8 @@ def test_passes_over_an_array_of_the_host_send_it_once(torch, tmp_path):
 
 @needs_gpu
 def test_two_devices(torch):
-    """A call for each at the same time, and one on both; results are where the scene is, with one device's bits."""
+    """Uses one call per device at the same time, and one call on both. Results are on the scene's device, with the bits
+    of one device."""
     if torch.cuda.device_count() < 2:
         pytest.skip("there is one device")
     x = scene(200, 150, 40)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Numbers at the edge of what single precision holds, against NumPy in double precision."""
+"""Numbers near the limits of single precision, compared with NumPy in double precision."""
 import warnings
 
 import numpy as np
@@ -13,7 +13,7 @@ import gdal_hsi as hsi
 @pytest.mark.quick
 @pytest.mark.parametrize("shrinkage", [None, 0, "none", 0.3])
 def test_local_rx_is_its_definition(shrinkage):
-    """Rings of 72 pixels in 10 bands; the share that is added to the diagonal is stated, and with 0 nothing is."""
+    """Uses rings of 72 pixels in 10 bands. The share added to the diagonal is given; with 0, nothing is added."""
     x = cube(20, 16, 10).astype("f4")
     added = {None: 0.01, "none": 0}.get(shrinkage, shrinkage)
     result = hsi.detect(x, method="rx", window=(3, 9), shrinkage=shrinkage, full=True)
@@ -34,8 +34,8 @@ def test_local_rx_is_its_definition(shrinkage):
 @pytest.mark.parametrize("method, number", [("hfc", 2), ("nwhfc", 2), ("hysime", 6)])
 @pytest.mark.parametrize("noise", [1e-2, 1e-4, 1e-6])
 def test_the_number_of_signals_in_little_noise(method, number, noise):
-    """A mean and five components: NumPy's numbers while double precision holds the noise, and the same below that, where it counts
-    rounding; hysime says that the noise is an upper bound then."""
+    """A mean and five components: equal to NumPy while double precision can represent the noise, and unchanged below,
+    where it counts rounding errors. hysime then reports that the noise is an upper bound."""
     from statistics import NormalDist
     rng = np.random.default_rng(0)
     x = (np.abs(rng.normal(size=(4000, 5))) @ np.abs(rng.normal(size=(5, 60))) + 5 + noise * rng.normal(size=(4000, 60))).astype("f4").astype(float)
@@ -56,7 +56,8 @@ def test_the_number_of_signals_in_little_noise(method, number, noise):
 
 @pytest.mark.parametrize("noise", [0, 1e-4, 1e-2])
 def test_components_of_rounding_are_not_whitened(noise):
-    """A scene of rank 5: components below the rounding of its values are reported and 0, the others have a deviation of 1."""
+    """In a scene of rank 5, components below the rounding of its values are reported and set to 0; the others have a
+    standard deviation of 1."""
     rng = np.random.default_rng(0)
     x = (rng.normal(size=(4000, 5)) @ rng.normal(size=(5, 100)) + noise * rng.normal(size=(4000, 100))).astype("f4").T.reshape(100, 40, 100)
     with warnings.catch_warnings(record=True) as caught:

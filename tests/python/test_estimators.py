@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Estimators: with scikit-learn its own checks, pipelines, searches and clones; without it the same interface. Their models are
-the tools'."""
+"""Estimators: with scikit-learn, its own checks, pipelines, searches and clones; without it, the same interface. Their
+models are the tools' models."""
 import inspect
 import os
 import subprocess
@@ -23,7 +23,7 @@ def classes(pixels):
 
 @pytest.mark.parametrize("kind, algorithm", [(hsi.PCA, "pca"), (hsi.MNF, "mnf")])
 def test_components_are_the_functions(kind, algorithm, tmp_path):
-    line = VALUES.reshape(9, 1, -1)  # pixels are a scene of one line
+    line = VALUES.reshape(9, 1, -1)  # the pixels form a scene of one line
     estimator = kind(n_components=3, device="cpu")
     made = estimator.fit_transform(PIXELS)
     np.testing.assert_array_equal(made, getattr(hsi, algorithm)(line, nc=3, device="cpu")[:, 0].T)
@@ -51,7 +51,7 @@ def test_classifiers(estimator, tmp_path):
 
 
 def separable():
-    """480 pixels of three classes that stand well apart."""
+    """Returns 480 pixels of three well separated classes."""
     x = np.random.default_rng(0).random((480, 12), dtype=np.float32) * 100 + 100
     y = np.arange(480) % 3
     x[y == 1, :4] += 800
@@ -200,7 +200,7 @@ def test_parameters_of_a_loaded_model():
 
 
 def test_data_arrays():
-    """Their dimensions tell which is that of the bands, their attributes which values are none, their coordinates which pixels."""
+    """Dimensions identify the band axis, attributes the missing values, and coordinates the pixels."""
     xr = pytest.importorskip("xarray", reason="xarray is not installed")
     scene = xr.DataArray(VALUES, dims=("band", "y", "x"), coords={"y": 100.0 - np.arange(25), "x": np.arange(30.0)})
     labels = xr.DataArray(classes(PIXELS).reshape(25, 30), dims=("y", "x"), coords={"y": scene.y, "x": scene.x})
@@ -223,7 +223,7 @@ def test_data_arrays():
 
 
 def test_data_frames():
-    """Columns keep their names, and their order is that of fit()."""
+    """Columns keep their names, and must have the order of fit()."""
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     x, y = separable()
     frame = pd.DataFrame(x, columns=[f"b{k}" for k in range(12)])
@@ -262,7 +262,7 @@ def test_sparse_pixels_are_refused():
 
 @pytest.mark.parametrize("kind", [hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC])
 def test_models_that_are_none(kind, tmp_path):
-    """Of another estimator, and with any member gone or of another type."""
+    """Models of another estimator, with a missing member, or with a member of another type."""
     x, y = separable()
     fitted = {k: k().set_params(**({"C": 8, "gamma": 0.5} if k is hsi.SVM else {})).fit(x, y) for k in (hsi.PCA, hsi.MNF, hsi.SVM, hsi.SAHIC)}
     for other in fitted:
@@ -280,7 +280,7 @@ def test_models_that_are_none(kind, tmp_path):
         if member != "labels":
             with pytest.raises(hsi.UsageError):
                 kind.load({k: v for k, v in document.items() if k != member})
-    if kind is hsi.PCA:  # as version 0.1 has marked them
+    if kind is hsi.PCA:  # as version 0.1 marked them
         assert kind.load({**document, "format": "gdal_hsi_pca model"}).n_features_in_ == 12
 
 
@@ -302,7 +302,7 @@ def test_parameters():
 
 
 def traits(count=300):
-    """Pixels whose value shows in some of nine bands, in groups of three."""
+    """Returns pixels whose value affects some of nine bands, in groups of three."""
     rng = np.random.default_rng(3)
     y, light = rng.uniform(1, 4, count), rng.uniform(0.5, 1.5, count)
     shape = np.exp(-((np.arange(9) - 5) / 1.5) ** 2)
@@ -336,7 +336,7 @@ def test_regressions(estimator, tmp_path):
 
 @REGRESSION
 def test_a_regression_is_the_tools(estimator, tmp_path):
-    """The same samples as a table with groups give the same model."""
+    """The same samples in a table with groups give the same model."""
     x, y, plots = traits(90)
     order = np.random.default_rng(0).permutation(90)
     x, y, plots = x[order], y[order], plots[order]
@@ -371,7 +371,7 @@ def test_groups_of_a_regression():
 
 
 def test_without_scikit_learn(tmp_path):
-    """The same without it: a folder that hides it stands first in the path."""
+    """Without scikit-learn: a folder that hides it is first in the path."""
     (tmp_path / "sklearn").mkdir()
     (tmp_path / "sklearn" / "__init__.py").write_text("raise ImportError('hidden')\n")
     script = """
@@ -401,8 +401,8 @@ from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
                          ids=lambda e: type(e).__name__)
 @pytest.mark.filterwarnings("ignore::gdal_hsi.Warning")
 def test_checks_of_scikit_learn(estimator):
-    """All of them apply, but for what the estimators' tags leave out: results are Float32, whatever the input's type, and a pixel
-    that is all zero has no class."""
+    """All checks apply, except those that the estimators' tags exclude: results are Float32 for any type of input, and
+    an all-zero pixel has no class."""
     of_classifiers = {"check_estimators_dtypes": "a pixel that is all zero"} if hasattr(estimator, "predict") else {}
     if "expected_failed_checks" in inspect.signature(check_estimator).parameters:
         check_estimator(estimator, expected_failed_checks=of_classifiers)
@@ -410,7 +410,8 @@ def test_checks_of_scikit_learn(estimator):
         check_estimator(estimator)
     from sklearn.utils import estimator_checks
     name = type(estimator).__name__
-    estimator_checks.check_dataframe_column_names_consistency(name, estimator)  # of its own estimators alone, as those below
+    # Runs only its own estimators, as the checks below
+    estimator_checks.check_dataframe_column_names_consistency(name, estimator)
     if hasattr(estimator, "transform"):
         for check in ("get_feature_names_out", "get_feature_names_out_pandas"):
             getattr(estimator_checks, "check_transformer_" + check)(name, estimator)
@@ -428,7 +429,8 @@ def test_pipeline_search_and_clone():
 
 
 def test_components_are_those_of_scikit_learn():
-    """All components, a share of the variance, and what a model holds, against scikit-learn in double precision."""
+    """Compares all components, a share of the variance, and the contents of a model with scikit-learn in double
+    precision."""
     from sklearn.decomposition import PCA
     x = PIXELS.astype(np.float32)
     known = PCA().fit(x.astype(float))
@@ -448,7 +450,7 @@ def test_components_are_those_of_scikit_learn():
 
 
 def test_a_machine_is_svc():
-    """C, gamma, class weights and decision values as SVC's on bands from 0 to 1."""
+    """C, gamma, class weights and decision values equal SVC's on bands from 0 to 1."""
     from sklearn.preprocessing import MinMaxScaler
     from sklearn.svm import SVC
     rng = np.random.default_rng(4)
@@ -465,7 +467,7 @@ def test_a_machine_is_svc():
             assert mine.shape == theirs.shape
             np.testing.assert_allclose(mine, theirs, atol=2e-2)
             order = mine.argmax(axis=1) if mine.ndim == 2 else (mine > 0).astype(int)
-            assert (own.classes_[order] == own.predict(x)).mean() > 0.98  # ties of votes aside
+            assert (own.classes_[order] == own.predict(x)).mean() > 0.98  # except ties of votes
     searched = hsi.SVM("search", "search").fit(x, y > 0)
     assert np.log2(searched.C_) % 2 == 1 and hsi.SVM("search", 0.5).fit(x, y > 0).gamma_ == 0.5
     with pytest.raises(ValueError, match="class_weight"):
@@ -530,7 +532,7 @@ def test_scores_are_the_functions(method, tmp_path):
 
 
 def test_eadps_tags():
-    """They say that it takes scenes, which scikit-learn's checks do not make."""
+    """The tags state that it takes scenes, which scikit-learn's checks do not use."""
     tags = hsi.EADP().__sklearn_tags__().input_tags.three_d_array if hasattr(hsi.EADP(), "__sklearn_tags__") and hasattr(
         sklearn.utils, "Tags") else hsi.EADP()._get_tags()["X_types"] == ["3darray"]
     assert tags

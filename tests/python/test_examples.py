@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example of each function, estimator and class, as help() shows it."""
+"""Runs the example of each function, estimator and class in help()."""
 import doctest
 import inspect
 import warnings
@@ -8,7 +8,7 @@ import pytest
 
 import gdal_hsi as hsi
 
-# Errors and warnings are raised, not called.
+# Errors and warnings are raised, so they need no example.
 NAMES = [name for name in hsi.__all__ if not (inspect.isclass(getattr(hsi, name)) and issubclass(getattr(hsi, name), Exception))]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files by child processes: run(), info(), and functions whose scene is a path."""
+"""Files in child processes: run(), info(), and functions whose scene is a path."""
 import os
 import signal
 import subprocess
@@ -78,7 +78,7 @@ def test_what_is_refused(scene, tmp_path):
 
 
 def test_options_of_paths(scene, tmp_path):
-    """Values may be held by what holds them for arrays, and what is none is refused before anything runs."""
+    """Options accept the same types as for arrays, and invalid values are refused before the child starts."""
     path, values = scene
     expected = hsi.spp(values[1:4], ws=3, srcwin=(2, 1, 9, 8))
     for k, (ws, bands, window) in enumerate([(np.int8(3), np.array([2, 3, 4]), np.array([2, 1, 9, 8])), (np.array(3), range(2, 5), (2, 1, 9, 8)),
@@ -111,7 +111,7 @@ def test_without_the_executable(monkeypatch, scene):
 
 
 def test_no_gdal_is_loaded(scene, tmp_path):
-    """Neither arrays nor files bring a libgdal into the process."""
+    """Neither arrays nor files load a libgdal into the process."""
     script = f"""
 import sys, numpy as np, gdal_hsi as hsi
 hsi.spp(np.random.default_rng(1).random((4, 9, 9), dtype=np.float32) + 1)
@@ -133,7 +133,7 @@ def test_beside_gdal_in_one_process(scene):
 
 
 def test_ctrl_c_ends_the_child(tmp_path):
-    """The child removes what it has begun."""
+    """The child removes its unfinished files."""
     write_scene(tmp_path / "large.dat", cube(600, 500, 40), wavelengths=None)
     (tmp_path / "out").mkdir()
     script = f"""

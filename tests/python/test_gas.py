@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Gas enhancements of arrays: a matched filter by columns in NumPy, further bands, and mistakes in Python's words."""
+"""Gas enhancements of arrays: a matched filter by columns in NumPy, additional bands, and mistakes in Python terms."""
 import numpy as np
 import pytest
 

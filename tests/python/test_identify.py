@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Materials by rules of arrays: a map with names, scores, and mistakes in Python's words."""
+"""Identification of materials by rules in arrays: a map with names, scores, and mistakes in Python terms."""
 import json
 
 import numpy as np

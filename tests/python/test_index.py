@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Spectral indices of arrays: NumPy's values, several at once, and mistakes in Python's words."""
+"""Spectral indices of arrays: NumPy's values, several at once, and mistakes in Python terms."""
 import numpy as np
 import pytest
 

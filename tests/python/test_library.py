@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The shared library as others see it: what it exports, what it needs, and that its definitions are the tools'."""
+"""The shared library from outside: its exported symbols, its dependencies, and its definitions, which equal the
+tools'."""
 import json
 import os
 import pathlib
@@ -22,7 +23,7 @@ def output(*command):
 
 @pytest.mark.quick
 def test_exported_symbols():
-    """The interface and nothing else: a function that goes or comes is seen here."""
+    """Only the interface is exported: this test detects removed or added functions."""
     found = {line.split()[-1].split("@")[0] for line in output("nm", "-D", "--defined-only", LIBRARY).splitlines()}
     assert found - {"HSI_0"} == FUNCTIONS
     header = (ROOT / "plugins" / "arrays" / "hsi.h").read_text()
@@ -30,7 +31,7 @@ def test_exported_symbols():
 
 
 def test_sizes_of_the_interface():
-    """Sizes of structures are part of it: programs are compiled with them."""
+    """Structure sizes belong to the interface, since programs are compiled with them."""
     import ctypes
     import gdal_hsi._library as library
     assert ctypes.sizeof(library._Array) == 176
@@ -47,7 +48,7 @@ def test_needs_no_gdal():
 
 @pytest.mark.quick
 def test_definitions_are_the_tools():
-    """One source: what hsi_algorithms() tells is what the executables tell, less what is about files."""
+    """Both have one source: hsi_algorithms() equals the executables' definitions, without the options for files."""
     import gdal_hsi
     tools = {t["name"]: t for t in json.loads(succeed(run("gdal_hsi", "--json-usage")).out)["tools"]}
     own = gdal_hsi._library.algorithms()
@@ -58,7 +59,7 @@ def test_definitions_are_the_tools():
 
 
 def test_no_output_and_no_handlers(tmp_path):
-    """Nothing is printed, no signal handler is set and no variable changed, whatever happens."""
+    """Nothing is printed, no signal handler is set, and no variable is changed, in any case."""
     script = """
 import os, signal, numpy as np, gdal_hsi as hsi
 before = [signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)], dict(os.environ)
@@ -78,7 +79,7 @@ assert not caught & (1 << (signal.SIGTERM - 1))
 
 
 def test_header_stands_alone(tmp_path):
-    """In C99 and in C++, without warnings."""
+    """Compiles in C99 and in C++, without warnings."""
     for name, command in (("a.c", ["cc", "-std=c99"]), ("a.cpp", ["c++", "-std=c++11"])):
         (tmp_path / name).write_text('#include "hsi.h"\nhsi_array array = HSI_ARRAY;\nint main(void) { return (int)(array.size == 0); }\n')
         done = subprocess.run([*command, "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{ROOT / 'plugins' / 'arrays'}",
@@ -87,7 +88,7 @@ def test_header_stands_alone(tmp_path):
 
 
 def test_manual_example_compiles(tmp_path):
-    """The C program of the page."""
+    """Compiles the C program of the page."""
     text = (ROOT / "docs" / "libhsi.md").read_text()
     code = re.search(r"```c\n(.*?)```", text, re.DOTALL)[1]
     (tmp_path / "a.c").write_text(code)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a user of Python expects of a package: where warnings point, of which type errors are, what objects print, what is taken as spectra."""
+"""Conventions of Python packages: locations of warnings, types of errors, texts of objects, accepted types of
+spectra."""
 import pathlib
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ ONE = np.ones((8, 9), int)
 
 
 def line_of(call):
-    """The file and the line that the first warning of a call names."""
+    """Returns the file and the line that the first warning of a call names."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -86,17 +87,18 @@ def test_what_is_no_array_is_a_type_error(value):
 
 
 def test_readers_are_told_what_to_pass(tmp_path):
-    """Datasets of other packages that read from disk are no arrays: the answer names the attribute that is one."""
+    """Datasets of other packages that read from disk are not arrays: the message names the attribute that is an
+    array."""
     class Dataset:
         name = "a.tif"
 
         def read(self):
-            """Values."""
+            """Reads the values."""
     Dataset.__module__ = "rasterio.io"
 
     class BsqFile:
         def open_memmap(self):
-            """Values."""
+            """Opens the values."""
     BsqFile.__module__ = "spectral.io.bsqfile"
     for value, word in ((Dataset(), "read(masked=True)"), (BsqFile(), "img.load()")):
         with pytest.raises(TypeError) as caught:
@@ -115,7 +117,7 @@ def test_a_file_that_is_missing(tmp_path, call):
 
 
 def test_a_folder_that_is_missing_is_not_the_scene(tmp_path):
-    """A file that is there and no scene is another error."""
+    """A file that exists but is not a scene gives a different error."""
     (tmp_path / "a.tif").write_text("no raster")
     with pytest.raises(hsi.Error) as caught:
         hsi.info(tmp_path / "a.tif")
@@ -249,7 +251,7 @@ def test_bands_of_a_spectrometer():
 
 
 def test_spectra_beside_a_path(tmp_path):
-    """A library may be an array where the scene is a file."""
+    """A library may be an array if the scene is a file."""
     gdal = pytest.importorskip("osgeo.gdal")
     data = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "x.tif"), 9, 8, 12, gdal.GDT_Float32)
     data.WriteArray(X)
@@ -278,7 +280,8 @@ def test_results_as_a_dataset():
 
 
 def test_the_types_of_a_users_script(tmp_path):
-    """mypy --strict on a script that uses each kind of result; a wrong name of an option and a wrong use of a result are found."""
+    """Runs mypy --strict on a script that uses each type of result. It finds a wrong option name and a wrong use of a
+    result."""
     api = pytest.importorskip("mypy.api")
     if tuple(map(int, __import__("mypy.version").version.__version__.split(".")[:2])) < (1, 10):
         pytest.skip("mypy before 1.10 does not know keywords by TypedDict")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Noise of an array: a dictionary with lists that are named as the columns are."""
+"""Noise of an array: a dictionary of lists, named as the columns."""
 import numpy as np
 import pytest
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of Spectral Python 0.25 and of pysptools 0.15 require of their functions, required of ours, on scenes of our own; and
-where both are installed, their results against ours.
+"""Requirements that Spectral Python 0.25 and pysptools 0.15 test for their functions, applied to ours on our own
+scenes; and comparison of results if both packages are installed.
 
-Six requirements of Spectral Python's do not hold for ours as they are written there, for these reasons:
+Six requirements of Spectral Python do not apply to ours as written, for these reasons:
 
 1. and 2. its continuum of arrays of two and three axes is of the array's own type: whole numbers are rounded (1422 in the place of
    1421.7). Ours is Float32. test_a_continuum_is_the_hull compares with the hull before rounding.
@@ -26,7 +26,8 @@ MEAN, COVARIANCE = PIXELS.mean(axis=0), np.cov(PIXELS.T)
 
 
 def at_mean():
-    """A scene whose mean a Float32 holds, with that as the first pixel of a further line, and the statistics without that line."""
+    """Returns a scene whose mean fits into a Float32, with the mean as the first pixel of an additional line, and the
+    statistics without that line."""
     apart = np.round(X - MEAN[:, None, None]).astype("f4")
     centre = np.round(MEAN).astype("f4")[:, None, None]
     scene = np.concatenate([centre + apart, centre - apart], axis=1)
@@ -54,7 +55,7 @@ def test_scores_of_the_target_are_one(method, given):
 
 @pytest.mark.parametrize("method", ["mf", "ace", "cem", "rx", "sam", "sid"])
 def test_scores_are_their_formulas(method):
-    """pysptools' and Spectral Python's definitions in NumPy."""
+    """Computes the definitions of pysptools and Spectral Python in NumPy."""
     t, inverse = PIXELS[7 + 3 * 40], np.linalg.inv(COVARIANCE)
     d, e = PIXELS - MEAN, t - MEAN
     r = np.linalg.inv(PIXELS.T @ PIXELS / len(PIXELS))
@@ -69,7 +70,7 @@ def test_scores_are_their_formulas(method):
 
 
 def hull(bands, values):
-    """The upper convex hull at the bands, by the lines between all pairs of points."""
+    """Returns the upper convex hull at the bands, by the lines between all pairs of points."""
     return np.array([max([values[k]] + [values[i] + (values[j] - values[i]) * (bands[k] - bands[i]) / (bands[j] - bands[i])
                                         for i in range(k) for j in range(k + 1, len(bands))]) for k in range(len(bands))])
 
@@ -105,7 +106,7 @@ def test_components_from_statistics():
 
 @pytest.mark.parametrize("method", ["fcls", "nnls", "ucls", "scls"])
 def test_mixtures_are_unmixed(method):
-    """pysptools' tests of amap: known abundances come back."""
+    """From pysptools' tests of amap: known abundances are recovered."""
     rng = np.random.default_rng(3)
     members, shares = rng.random((4, 12)), rng.dirichlet(np.ones(4), (10, 10))
     scene = (shares @ members).transpose(2, 0, 1)
@@ -114,7 +115,7 @@ def test_mixtures_are_unmixed(method):
 
 @pytest.mark.parametrize("method", ["nfindr", "vca", "atdca"])
 def test_pure_pixels_are_found(method):
-    """pysptools' tests of eea: the endmembers of a scene that has them pure."""
+    """From pysptools' tests of eea: finds the endmembers of a scene with pure pixels."""
     rng = np.random.default_rng(5)
     members, shares = rng.random((4, 30)) + 0.2, rng.dirichlet(np.ones(4), 400)
     shares[[17, 101, 250, 333]] = np.eye(4)
@@ -124,7 +125,7 @@ def test_pure_pixels_are_found(method):
 
 @pytest.mark.parametrize("method", ["hfc", "nwhfc", "hysime"])
 def test_dimensions_are_counted(method):
-    """pysptools' tests of material_count: a mixture of 5 with a little noise."""
+    """From pysptools' tests of material_count: a mixture of 5 with a little noise."""
     rng = np.random.default_rng(8)
     scene = rng.dirichlet(np.ones(5), 4000) @ (rng.random((5, 30)) + 0.1) + rng.normal(0, 1e-3, (4000, 30))
     number = hsi.vd(scene.T.reshape(30, 40, 100), method=method)["virtual_dimensionality"]

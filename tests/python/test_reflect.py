@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reflectance of arrays: NumPy's values with arrays as area and masks."""
+"""Reflectance of arrays: NumPy's values, with arrays as areas and masks."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Transforms of arrays: NumPy's values, the mean of MSC, and mistakes in Python's words."""
+"""Transforms of arrays: NumPy's values, the mean of MSC, and mistakes in Python terms."""
 import numpy as np
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statistics in memory and pictures as arrays: the tools' own results, and what NumPy says of them."""
+"""Statistics in memory and pictures as arrays, compared with the tools and with NumPy."""
 import json
 
 import numpy as np
@@ -35,7 +35,7 @@ def test_they_merge_and_are_taken_away():
     np.testing.assert_allclose(both.covariance, np.cov(np.vstack([pixels(X), pixels(OTHER)]).T), rtol=1e-11)
     strip = lambda text: {k: v for k, v in json.loads(text).items() if k in ("sums", "products", "differences", "valid_pixels", "pairs")}  # noqa: E731
     assert strip(both - two) == strip(one) and strip(both - one) == strip(two) and strip(two + one) == strip(both)
-    # A scene cut between two lines has the sums of the whole.
+    # A scene that is cut between two lines has the sums of the whole.
     assert strip(hsi.statistics(X[:, :7]) + hsi.statistics(X[:, 7:])) == strip(one)
     for wrong, word in ((lambda: one + one, "same pixels|twice|there already"), (lambda: one - two, "not|never"), (lambda: one.merge("{}"), "without statistics"),
                         (lambda: one + hsi.statistics(X[:5]), "bands"), (lambda: hsi.Statistics("{}"), "not a file of statistics")):
@@ -96,7 +96,7 @@ def test_pictures_of_maps_and_points():
     shown = hsi.quicklook(classes, size=30, no_legend=True)
     assert shown.shape == (25, 30, 3) and len(np.unique(shown.reshape(-1, 3), axis=0)) == 3 and not shown[12].any()
     with_legend = hsi.quicklook(classes, size=30, names=["none", "grass", "soil"])
-    assert with_legend.shape[1] > 38  # beside the map
+    assert with_legend.shape[1] > 38  # next to the map
     both = hsi.quicklook(X, beside=classes, size=30, no_legend=True)
     assert both.shape == (25, 68, 3)
     np.testing.assert_array_equal(both[:, 38:], shown)

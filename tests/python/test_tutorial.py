@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The pages' Python as a reader would run it: the tutorial from top to bottom, as the notebook that is made of it."""
+"""Runs the Python code of pages as a reader would: the tutorial from top to bottom, as the notebook that is made from
+it."""
 import contextlib
 import io
 import json
@@ -14,7 +15,7 @@ PAGE = ROOT / "docs" / "tutorials" / "arrays.md"
 
 
 def block(mark):
-    """The block of docs/python.md that has this mark."""
+    """Returns the block of docs/python.md with this mark."""
     return re.search(f"<!-- test: {mark} -->\\s*```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)[1]
 
 
@@ -32,7 +33,7 @@ def test_tutorial(tmp_path):
 
 
 def test_examples_of_the_manual():
-    """The first block of docs/python.md on arrays of the sizes that it takes for granted."""
+    """Runs the first block of docs/python.md on arrays of the sizes that it assumes."""
     import numpy as np
     from conftest import cube
     import gdal_hsi as hsi
@@ -63,7 +64,7 @@ def test_example_of_how_do_i(tmp_path, monkeypatch):
 
 
 def test_the_figure_of_the_manual(tmp_path, monkeypatch):
-    """From a file to a figure: three panels, none of which is empty."""
+    """From a file to a figure of three panels, none of them empty."""
     matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
     pytest.importorskip("rasterio", reason="rasterio is not installed")
     import gdal_hsi as hsi

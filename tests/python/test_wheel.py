@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/wheel without its libraries: the archive, what comes along and by which names, the commands, and that an executable
-with data of its own is deaf to the environment of another GDAL. scripts/test_wheel tests a whole wheel."""
+"""scripts/wheel without its libraries: the archive, the bundled files and their names, the commands, and an executable
+with its own data, which must ignore the environment of another GDAL. scripts/test_wheel tests a complete wheel."""
 import base64
 import hashlib
 import importlib.machinery
@@ -28,7 +28,7 @@ def script():
 
 
 def test_archive(script, tmp_path, monkeypatch):
-    """What pip reads: names, contents, modes and the record; the same bytes whenever it is made."""
+    """Checks what pip reads: names, contents, modes and the record. The bytes are equal whenever it is made."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
 
     def make(folder):
@@ -74,7 +74,7 @@ def test_which_libraries_come_along(script):
 
 @pytest.mark.skipif(not shutil.which("patchelf") or not shutil.which("cc"), reason="needs patchelf and a compiler")
 def test_libraries_get_names_of_their_own(script, tmp_path):
-    """A program finds its own copy, whatever LD_LIBRARY_PATH has by the old name."""
+    """A program finds its own copy, even if LD_LIBRARY_PATH has a library with the old name."""
     made = tmp_path / "made"
     made.mkdir()
 
@@ -101,7 +101,7 @@ def test_libraries_get_names_of_their_own(script, tmp_path):
 
 
 def test_icu_without_data_is_icus_own(script, tmp_path):
-    """The header of an archive of no entries, as ICU's readers check it: sizes, magic, byte order, format."""
+    """Checks the header of an archive without entries, as ICU's readers do: sizes, magic, byte order, format."""
     if not shutil.which("cc"):
         pytest.skip("needs a compiler")
     (tmp_path / "show.c").write_text(script.NO_ICU_DATA.format(72) + """
@@ -115,7 +115,7 @@ int main(void) { return fwrite(&icudt72_dat, 1, 36, stdout) != 36; }
 
 
 def test_commands_start_the_executable_of_the_package(script, tmp_path):
-    """By the name that was called, with all words, and without importing the package or its NumPy."""
+    """Commands run under the name that was called, with all words, and without importing the package or NumPy."""
     package = tmp_path / "site" / "gdal_hsi"
     (package / "bin").mkdir(parents=True)
     (package / "__init__.py").write_text("raise SystemExit('the package was imported')\n")
@@ -132,7 +132,7 @@ def test_commands_start_the_executable_of_the_package(script, tmp_path):
 
 
 def own_data(tmp_path):
-    """The executable with GDAL's and PROJ's data in share/hsi, as in a wheel."""
+    """Makes an executable with GDAL's and PROJ's data in share/hsi, as in a wheel."""
     (tmp_path / "bin").mkdir()
     shutil.copy(BIN / "gdal_hsi", tmp_path / "bin" / "gdal_hsi", follow_symlinks=True)
     share = tmp_path / "share" / "hsi"
@@ -148,8 +148,8 @@ def own_data(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("gdal-config"), reason="no gdal-config")
 def test_an_executable_with_data_of_its_own_keeps_to_them(tmp_path):
-    """GDAL_DATA, PROJ_DATA, PROJ_LIB and GDAL_DRIVER_PATH of another GDAL are those of another GDAL; without data of its own
-    the executable follows them."""
+    """GDAL_DATA, PROJ_DATA, PROJ_LIB and GDAL_DRIVER_PATH of another GDAL are ignored; without its own data, the
+    executable uses them."""
     program = own_data(tmp_path)
     other = tmp_path / "other"
     other.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""DataArrays: axes by their names, and what survives of coordinates and attributes."""
+"""DataArrays: axes by name, and the coordinates and attributes that are kept."""
 import numpy as np
 import pytest
 
@@ -76,7 +76,7 @@ def test_units_that_are_no_lengths(units):
 
 
 def test_spectra_by_their_names():
-    """A library in any order of its axes and bands is the same one."""
+    """A library is the same in any order of its axes and bands."""
     array = scene()
     pixels = [(3, 4), (7, 9), (11, 2)]
     rows = np.stack([VALUES[:, y, x] for y, x in pixels])
@@ -100,7 +100,8 @@ def test_spectra_by_their_names():
 
 
 def test_a_decoded_array_has_nan_alone():
-    """What xarray's `encoding` says of the file's numbers is no matter of the decoded ones; attributes are, of what is not decoded."""
+    """xarray's `encoding` of the file's values has no effect on decoded values; attributes apply to values that are not
+    decoded."""
     raw = np.random.default_rng(3).integers(10, 40, (6, 15, 20)).astype(np.int16)
     raw[:, 2, 3], raw[:, 5, 6] = 7, 21
     file = xr.Dataset({"v": (("band", "y", "x"), raw, {"_FillValue": np.int16(7), "scale_factor": 0.5, "add_offset": -3.5})})
@@ -116,7 +117,7 @@ def test_a_decoded_array_has_nan_alone():
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_nodata_of_rioxarray(masked, tmp_path):
-    """A file that rioxarray writes of a result knows its missing pixels, whether rioxarray has masked those of the input or not."""
+    """A file that rioxarray writes from a result has nodata, whether rioxarray has masked the input or not."""
     rasterio, rioxarray = pytest.importorskip("rasterio"), pytest.importorskip("rioxarray")
     values = np.random.default_rng(0).integers(1, 900, (5, 20, 20)).astype(np.int16)
     values[:, 0, :5] = -9999
@@ -151,7 +152,7 @@ def test_class_maps():
 
 
 def test_a_plane_in_an_array_of_ones_own():
-    """It lies as the result would, also where all sides are as long."""
+    """It has the result's axes, even if all sides are equally long."""
     labels = np.zeros((15, 15), np.uint8)
     labels[2:6, ::2], labels[8:12, ::2] = 1, 2
     array = scene()[:, :, :15].drop_vars("wavelength")
@@ -176,7 +177,7 @@ def test_what_is_refused():
 
 @pytest.mark.parametrize("role", ["labels", "mask", "other"])
 def test_arrays_of_other_places(role):
-    """What lies elsewhere than the scene is not put on it pixel by pixel."""
+    """An array at another position is not used pixel by pixel."""
     array = scene()
     plane = (array[0] > array[0].median()).astype(int).drop_vars(["wavelength", "fwhm"]) + (role == "labels")
     calls = {"labels": lambda scene, other: hsi.svm_train(scene, other, C=8, gamma=0.5),
@@ -197,7 +198,7 @@ def test_arrays_of_other_places(role):
 
 @pytest.mark.parametrize("dims", [("band", "y", "x"), ("x", "band", "y")])
 def test_windows(dims):
-    """Results lie where the window does; labels and masks are of the whole scene, or of the window."""
+    """Results have the window's position; labels and masks cover the whole scene or the window."""
     array = scene(dims)
     y, alpha = array.hsi.spp(ws=3, srcwin=np.array([4, 2, 9, 7]), alpha=True)
     whole = array.isel(x=slice(4, 13), y=slice(2, 9))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A user's script that mypy --strict checks: each result has its type, and none is Any."""
+"""A user's script that mypy --strict checks: each result has a type other than Any."""
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the QGIS plugin share: the executables, a scene with labels, and QGIS in processes of its own.
+"""Common parts of the tests of the QGIS plugin: the executables, a scene with labels, and QGIS in separate processes.
 
 HSI_BIN_DIR names the folder of the executables (default: build/bin)."""
 
@@ -25,12 +25,12 @@ def have_qgis():
 
 
 def qgis_process():
-    """The program; Debian's wrapper hands it an option of another program, so its own file first."""
+    """Returns the program. Debian's wrapper passes it an option of another program, so its own file is preferred."""
     return shutil.which("qgis_process.bin") or shutil.which("qgis_process")
 
 
 def cli(tool, *words):
-    """Runs a tool as on the command line; stdout without the bar."""
+    """Runs a tool as on the command line; returns stdout without the progress bar."""
     done = subprocess.run([str(BIN / "gdal_hsi"), tool, *map(str, words)], capture_output=True, text=True, timeout=300,
                           check=False)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("0...")]
@@ -38,7 +38,7 @@ def cli(tool, *words):
 
 
 class Qgis:
-    """A QGIS with a profile of its own, in which the plugin is enabled."""
+    """A QGIS with its own profile, in which the plugin is enabled."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -53,14 +53,14 @@ class Qgis:
         return {**self.environment, "PATH": self.environment["PATH_WITHOUT"]}
 
     def process(self, *words, environment=None):
-        """qgis_process: exit code, stdout, stderr."""
+        """Runs qgis_process; returns exit code, stdout, stderr."""
         done = subprocess.run([qgis_process(), *map(str, words)], env=environment or self.environment,
                               capture_output=True,
                               text=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def job(self, environment=None, **job):
-        """What tests/qgis/session.py says of a job."""
+        """Returns the answer of tests/qgis/session.py to a job."""
         done = subprocess.run([sys.executable, str(HERE / "session.py"), str(PLUGINS), json.dumps(job, default=str)],
                               env=environment or self.environment, capture_output=True, text=True, timeout=300,
                               check=False)
@@ -80,7 +80,7 @@ def qgis(tmp_path_factory):
 
 
 def write_lookup_table(path, samples, lines):
-    """A geographic lookup table for a scene of that size: every line lies two pixels further to the right."""
+    """Writes a geographic lookup table for a scene of that size: every line is two pixels further to the right."""
     import numpy
     from osgeo import gdal, osr
     y, x = numpy.mgrid[0:lines, 0:samples + 2 * lines]
@@ -97,7 +97,8 @@ def write_lookup_table(path, samples, lines):
 
 @pytest.fixture(scope="session")
 def scene(tmp_path_factory):
-    """A folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM), p.tif, map.tif and glt.tif."""
+    """Makes a folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM), p.tif, map.tif and
+    glt.tif."""
     folder = tmp_path_factory.mktemp("scene")
 
     def made(tool, *words):

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Looks at windows of a raster in QGIS without a screen, one after the other on one layer, a pixel of the picture for one of the
-raster, as a user does who pans. Prints a list as JSON: of each window the seconds to its picture, those of the processors,
-and, of an .hsi, how many pixels were computed for it.
+"""Shows windows of a raster in QGIS without a screen, one after another on one layer, one picture pixel per raster
+pixel, as a user who pans. Prints a list as JSON: for each window the seconds until its picture, the processor seconds,
+and for an .hsi the number of pixels that were computed for it.
 
   look_in_qgis.py RASTER X,Y,WIDTH,HEIGHT ... [--picture LAST.png]
 """
@@ -15,7 +15,7 @@ import tempfile
 import time
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-LOG = pathlib.Path(tempfile.mkdtemp()) / "log"  # of GDAL's messages: the driver tells what it computes
+LOG = pathlib.Path(tempfile.mkdtemp()) / "log"  # of GDAL's messages, in which the driver reports what it computes
 os.environ.update(CPL_DEBUG="HSI", CPL_LOG=str(LOG))
 
 from qgis.core import (  # noqa: E402
@@ -25,7 +25,7 @@ from qgis.PyQt.QtCore import QSize  # noqa: E402
 
 
 def computed():
-    """Pixels since the last call."""
+    """Returns the number of pixels since the last call."""
     text = LOG.read_text() if LOG.exists() else ""
     new = text[computed.told:]
     computed.told = len(text)
@@ -36,7 +36,7 @@ computed.told = 0
 
 
 def gray(layer):
-    """A stretch that needs no look at the scene."""
+    """Sets a stretch that does not depend on the scene."""
     renderer = QgsSingleBandGrayRenderer(layer.dataProvider(), 1)
     stretch = QgsContrastEnhancement(layer.dataProvider().dataType(1))
     stretch.setMinimumValue(0)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Opens a raster in QGIS without a screen, renders it to a PNG and prints what QGIS knows of it as JSON.
+"""Opens a raster in QGIS without a screen, renders it to a PNG and prints QGIS's properties of it as JSON.
 
   open_in_qgis.py RASTER PICTURE.png [--bands R G B] [--vector POINTS]
 """
@@ -71,7 +71,7 @@ def main():
                 place = feature.geometry().asPoint()
                 if points.crs().isValid() and layer.crs().isValid():
                     place = to_raster.transform(place)
-                # What QGIS's identify tool shows of the raster when a user clicks on the point.
+                # QGIS's identify tool shows these values of the raster when a user clicks on the point.
                 values = provider.identify(place, QgsRaster.IdentifyFormat.IdentifyFormatValue).results()
                 facts["vector"]["points"].append({
                     "fields": dict(zip(facts["vector"]["fields"], feature.attributes())),

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Does one job in a QGIS without a screen, and prints what came of it as JSON: session.py PLUGINS JOB.
+"""Does one job in a QGIS without a screen, and prints the result as JSON: session.py PLUGINS JOB.
 
 A job: algorithm and parameters to run, and perhaps
   layers         name -> {"path": FILE, "provider": gdal|ogr, "subset": FILTER} or {"wkt": [[WKT, CLASS], ..]},
@@ -28,7 +28,7 @@ from qgis.PyQt.QtGui import QColor  # noqa: E402
 
 
 class Window:
-    """What the plugin wants of QGIS's window."""
+    """The parts of QGIS's window that the plugin uses."""
 
     def __init__(self):
         self.messages = []
@@ -41,7 +41,7 @@ class Window:
 
 
 class Feedback(QgsProcessingFeedback):
-    """Keeps all that is said; cancels after a time from the first progress on."""
+    """Records all messages; cancels a given time after the first progress."""
 
     def __init__(self, cancel_after):
         super().__init__(False)

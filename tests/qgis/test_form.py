@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the QGIS plugin makes of the tools' definitions, without QGIS: forms, command lines, progress, executables."""
+"""The QGIS plugin's forms, command lines, progress and executables from the tools' definitions, without QGIS."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from gdal_hsi import command, executables, process, schema
 
 
 def argument(name, **more):
-    """An argument as docs/json_usage.md describes it: an option with a text."""
+    """Returns an argument as docs/json_usage.md describes it: an option with a text."""
     made = {"name": name, "aliases": [], "summary": "What it is", "group": "Options", "type": "text", "role": "option",
             "positional": False, "required": False, "repeatable": False, "values": 1, "value_name": "V",
             "shared": False}
@@ -347,7 +347,7 @@ def test_finds_the_folder_the_file_and_path(tmp_path, monkeypatch):
 
 
 def test_finds_what_pip_has_installed(tmp_path, monkeypatch):
-    """By the metadata of the wheel, which lies on the path of QGIS's Python; PATH goes first."""
+    """Found through the metadata of the wheel in the path of QGIS's Python; PATH has priority."""
     (tmp_path / "site" / "gdal_hsi" / "bin").mkdir(parents=True)
     program = make_program(tmp_path / "site" / "gdal_hsi" / "bin", "true\n")
     (tmp_path / "site" / "gdal_hsi-9.dist-info").mkdir()
@@ -401,7 +401,7 @@ def test_usage_is_asked_once_for_each_program(tmp_path):
         assert executables.usage_of(str(program), cache)["version"] == "9"
     assert count.read_text().count("x") == 1
     time.sleep(0.01)
-    program.write_text(program.read_text().replace('"9"', '"8"'))  # as long as before, another time
+    program.write_text(program.read_text().replace('"9"', '"8"'))  # as long as before, with another time
     assert executables.usage_of(str(program), cache)["version"] == "8"
     assert count.read_text().count("x") == 2
     link = tmp_path / "link"
@@ -437,7 +437,7 @@ def test_every_argument_of_every_tool_is_in_its_form(suite):
     for tool in json.loads(subprocess.run([str(BIN / "gdal_hsi"), "--json-usage"], capture_output=True,
                                           check=True).stdout)["tools"]:
         made = suite[tool["name"]]
-        # "Compute when looked at" is the form's own: -of HSI in one tick.
+        # "Compute when looked at" is the form's own option: -of HSI as a checkbox.
         names = [p.argument["name"] for p in made.parameters if p.argument["name"] != "computed"]
         hidden = ("q", "ranks", "list", "json") if tool["name"] == "index" else ("q", "ranks")  # -list has no dst
         assert sorted(names) == sorted(a["name"] for a in tool["arguments"] if a["name"] not in hidden)
@@ -452,7 +452,7 @@ def test_every_argument_of_every_tool_is_in_its_form(suite):
 
 
 def test_an_untouched_form_is_an_empty_command_line(suite):
-    """Defaults of the form are those of the tool: none of them is written, but that outputs may be replaced."""
+    """Defaults of the form are the tool's defaults, so none is written, except that outputs may be replaced."""
     for tool in suite.values():
         values = {}
         for p in tool.parameters:
@@ -465,7 +465,7 @@ def test_an_untouched_form_is_an_empty_command_line(suite):
 
 
 def test_the_tools_take_what_the_form_writes(suite, tmp_path):
-    """Every option of two tools with a value: the one complains about the scene alone, the other makes one."""
+    """Uses every option of two tools with a value: one tool complains only about the scene, the other makes a scene."""
     for name in ("spp", "synth"):
         values = {}
         for p in suite[name].parameters:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plugin in a real QGIS without a screen (Debian: qgis, python3-qgis). Skipped where there is none."""
+"""The plugin in a QGIS without a screen (Debian: qgis, python3-qgis). Skipped if QGIS is missing."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from conftest import BIN, PLUGINS, cli, qgis_process
 gdal.UseExceptions()
 ogr.UseExceptions()
 
-# Tool -> (parameters of QGIS, words of the command line, outputs: parameter -> file).
-# {s} is the scene's folder, {o} that of outputs.
+# Tool -> (parameters of QGIS, words of the command line, outputs: parameter -> file). {s} is the scene's folder, {o}
+# the folder of outputs.
 RUNS = {
     "accuracy": ({"map": "{s}/map.tif", "reference": "{s}/test.tif", "unclassified": 1, "csv": "{o}/a.csv"},
                  ["-unclassified", "error", "-csv", "{o}/a.csv", "{s}/map.tif", "{s}/test.tif"], {"csv": "a.csv"}),
@@ -111,7 +111,7 @@ def fill(value, scene, out):
 
 
 def content(path):
-    """What a result holds: pixels, features, or the text without what differs from run to run."""
+    """Returns the contents of a result: pixels, features, or the text without parts that differ from run to run."""
     path = str(path)
     if path.endswith(".gpkg"):
         layer = ogr.Open(path)
@@ -130,7 +130,7 @@ def without_folder(text, folder):
 
 
 def test_every_tool_has_a_run_here(qgis):
-    """A new tool appears in QGIS by itself, and is tried in test_a_tool_without_a_row_here_runs."""
+    """A new tool appears in QGIS automatically, and test_a_tool_without_a_row_here_runs runs it."""
     usage = json.loads(subprocess.run([str(BIN / "gdal_hsi"), "--json-usage"], capture_output=True, check=True).stdout)
     assert set(RUNS) <= {tool["name"] for tool in usage["tools"]}
     assert qgis.job()["algorithms"] == sorted(tool["name"] for tool in usage["tools"])
@@ -158,7 +158,8 @@ def test_same_result_as_the_command_line(qgis, scene, tmp_path, tool):
 
 
 def test_a_tool_without_a_row_here_runs(qgis, scene, tmp_path):
-    """Tools beyond RUNS, and one of them, with what their form asks for: a result, or the tool's own message."""
+    """Tools outside RUNS, one of them run with the values that its form requires: it gives a result, or the tool's own
+    message."""
     answer = qgis.job()
     for tool in set(answer["algorithms"]) - set(RUNS) | {"spp"}:
         facts = qgis.job(algorithm=tool)["parameters"]
@@ -216,7 +217,7 @@ def layer_of(answer, name):
 
 
 def colours(path):
-    """The colours that fill more than a hundredth of a picture."""
+    """Returns the colours that fill more than a hundredth of a picture."""
     picture = gdal.Open(str(path)).ReadAsArray()[:3].reshape(3, -1).T
     found, counts = np.unique(picture, axis=0, return_counts=True)
     return {"#%02x%02x%02x" % tuple(int(v) for v in c) for c, n in zip(found, counts) if n > 0.01 * counts.sum()}
@@ -224,8 +225,8 @@ def colours(path):
 
 @pytest.mark.parametrize("tool", sorted(RUNS))
 def test_results_are_drawn(qgis, scene, tmp_path, tool):
-    """Each raster and layer of points is loaded and drawn, and the picture shows more than one colour. HSI_QGIS_PICTURES
-    names a folder in which to keep the pictures, to be looked at."""
+    """Each raster and layer of points is loaded and drawn, and the picture has several colours. HSI_QGIS_PICTURES names
+    a folder in which the pictures are kept for inspection."""
     parameters, _, outputs = RUNS[tool]
     pictures = pathlib.Path(os.environ.get("HSI_QGIS_PICTURES", tmp_path / "pictures")) / tool
     pictures.mkdir(parents=True, exist_ok=True)
@@ -264,7 +265,7 @@ def test_class_maps_come_with_the_classes_that_occur(qgis, scene, tmp_path, tool
     layer = layer_of(answer, "scene " + short)
     assert layer["renderer"] == "paletted"
     labels = gdal.Open(str(scene / "labels.tif"))
-    labels.GetRasterBand(1).GetMetadata()  # GDAL 3.6 has the names only then
+    labels.GetRasterBand(1).GetMetadata()  # GDAL 3.6 has the names only after this
     names, table = labels.GetRasterBand(1).GetCategoryNames(), labels.GetRasterBand(1).GetColorTable()
     legend = [["%s" % names[v], "#%02x%02x%02x" % table.GetColorEntry(v)[:3]] for v in range(1, 6)]
     assert layer["legend"] == legend
@@ -351,7 +352,7 @@ def test_existing_results(qgis, scene, tmp_path):
 
 
 def test_warnings_reach_the_log(qgis, scene, tmp_path):
-    """A tool's warning, the same words as on the command line."""
+    """A tool's warning appears with the words of the command line."""
     gdal.Translate(str(tmp_path / "moved.tif"), str(scene / "scene.tif"), outputBounds=[0, 900, 1200, 0])
     code, _, err = cli("compare", scene / "scene.tif", tmp_path / "moved.tif")
     warnings = [line for line in err.splitlines() if line.startswith("Warning: ")]
@@ -361,7 +362,7 @@ def test_warnings_reach_the_log(qgis, scene, tmp_path):
 
 
 def running(folder):
-    """Tools that work in the folder."""
+    """Returns tools that are working in the folder."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -439,7 +440,7 @@ def test_labels_from_a_layer_in_memory(qgis, scene):
 
 
 def write_layers(path):
-    """A GeoPackage with a layer of other things, and one of three classes."""
+    """Writes a GeoPackage with a layer of other features, and a layer of three classes."""
     dataset = gdal.GetDriverByName("GPKG").Create(str(path), 0, 0, 0)
     for layer_name, squares in (("other", [["POINT(0 0)", "no"]]),
                                 ("classes", [*SQUARES,
@@ -473,7 +474,7 @@ def test_a_filter_of_the_layer_counts(qgis, scene, tmp_path):
 
 
 def test_a_layer_of_several_as_a_mask(qgis, scene, tmp_path):
-    """-mask cannot be told a layer: it gets a file that holds the one."""
+    """-mask accepts no layer name, so it gets a file that contains only this layer."""
     write_layers(tmp_path / "several.gpkg")
     facts = {"path": "%s|layername=classes" % (tmp_path / "several.gpkg"), "provider": "ogr"}
     answer = qgis.job(algorithm="accuracy", layers={"mine": facts}, parameters={

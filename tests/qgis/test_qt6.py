@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The plugin's code for Qt 5 and Qt 6, QGIS 3 and QGIS 4, which goes by the plugin's word: Qt by way of qgis.PyQt alone,
-enumerations by their full names, nothing that Qt 6 took away. Read without QGIS; what is named is then looked up in the PyQt5,
-the PyQt6 and the QGIS of this machine."""
+"""The plugin's code for Qt 5 and Qt 6 (QGIS 3 and QGIS 4): it must use Qt only through qgis.PyQt, enumerations by their
+full names, and nothing that Qt 6 removed. The test reads the sources without QGIS, and then looks the names up in the
+PyQt5, the PyQt6 and the QGIS of this machine."""
 
 import ast
 import configparser
@@ -19,7 +19,7 @@ GONE = {"exec_", "QRegExp", "QDesktopWidget", "QTextCodec", "toTime_t", "fromTim
 
 
 class Named:
-    """What a source imports of QGIS and Qt, what it names of it, and what is wrong with that."""
+    """The names that a source imports from QGIS and Qt, the names that it uses, and the mistakes found."""
 
     def __init__(self, text):
         self.imported = {}  # name here -> (module, name there)
@@ -57,7 +57,7 @@ class Named:
                         if name.split(".")[0] in ("PyQt5", "PyQt6", "PySide2", "PySide6", "sip")]
 
     def paths(self):
-        """(module, name, ...) of all that is imported and named."""
+        """Returns (module, name, ...) of all imported and used names."""
         return sorted({*self.imported.values(),
                        *((*self.imported[root], *words) for root, *words in self.chains)})
 
@@ -99,7 +99,8 @@ print(json.dumps(missing))
 
 
 def missing(paths):
-    """Those that are not there, each found in a process of its own, since Qt 5 and Qt 6 do not live in one."""
+    """Returns the missing names. Each is searched in a separate process, since one process cannot load both Qt 5 and Qt
+    6."""
     done = subprocess.run([sys.executable, "-c", LOOK_UP], input=json.dumps(paths), capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The scene and the table of simulated radiances on which gdal_hsi_gas is compared with PyPI's mag1c 1.2.0 and fastmag1c 0.1.0, whose
-numbers are in gas_witness.json beside this file. Both need torch (5 GB), so the tests read the numbers alone.
+"""The scene and the table of simulated radiances on which gdal_hsi_gas is compared with PyPI's mag1c 1.2.0 and
+fastmag1c 0.1.0. Their results are in gas_witness.json next to this file. Both need torch (5 GB), so the tests only read
+the results.
 
     gas_witness.py --write    computes the numbers anew; needs: pip install mag1c fastmag1c torch spectral numba
 """
@@ -15,24 +16,25 @@ import numpy as np
 NUMBERS = pathlib.Path(__file__).with_suffix(".json")
 NM = np.linspace(2125, 2480, 14)
 FWHM = np.full(14, 28.0)
-CONCENTRATIONS = [0, 500, 1000, 2000, 4000, 8000, 16000]  # mag1c's own
+CONCENTRATIONS = [0, 500, 1000, 2000, 4000, 8000, 16000]  # from mag1c
 SHRINKAGE = 1e-4
 
 
 def table():
-    """Wavelengths, and spectra by concentration. Closed forms: no generator of random numbers has to stay as it is."""
+    """Returns wavelengths, and spectra by concentration, in closed form, so they do not depend on a random number
+    generator."""
     nm = np.arange(2080, 2530, 0.5)
     k = -1e-5 * (0.15 + np.exp(-((nm - 2310) / 35) ** 2) + 1.4 * np.exp(-((nm - 2370) / 22) ** 2)) * (1 + 0.8 * np.cos(nm * 0.9))
     return nm, np.stack([(4 + np.sin(nm / 37)) * np.exp(k * c) for c in CONCENTRATIONS])
 
 
 def absorption():
-    """Per ppm m, at NM."""
+    """Returns the absorption per ppm m at NM."""
     return -1e-5 * (0.2 + np.exp(-((NM - 2310) / 35) ** 2) + 1.4 * np.exp(-((NM - 2370) / 22) ** 2))
 
 
 def noise(seed, shape):
-    """Of deviation 1, about normal."""
+    """Returns noise with a standard deviation of 1, approximately normal."""
     i = np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
     parts = []
     for k in range(1, 5):
@@ -45,7 +47,7 @@ def noise(seed, shape):
 
 
 def scene():
-    """Bands x lines x samples, Float32: surfaces, gains by column, a plume."""
+    """Returns bands x lines x samples, Float32: surfaces, gains by column, a plume."""
     lines, samples = 70, 4
     y, x = np.arange(lines)[None, :, None], np.arange(samples)[None, None]
     shape = 1 + 0.2 * np.sin(NM / 45)[:, None, None] * np.cos(y / 5 + x) + 0.1 * np.cos(NM / 70)[:, None, None] * np.sin(y / 3)
@@ -61,7 +63,7 @@ def compute():
     import spectral.io.envi
     import torch
 
-    torch.cholesky = torch.linalg.cholesky  # that mag1c calls is gone
+    torch.cholesky = torch.linalg.cholesky  # mag1c calls a function that no longer exists
     kept = program.torch.cholesky
     program.torch.cholesky = lambda c, upper=False: kept(c)
     x = torch.as_tensor(scene().transpose(2, 1, 0).astype(float))  # columns x pixels x bands

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A server of files on the loopback, as those are that hold scenes far away: it answers ranges, late and slowly if it is
-told to, counts what it is asked for, and misbehaves on demand."""
+"""A file server on the loopback interface that behaves as servers of distant scenes do: it answers ranges, late and
+slowly if requested, counts requests, and misbehaves on demand."""
 import collections
 import email.utils
 import hashlib
@@ -13,7 +13,7 @@ import time
 import types
 import urllib.parse
 
-# first, last: bytes asked for, or None; begun, ended: seconds of one clock
+# first, last: requested bytes, or None; begun, ended: seconds of one clock
 Request = collections.namedtuple("Request", "method path first last status sent begun ended", defaults=(0.0, 0.0))
 
 STEP = 64 << 10
@@ -60,7 +60,7 @@ class Server:
         return "/vsicurl/" + self.url(name)
 
     def take(self):
-        """What was asked for since the last time."""
+        """Returns the requests since the last call."""
         with self.lock:
             requests, self.requests = self.requests, []
         return requests
@@ -76,7 +76,7 @@ class Server:
 
 
     def wait_for_the_line(self, bytes):
-        """Until so many bytes more may be sent."""
+        """Waits until this number of bytes may be sent."""
         if not self.rate:
             return
         with self.lock:
@@ -91,7 +91,7 @@ class _Http(http.server.ThreadingHTTPServer):
     request_queue_size = 64
 
     def handle_error(self, request, client_address):
-        pass  # clients go away: that is their business
+        pass  # clients may leave at any time
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -112,7 +112,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.answer(True)
 
     def range(self, size):
-        """(first, last) of the header Range; None without one."""
+        """Returns (first, last) of the header Range; None without it."""
         match = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if not match:
             return None
@@ -190,7 +190,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         files.note(asked._replace(status=answer.status, sent=sent))
 
     def list(self, files, path, asked, with_body):
-        """As Apache does."""
+        """Lists a folder as Apache does."""
         title = "Index of /" + asked.path.rstrip("/")
         rows = "".join(f'<tr><td><a href="{urllib.parse.quote(f.name)}">{f.name}</a></td><td align="right">01-Jan-2020 00:00  </td>'
                        f'<td align="right">{f.stat().st_size}</td></tr>\n' for f in sorted(path.iterdir()))
@@ -243,6 +243,6 @@ if __name__ == "__main__":
     args = parser.parse_args()
     with Server(args.folder, args.latency, args.rate) as server:
         print(server.url(""), flush=True)
-        for _ in sys.stdin:  # each line asks what was asked for since the last
+        for _ in sys.stdin:  # each line requests the list of requests since the previous one
             requests = server.take()
             print(json.dumps([r._asdict() for r in requests]), flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of labels as programs leave them, made small, and what the tools make of them."""
+"""Makes small label files in the forms of other programs, and reads them through the tools."""
 import numpy as np
 from osgeo import gdal, ogr, osr
 from suite import open_band, read, run, succeed
@@ -16,7 +16,7 @@ def truth(classes=3, seed=3):
 
 
 def scene_of(labels, seed=5):
-    """A scene (bands, lines, samples) whose classes anybody can tell apart."""
+    """Returns a scene (bands, lines, samples) whose classes are easy to separate."""
     random = np.random.default_rng(seed)
     spectra = random.uniform(200, 2000, (int(labels.max()) + 1, 6))
     return np.moveaxis(spectra[labels] + random.normal(0, 5, (*labels.shape, 6)), 2, 0)
@@ -76,14 +76,15 @@ def points_of(labels, value=lambda v: (int(v),)):
 
 
 def labels_on(folder, labels, *options):
-    """(lines, samples): the labels as every tool sees them, NaN where there is none, and what was said."""
+    """Returns (lines, samples): the labels as every tool reads them, NaN where missing, and the messages."""
     like = folder / "like.tif"
     if not like.exists():
         write_labels(like, np.zeros((LINES, SAMPLES)))
     said = succeed(run("gdal_hsi_sample", "-overwrite", "-fraction", 0.5, "-like", like, *options, labels, folder / "train.tif",
                        folder / "test.tif")).err
     train, test = read(folder / "train.tif")[0], read(folder / "test.tif")[0]
-    said = "".join(line for line in said.splitlines(True) if "touch a training pixel" not in line)  # of the split, not of labels
+    # Concerns the split, not the labels
+    said = "".join(line for line in said.splitlines(True) if "touch a training pixel" not in line)
     return np.where(np.isnan(train), test, train), said
 
 

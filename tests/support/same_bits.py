@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Every tool on one made scene, and the SHA-256 of what it writes: the table of docs/same_bits.md.
+"""Runs every tool on one synthetic scene, and computes the SHA-256 of its outputs: the table of docs/same_bits.md.
 
     same_bits.py BIN            prints the table for the tools of that folder
     same_bits.py BIN --write    puts it into docs/same_bits.md
 
-Rasters are raw ENVI files, of which the samples alone are counted, so a header that a driver writes in another way is no
-other result. Of JSON files numbers and texts are counted, without what names the version and the command.
+Rasters are raw ENVI files. Only their samples are hashed, so a header with another layout makes no difference. Of JSON
+files, numbers and texts are hashed, without those that name the version and the command.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ import sys
 import tempfile
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "same_bits.md"
-APART = {"svm_train"}  # differs, for the reason that the page gives
+APART = {"svm_train"}  # differs for the reason on the page
 BEGIN, END = "<!-- table -->", "<!-- end of table -->"
-# (tool, arguments, files that are counted); "-" is the standard output, "~" a model whose numbers are rounded to six digits, in
-# the file, too. In this order: later ones read what earlier ones write.
+# (tool, arguments, files that are hashed). "-" is the standard output, "~" a model whose numbers are rounded to six
+# digits, also in the file. The order matters: later tools read outputs of earlier ones.
 RUNS = [
     ("synth", "-size 157 61 45 -seed 5 -labels truth.dat scene.dat", "scene.dat truth.dat"),
     ("info", "-json scene.dat", "-"),
@@ -92,7 +92,7 @@ UNCOUNTED = {"version", "command", "created", "software", "created_by", "history
 
 
 def plain(value):
-    """A JSON document without what tells of the run alone."""
+    """Returns a JSON document without the members that describe the run."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items() if key not in UNCOUNTED}
     if isinstance(value, list):
@@ -101,7 +101,7 @@ def plain(value):
 
 
 def rounded(value):
-    """A JSON document whose numbers have six digits; its checksum, which was of more digits, goes."""
+    """Returns a JSON document whose numbers have six digits, without its checksum, which covers all digits."""
     if isinstance(value, dict):
         return {key: rounded(one) for key, one in value.items() if key != "checksum"}
     if isinstance(value, list):
@@ -118,8 +118,8 @@ def digest(data):
 
 
 def prepare(folder):
-    """What tools read that no tool writes."""
-    # Of gdal_hsi_svm_train on this scene, -b 5 -b 15 -b 25 -b 35 -C 32 -gamma 0.5 -probability.
+    """Makes the inputs that no tool writes."""
+    # Written by gdal_hsi_svm_train on this scene with -b 5 -b 15 -b 25 -b 35 -C 32 -gamma 0.5 -probability.
     shutil.copy(pathlib.Path(__file__).with_name("same_bits_svm.json"), folder / "svm.json")
     (folder / "bands.csv").write_text("name,wavelength,fwhm\n" + "".join(
         f"b{k},{500 + 90 * k},{40 + k}\n" for k in range(20)))
@@ -131,7 +131,7 @@ def prepare(folder):
     windows = [[450, 520, 900, 1000], [900, 1000, 1500, 1600], [1500, 1600, 2200, 2400]]
     (folder / "rules.json").write_text(json.dumps({"format": "gdal_hsi_rules", "version": 1, "library": "lab.csv", "rules": [
         {"name": name, "features": [{"windows": w, "role": "optional"} for w in windows]} for name in ("one", "two", "three")]}))
-    # A lookup table: where each pixel of a turned grid comes from.
+    # A lookup table: the source of each pixel of a rotated grid.
     samples = [1 + (x * 3 + y) % 157 for y in range(70) for x in range(100)]
     lines = [1 + (y * 2 + x) % 61 for y in range(70) for x in range(100)]
     for y in range(5, 9):
@@ -143,7 +143,7 @@ def prepare(folder):
 
 
 def hashes(bin_folder, folder, environment=None):
-    """[(tool, command, file, SHA-256)] of all runs in an empty folder."""
+    """Returns [(tool, command, file, SHA-256)] of all runs in an empty folder."""
     prepare(folder)
     bin_folder = pathlib.Path(bin_folder).resolve()
     rows = []
@@ -170,7 +170,7 @@ def table(rows):
 
 
 def recorded(text=None):
-    """[(tool, file, SHA-256)] of the page."""
+    """Returns [(tool, file, SHA-256)] from the page."""
     text = PAGE.read_text(encoding="utf-8") if text is None else text
     rows = text[text.index(BEGIN) + len(BEGIN):text.index(END)].strip().splitlines()[2:]
     return [tuple(cell.strip().strip("`") for cell in row.strip("|").split("|")) for row in rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the command-line tests share: the executables, scenes made with GDAL's Python, and a look at folders.
+"""Common parts of the command-line tests: the executables, scenes made with GDAL's Python, and snapshots of folders.
 
 HSI_BIN_DIR names the folder of the executables (default: build/bin); HSI_TEST_DATA the folder of the real scenes
 (default: ../shared/data beside the repository; tests that need them are skipped when it is absent).
@@ -23,7 +23,7 @@ import pytest
 from osgeo import gdal, osr
 
 gdal.UseExceptions()
-# A background shell ignores SIGINT and SIGQUIT, nohup SIGHUP, and the tools that the tests start inherit that.
+# A background shell ignores SIGINT and SIGQUIT, and nohup ignores SIGHUP; the tools that tests start inherit this.
 for ignored, ours in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(ignored) == signal.SIG_IGN:
         signal.signal(ignored, ours)
@@ -34,7 +34,7 @@ PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gd
 DATA = pathlib.Path(os.environ.get("HSI_TEST_DATA", ROOT.parent / "shared" / "data"))
 
 Result = collections.namedtuple("Result", "code out err")
-PATIENCE = 900  # seconds: no bound, only the end of a test that hangs; whatever ends takes less on the busiest machine
+PATIENCE = 900  # seconds: not a bound, but the end of a test that hangs; every normal run takes less on the busiest machine
 
 
 quick_set = False
@@ -51,8 +51,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keeps the quick set, if that is asked for. A file test_NAME.py of the tools gdal_hsi_NAME or gdal_hsi_NAME_... that marks no test
-    gives its first one."""
+    """Selects the quick set if requested. A file test_NAME.py of the tools gdal_hsi_NAME or gdal_hsi_NAME_... without
+    marked tests contributes its first test."""
     if not config.getoption("--quick"):
         return
     files = collections.defaultdict(list)
@@ -71,8 +71,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def start(tool, *args, limits=None, nice=0, **kwargs):
-    """Starts a tool and returns the process; limits: {resource.RLIMIT_X: value}. nice: so that a test which wants to meet
-    it at its work gets a processor before it, however busy the machine is."""
+    """Starts a tool and returns the process. limits: {resource.RLIMIT_X: value}. nice: lowers its priority, so that a
+    test which must observe it at work gets a processor first, even on a busy machine."""
     def prepare():
         for what, value in (limits or {}).items():
             resource.setrlimit(what, (value, value))
@@ -83,14 +83,15 @@ def start(tool, *args, limits=None, nice=0, **kwargs):
 
 
 def processor_seconds(process):
-    """What the process has computed so far, with all its threads; of one that has ended and was not waited for, too."""
+    """Returns the processor seconds of the process so far, with all its threads; also of a process that has ended but
+    was not waited for."""
     fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def work_after_signal(process, number):
-    """Sends the signal, waits for the end (process.returncode), and returns the processor seconds that it took: unlike the
-    time until then they are the same on a busy machine."""
+    """Sends the signal, waits for the end (process.returncode), and returns the processor seconds in between. Unlike
+    the elapsed time, they do not depend on the load of the machine."""
     before = processor_seconds(process)
     os.kill(process.pid, number)
     timer = threading.Timer(PATIENCE, process.kill)
@@ -114,7 +115,7 @@ def run(tool, *args, timeout=PATIENCE, **kwargs):
 
 
 def spp(*args, **kwargs):
-    """gdal_hsi_spp on the CPU, which is what these tests compare with."""
+    """Runs gdal_hsi_spp on the CPU, with which these tests compare."""
     return run("gdal_hsi_spp", "-device", "cpu", *args, **kwargs)
 
 
@@ -124,14 +125,14 @@ def succeed(result):
 
 
 def first_error(result):
-    """The first line of stderr, which must be the error."""
+    """Returns the first line of stderr, which must be the error."""
     line = result.err.splitlines()[0] if result.err else ""
     assert line.startswith("ERROR: "), result.err
     return line[len("ERROR: "):]
 
 
 def snapshot(folder):
-    """Every file below the folder with its content and its time of change."""
+    """Returns every file below the folder with its contents and its time of change."""
     facts = {}
     for path in sorted(pathlib.Path(folder).rglob("*")):
         stat = path.lstat()
@@ -142,7 +143,7 @@ def snapshot(folder):
 
 @contextlib.contextmanager
 def assert_untouched(*folders):
-    """Whatever happens inside leaves the folders as they are: no file more, none less, none changed."""
+    """Checks that the code inside leaves the folders unchanged: no new, missing or changed files."""
     before = [snapshot(folder) for folder in folders]
     yield
     for folder, old in zip(folders, before):
@@ -152,7 +153,7 @@ def assert_untouched(*folders):
 
 
 def cube(samples=40, lines=30, bands=12, seed=1, scale=1000.0, noise=0.02):
-    """(bands, lines, samples), positive: fields of a few materials, mixed, unevenly lit, with noise."""
+    """Returns positive (bands, lines, samples): fields of a few materials, mixed, unevenly lit, with noise."""
     random = np.random.default_rng(seed)
     spectra = 0.3 + np.abs(np.cumsum(random.normal(0, 0.15, (5, bands)), axis=1))
     field = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 5
@@ -167,8 +168,8 @@ GDAL_TYPES = {"u1": gdal.GDT_Byte, "u2": gdal.GDT_UInt16, "i2": gdal.GDT_Int16, 
 
 def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None,
                 geotransform=(500000, 20, 0, 4480000, 0, -20), epsg=32616, wavelengths=None, fwhm=None, bbl=None, names=None, metadata=None):
-    """Writes (bands, lines, samples) as a scene. ENVI headers get the spectral fields themselves, GTiff the forms in
-    which GDAL keeps them."""
+    """Writes (bands, lines, samples) as a scene. ENVI headers get the spectral fields directly, GTiff in the forms in
+    which GDAL stores them."""
     path = str(path)
     bands, lines, samples = data.shape
     dataset = gdal.GetDriverByName(driver).Create(path, samples, lines, bands, GDAL_TYPES[dtype], list(options))
@@ -215,7 +216,7 @@ def open_band(path, number=1):
 
 
 def read(path, bands=None):
-    """(bands, lines, samples) in double precision; nodata is NaN."""
+    """Returns (bands, lines, samples) in double precision; nodata is NaN."""
     dataset = gdal.Open(str(path))
     planes = []
     for b in bands or range(1, dataset.RasterCount + 1):
@@ -229,26 +230,26 @@ def read(path, bands=None):
 
 
 def seen_pixels(path, shape, folder, *options):
-    """(bands, lines, samples) as the tools read them, in single precision: the spectra of all pixels, line by line. For
-    scenes without a georeference and whose pixels are all valid."""
+    """Returns (bands, lines, samples) as the tools read them, in single precision: the spectra of all pixels, line by
+    line. For scenes without a georeference whose pixels are all valid."""
     bands, lines, samples = shape
     folder = pathlib.Path(folder)
     labels = write_scene(folder / "all_pixels.tif", np.ones((1, lines, samples)), driver="GTiff", dtype="u1",
                          geotransform=None, epsg=None)
     library = folder / "seen_pixels.sli"
     succeed(run("gdal_hsi_spectra", "-q", "-overwrite", "-kind", "every", *options, path, labels, library))
-    double = envi_header(library)["data type"] == "5"  # of scenes that single precision does not hold
+    double = envi_header(library)["data type"] == "5"  # for scenes that exceed single precision
     return np.fromfile(library, "<f8" if double else "<f4").reshape(lines, samples, bands).transpose(2, 0, 1)
 
 
 def stored_bytes(path):
-    """The pixels as they are stored, whatever the format."""
+    """Returns the pixels as stored, for any format."""
     dataset = gdal.Open(str(path))
     return dataset.ReadAsArray().tobytes()
 
 
 def envi_header(path):
-    """The fields of an ENVI header, names in lower case; lists as lists of texts."""
+    """Returns the fields of an ENVI header, names in lower case, lists as lists of texts."""
     text = pathlib.Path(path).with_suffix(".hdr").read_text()
     fields = {}
     key = None
@@ -280,7 +281,8 @@ def wait_for(condition, seconds=PATIENCE):
 
 
 def sizes_below(folder, name="*"):
-    """Sizes of a folder's files of such a name, at any depth; what a running tool removes meanwhile is passed over."""
+    """Returns the sizes of a folder's files with matching names, at any depth; ignores files that a running tool
+    removes meanwhile."""
     for parent, _, names in os.walk(folder):
         for one in fnmatch.filter(names, name):
             with contextlib.suppress(FileNotFoundError):
@@ -288,7 +290,8 @@ def sizes_below(folder, name="*"):
 
 
 def real_scene(name):
-    """The path of a real scene, or a skip that says what is missing. The quick set makes all of its scenes."""
+    """Returns the path of a real scene, or skips the test and states what is missing. The quick set makes all its
+    scenes."""
     if quick_set:
         pytest.skip("real scenes are in scripts/test --all")
     path = DATA / name
@@ -299,7 +302,7 @@ def real_scene(name):
 
 @pytest.fixture
 def scene(tmp_path):
-    """A small ENVI BSQ scene in a folder of its own."""
+    """Makes a small ENVI BSQ scene in its own folder."""
     folder = tmp_path / "in"
     folder.mkdir()
     return write_scene(folder / "scene.img", cube(), wavelengths=[400 + 10 * b for b in range(12)],
@@ -308,7 +311,7 @@ def scene(tmp_path):
 
 @pytest.fixture
 def out(tmp_path):
-    """An empty folder for outputs."""
+    """Returns an empty folder for outputs."""
     folder = tmp_path / "out"
     folder.mkdir()
     return folder
@@ -316,7 +319,7 @@ def out(tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 4 MB, where one may be mounted."""
+    """Mounts a file system of 4 MB, if permitted."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = shutil.which("mount") and subprocess.run(

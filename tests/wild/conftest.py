@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Helpers and fixtures are those of tests/support/suite.py; tests import them from here."""
+"""Tests import the helpers and fixtures of tests/support/suite.py from here."""
 import pathlib
 import sys
 

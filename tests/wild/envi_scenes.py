@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ENVI scenes whose headers are written field by field, and what the tools see of them."""
+"""Writes ENVI scenes with headers field by field, and reads them through the tools."""
 import json
 
 from conftest import cube, run, succeed
@@ -21,7 +21,8 @@ def text_of(header):
 
 
 def write(folder, data, header=None, name="s", dtype="<f4", interleave="bsq", encoding="utf-8", data_name=None, **more):
-    """A scene of (bands, lines, samples); `header` is its whole text, or fields beside those that it needs."""
+    """Writes a scene of (bands, lines, samples); `header` is its whole text, or fields in addition to the required
+    ones."""
     path = folder / (data_name or f"{name}.dat")
     data.astype(dtype).transpose(INTERLEAVE[interleave]).tofile(path)
     text = header if isinstance(header, (str, bytes)) else text_of({**fields(data.shape, dtype, interleave, **more), **(header or {})})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Another GDAL in the same process: beside.py rasterio|osgeo ours|theirs, by which is loaded first. Run by
+"""Another GDAL in the same process: beside.py rasterio|osgeo ours|theirs, where the last word is loaded first. Run by
 scripts/test_wheel."""
 import sys
 import tempfile
@@ -44,7 +44,7 @@ def main():
     version, x = read_by(name, scene)
     hsi.run("spp", scene, smooth, ws=5)
     assert (hsi.spp(x, ws=5) == read_by(name, smooth)[1]).all()
-    # SAHIC's training is what calls a BLAS.
+    # SAHIC's training calls a BLAS.
     labels = np.zeros(x.shape[1:], np.uint8)
     labels[::7, ::5], labels[3::7, ::5] = 1, 2
     assert hsi.sahic(x[:8], labels).shape == x.shape[1:]

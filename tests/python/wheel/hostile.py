@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""An environment that other programs have set, as a conda environment or another GDAL leaves it, does no harm: neither to the
-functions nor to the executable, in the wheel that this Python has. Run by scripts/test_wheel."""
+"""The environment of other programs, such as a conda environment or another GDAL, does no harm to the functions or the
+executable in the wheel of this Python. Run by scripts/test_wheel."""
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-# Libraries that are none, by the names of those that the wheel brings along; what Python itself needs is not among them.
+# Invalid libraries with the names of those in the wheel, except libraries that Python itself needs.
 LIBRARIES = ["libgdal.so.32", "libproj.so.25", "libopenblas.so.0", "libsvm.so.3", "libhwy.so.1", "libhdf5_serial.so.103",
              "libnetcdf.so.19", "libcurl.so.4", "libcurl-gnutls.so.4", "libtiff.so.6", "libgeos_c.so.1", "libsqlite3.so.0"]
-# What the executable alone is shielded from.
+# Variables from which only the executable is protected.
 MORE = ["libz.so.1", "libstdc++.so.6", "libgcc_s.so.1", "libexpat.so.1", "libcrypto.so.3"]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs a notebook from top to bottom in Jupyter's kernel: notebook.py FILE. What a cell prints is what its comments say
-("# prints: ..."). Run by scripts/test_wheel."""
+"""Runs a notebook from top to bottom in Jupyter's kernel: notebook.py FILE. The output of a cell must match its
+comments ("# prints: ..."). Run by scripts/test_wheel."""
 import re
 import sys
 
