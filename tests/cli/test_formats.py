@@ -424,12 +424,11 @@ PIECES = {"wavelengths": ["the wavelengths"], "widths": ["widths (fwhm)"], "bad 
           "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["means no data"],
           "time": ["'acquisition_time'", "'acquisition time'"], "sensor": ["'sensor'", "'sensor type'"], "classes": ["the class names"],
           "colours": ["the colours"], "place": ["does not keep the georeference", "does not keep the geotransform", "where its pixels lie"],
-          # Name of a file and type of its values, by driver, and whether it keeps everything except the positions in
-          # the last column.
           "srs": ["does not keep the SRS", "does not keep the georeference", "where its pixels lie"], "points": ["the ground control points"],
           "RPC": ["the rational polynomial coefficients"]}
 
-# Name of a file and type of its values by driver, and whether it keeps all of it but the places in the last column.
+# Name of a file and type of its values, by driver, and whether it keeps everything except the positions in the last
+# column.
 WRITTEN = [("GTiff", "y.tif", "Float32", True, []), ("ENVI", "y.dat", "Float32", True, []), ("COG", "y.cog", "Float32", True, []),
            ("VRT", "y.vrt", "Float32", True, []), ("HSI", "y.hsi", "Float32", True, []), ("netCDF", "y.nc", "Float32", True, ["points"]),
            ("HFA", "y.img", "Float32", True, []), ("PCIDSK", "y.pix", "Float32", True, []), ("JP2OpenJPEG", "y.jp2", "UInt16", True, []),
@@ -444,7 +443,8 @@ WRITTEN = [("GTiff", "y.tif", "Float32", True, []), ("ENVI", "y.dat", "Float32",
 
 
 def pieces_of(path):
-    """All of PIECES that the file tells, in one form; a Zarr has an array for each of several bands."""
+    """Returns all of PIECES that the file contains, in a uniform form; a Zarr has one array per band if there are
+    several."""
     dataset = gdal.Open(str(path))
     parts = [gdal.Open(name) for name, _ in dataset.GetSubDatasets() if "Band" in name] if dataset.RasterCount == 0 else [dataset]
     dataset = parts[0]
@@ -505,8 +505,8 @@ def scene_with_all(folder, how):
 @pytest.mark.parametrize("how", ["header", "bands", "points", "RPC", "classes"])
 @pytest.mark.parametrize("driver, name, kind, all_of_it, but", WRITTEN, ids=[row[0] for row in WRITTEN])
 def test_all_metadata_are_kept_or_told(monkeypatch, tmp_path, out, driver, name, kind, all_of_it, but, how):
-    """The table of formats and metadata: what our tools read again from an output is what they read from a GeoTIFF of the
-    same, or a warning names what is missing."""
+    """Checks the table of formats and metadata: our tools read the same metadata from an output as from a GeoTIFF, or a
+    warning lists the missing metadata."""
     if driver != "HSI":
         has_driver(driver)
     monkeypatch.setenv("GDAL_DRIVER_PATH", str(PLUGINS))
@@ -552,7 +552,7 @@ def same(a, b):
 
 @pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("HFA", "y.img"), ("ENVI", "y.dat")])
 def test_a_shift_of_datum_that_a_format_loses(tmp_path, out, driver, name):
-    """The numbers of the corners are the same, the places hundreds of metres away."""
+    """The coordinates of the corners are equal, but the positions are hundreds of metres apart."""
     has_driver(driver)
     srs = osr.SpatialReference()
     srs.SetFromUserInput("+proj=tmerc +lat_0=1.5 +lon_0=7.25 +k=0.9997 +x_0=123456 +ellps=bessel "
@@ -572,11 +572,10 @@ def test_side_files_of_coefficients_are_the_outputs_own(tmp_path, out, options):
     command = ["gdal_hsi_spp", "-q", "-overwrite", *itertools.chain(*(("-co", option) for option in options))]
     for _ in range(2):
         result = succeed(run(*command, scene, out / "y.tif"))
-        # If the output has no coefficients, this file belongs to no output, and would be read with it.
         assert "is no part of" not in result.err, result.err
         assert gdal.Open(str(out / "y.tif")).GetMetadata("RPC") != {}
     assert len(list(out.iterdir())) > 1
-    # Of an output without coefficients it is nobody's, and would be read with it.
+    # If the output has no coefficients, this file belongs to no output, and would be read with it.
     placed = write_scene(tmp_path / "placed.img", cube())
     if options[0].startswith("RP"):
         assert "is no part of" in succeed(run("gdal_hsi_spp", "-q", "-overwrite", placed, out / "y.tif")).err
@@ -601,7 +600,7 @@ def test_a_stream_is_no_file(scene, out):
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("driver, name", [("ENVI", "y.dat"), ("GTiff", "y.tif"), ("PNG", "y.png"), ("HFA", "y.img")])
 def test_a_link_leads_to_all_of_an_output(tmp_path, out, driver, name, absolute):
-    """Side files of the old pixels beside the link would be read with the new ones."""
+    """Side files of the old pixels next to the link would be read with the new pixels."""
     has_driver(driver)
     scene, far = scene_with_all(tmp_path, "header"), tmp_path / "far"
     far.mkdir()
@@ -609,7 +608,7 @@ def test_a_link_leads_to_all_of_an_output(tmp_path, out, driver, name, absolute)
     kind = ["-ot", "UInt16", "-dstnodata", 0] if driver == "PNG" else ["-ot", "Float32"]
     command = ["gdal_hsi_spp", "-q", "-overwrite", "-bbl", "ignore", "-of", driver, *kind]
     succeed(run(*command, "-ws", 5, scene, link))
-    for file in list(out.iterdir()):  # as they come where a file is moved away and leaves its side files
+    for file in list(out.iterdir()):  # as if a file was moved away without its side files
         (far / file.name.replace("y.", "real.")).write_bytes(file.read_bytes())
     link.unlink()
     link.symlink_to(real if absolute else f"../far/{real.name}")
@@ -627,18 +626,17 @@ def test_a_link_leads_to_all_of_an_output(tmp_path, out, driver, name, absolute)
         got = pieces_of(path)
         assert all(same(want[piece], got[piece]) and same(got[piece], want[piece]) for piece in want), (want, got)
         assert gdal.Open(str(path)).GetMetadataItem("old") is None
-        # Another format through the same link: the files of the previous output are removed from both folders.
         assert gdal.Open(str(path)).GetRasterBand(1).GetOverviewCount() == 0
     assert {file.name.replace("y.", "real.") for file in out.iterdir()} == {file.name for file in far.iterdir()}
     assert all(file.is_symlink() for file in out.iterdir())
-    # Another format through the same link: what the one before had is gone from both places.
+    # Another format through the same link: the files of the previous output are removed from both folders.
     succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-of", "GTiff", "-nc", 1, scene, link))
     for folder in (out, far):
         assert len(list(folder.iterdir())) == 1, list(folder.iterdir())
 
 
 def test_what_lies_beside_a_link_is_someones(tmp_path, out):
-    """A header that another scene has is no place for a link."""
+    """If a header belongs to another scene, its position cannot be used for a link."""
     scene = scene_with_all(tmp_path, "header")
     (tmp_path / "far").mkdir()
     (out / "y.dat").symlink_to("../far/real.dat")
@@ -670,7 +668,7 @@ def test_a_link_to_a_zarr_stays_one(scene, tmp_path, out):
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("driver", ["netCDF", "GTiff", "COG", "HFA", "ENVI"])
 def test_scales_of_bands_are_their_own_or_none(tmp_path, driver, same):
-    """netCDF has one scale for all bands, and told that of the last one."""
+    """netCDF has one scale for all bands, and reported the last band's."""
     if gdal.GetDriverByName(driver) is None:
         pytest.skip(f"GDAL here has no {driver}")
     scene = write_scene(tmp_path / "s.tif", cube(9, 8, 4, scale=1000.0), driver="GTiff", dtype="i2")
@@ -688,7 +686,7 @@ def test_scales_of_bands_are_their_own_or_none(tmp_path, driver, same):
 
 
 def test_colours_of_classes_with_gaps(tmp_path):
-    """HFA counted the colours of classes, and gave a class that of another."""
+    """HFA counted the colours of classes, and gave one class the colour of another."""
     if gdal.GetDriverByName("HFA") is None:
         pytest.skip("GDAL here has no HFA")
     labels = np.zeros((1, 20, 30))

@@ -250,12 +250,12 @@ def test_a_search_is_shared(search, large, tmp_path):
             for one in report["passes"]:
                 assert len(one.get("ranks", [])) == (ranks if ranks > 1 else 0)
                 assert sum(r["tiles"] for r in one.get("ranks", [])) in (one["tiles"], 0)
-    assert search != "gs" or ways == {True, False}  # osp reads again what the system holds
+    assert search != "gs" or ways == {True, False}  # osp reads pixels again that the system holds
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_that_cannot_read_its_share(rank, large, tmp_path):
-    """The scene has lost its end at one rank, which the others cannot see."""
+    """On one rank, the end of the scene is missing, which the other ranks cannot see."""
     places = [tmp_path / "first", tmp_path / "second"]
     for place in places:
         workloads.copy_of(large, place)
@@ -275,9 +275,8 @@ def test_a_dry_run_plans_for_all_ranks(large, tmp_path):
     result = mpirun(3, [BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
     assert result.code == 0, result.err
     assert result.out.count("Pass centroid") == 1
-    # The same plan, without starting the ranks; the processors are divided among them.
     assert contents(folder) == before
-    # The same plan without starting them; the processors are divided among them.
+    # The same plan, without starting the ranks; the processors are divided among them.
     alone = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "-ranks", "3", "s.img", "o.dat"], folder)
     tiles = re.compile(r"Pass .* of buffers")
     assert tiles.findall(alone.out) == tiles.findall(result.out) != []
@@ -296,17 +295,15 @@ def test_ranks_are_planned_only(large, tmp_path):
     assert result.code == 2
     assert contents(folder) == before
 
+
 # --- failures
 # -------------------------------------------------------------------------------------------------------------
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
-
 
 def fails(result, *words, code=None):
-    """One message of ours, whatever mpirun says about it."""
-    # Some mpiruns write rank 0's progress to their own standard error, so the message may begin within a line.
+    """Checks that our tool prints one message, regardless of mpirun's messages."""
     assert result.code != 0
-    # Some mpiruns give rank 0's progress to their own standard error, where the message then begins within a line.
+    # Some mpiruns write rank 0's progress to their own standard error, so the message may begin within a line.
     errors = re.findall(r"ERROR: .*", result.err)
     assert len(errors) == 1, result.err
     for word in words:
@@ -324,7 +321,7 @@ def spp(format="ENVI", dst="o.dat"):
 
 
 def with_faults(faults, folder, command, log_of):
-    """The command, with faults[rank] on some ranks, each with a log of its own."""
+    """Returns the command with faults[rank] on some ranks, each with its own log."""
     names = ("LD_PRELOAD", "HSI_FAULT_FOLDER", "HSI_FAULT_LOG", "HSI_FAULT_CALLS", "HSI_FAULT_NUMBER",
              "HSI_FAULT_KIND", "HSI_FAULT_GATE", "HSI_FAULT_SIGNAL")
     lines = []
@@ -336,12 +333,12 @@ def with_faults(faults, folder, command, log_of):
 
 
 def only_on(rank, folder, fault, command, log):
-    """The command, with a fault on one rank."""
+    """Returns the command with a fault on one rank."""
     return with_faults({rank: fault}, folder, command, lambda _: log)
 
 
 def each_its_own(commands, folders=()):
-    """Rank r runs commands[r], in folders[r]. (mpirun has ":" for that, but that of Open MPI 5.0.7 crashes on it.)"""
+    """Rank r runs commands[r] in folders[r]. (mpirun's ":" is for this, but Open MPI 5.0.7 crashes on it.)"""
     lines = []
     for rank, command in enumerate(commands):
         words = " ".join(shlex.quote(str(word)) for word in command)
@@ -360,9 +357,8 @@ def place(large, tmp_path):
 
 @pytest.mark.parametrize("way", WRITERS)
 def test_a_full_disk_at_one_rank(way, place, tmp_path):
-    # When tiles are written in order, only the root has the file.
     before = contents(place)
-    # In order, the root alone has the file.
+    # When tiles are written in order, only the root has the file.
     rank = 2 if way == "raw" else 0
     fault = Fault(calls="write", number=3, kind="from:ENOSPC")
     result = mpirun(3, only_on(rank, place, fault, spp(*WRITERS[way]), tmp_path / "log"), place)
@@ -375,7 +371,7 @@ def test_a_full_disk_at_one_rank(way, place, tmp_path):
 def test_a_rank_that_is_killed(rank, way, place, tmp_path):
     before = contents(place)
     command = spp(*WRITERS[way])
-    if way == "in_order" and rank == 1:  # which writes nothing itself: it dies while the root writes
+    if way == "in_order" and rank == 1:  # this rank writes nothing: it dies while the root writes
         dies = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; kill -9 $$) & fi; '
         waits = Fault(calls="write", number=3, kind="wait", gate=tmp_path / "never")
         command = only_on(0, place, waits, command, tmp_path / "log")
@@ -396,24 +392,21 @@ def test_a_rank_that_is_killed(rank, way, place, tmp_path):
     assert WRITERS[way][1] not in after
     if rank != 0 and way == "raw":
         assert differences(before, after) == ""
-        # If the root has also died (mpirun gives it a second, and it waits), the next run removes its folder.
         return
-    # Where the root has died, too (mpirun gives it a second, and it waits), the next run removes its folder.
+    # If the root has also died (mpirun gives it a second, and it waits), the next run removes its folder.
     assert workloads.execute(spp(*WRITERS[way]), place).code == 0
     assert not [name for name in contents(place) if name.startswith(".")]
 
 
 def waiting(rank, gate):
-    """In the middle of its tiles: rank 0 has written headers before."""
+    """Stops ranks in the middle of their tiles; rank 0 has written headers before."""
     return Fault(calls="write", number=1 if rank else 16, kind="wait", gate=gate)
 
 
 def test_the_end_of_the_time_of_a_job(place, tmp_path):
+    before = contents(place)
     # Rank 1 never completes its first write, and the others do not finish before it starts this write. So all of them
     # are in the middle, on any machine.
-    before = contents(place)
-    # Rank 1 never gets past its first write, and the others not far before it has come there: whatever the machine does, all
-    # of them are in the middle.
     never = Fault(calls="write", number=1, kind="wait", gate=tmp_path / "never")
     faults = {0: waiting(0, tmp_path / "go"), 1: never, 2: waiting(2, tmp_path / "go")}
     process = started(3, with_faults(faults, place, spp(), lambda rank: tmp_path / f"log{rank}"), place)
@@ -425,9 +418,8 @@ def test_the_end_of_the_time_of_a_job(place, tmp_path):
         result = end_of(process)
     finally:
         process.kill()
-    # If an Open MPI with a short timeout kills the run, the next run removes its files.
     assert result.code != 0
-    # An Open MPI whose own patience is short kills: then the next run removes what the killed one has left.
+    # If an Open MPI with a short timeout kills the run, the next run removes its files.
     left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
     assert differences(before, left) == ""
     result = mpirun(1, spp(), place)
@@ -437,7 +429,7 @@ def test_the_end_of_the_time_of_a_job(place, tmp_path):
 
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_signal_to_one_rank(rank, place, tmp_path):
-    """The others end with it, say so once, and leave nothing."""
+    """The other ranks end with it, report this once, and leave no files."""
     before = contents(place)
     faults = {one: waiting(one, tmp_path / "go") for one in range(3)}
     process = started(3, with_faults(faults, place, spp(), lambda one: tmp_path / f"log{one}"), place)
@@ -450,9 +442,8 @@ def test_a_signal_to_one_rank(rank, place, tmp_path):
         result = end_of(process)
     finally:
         process.kill()
-    # On a busy machine the root may answer too late, and mpirun kills it.
     assert result.code != 0
-    # A machine that is so busy that the root does not answer in time lets mpirun kill it.
+    # On a busy machine the root may answer too late, and mpirun kills it.
     told = re.findall(r"ERROR: .*", result.err)
     assert told in ([], ["ERROR: interrupted"]), result.err
     left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
@@ -488,7 +479,7 @@ def test_other_arguments(large, tmp_path):
 
 @pytest.mark.parametrize("what", ["size", "pixels", "header", "mask", "side file"])
 def test_another_scene(large, tmp_path, what):
-    """The same name, but something else at one rank."""
+    """The name is equal, but the file differs on one rank."""
     here, there = workloads.copy_of(large, tmp_path / "here"), workloads.copy_of(large, tmp_path / "there")
     image, header, mask = there / "s.img", there / "s.hdr", there / "mask.tif"
     for folder in here, there:
@@ -531,9 +522,8 @@ def test_other_settings_of_gdal(large, tmp_path):
     command = spp()
     result = mpirun(2, each_its_own([command, ["env", "GDAL_PAM_ENABLED=NO", *command]]), folder)
     fails(result, "rank 1 on ", "other settings", "GDAL_PAM_ENABLED=NO and nothing", code=1)
-    # Options that change no result, and equivalent forms.
     assert contents(folder) == before
-    # What changes no result, and what comes to the same.
+    # Options that change no result, and equivalent forms.
     assert mpirun(2, each_its_own([command, ["env", "GDAL_CACHEMAX=200", "CPL_DEBUG=OFF", *command]]), folder).code == 0
 
 
@@ -567,7 +557,7 @@ def test_without_the_module(tmp_path, large):
 
 
 def test_another_version(large, tmp_path):
-    """The same program, but for the digits of its version."""
+    """The same program, except for the digits of its version."""
     folder = workloads.copy_of(large, tmp_path / "f")
     version = workloads.execute([BIN / "gdal_hsi_spp", "--version"], folder).out.split()[1].rstrip(",").encode()
     program = (BIN / "gdal_hsi_spp").resolve().read_bytes()
@@ -584,7 +574,7 @@ def test_another_version(large, tmp_path):
 
 
 def test_strips_that_swap_their_borders(tmp_path):
-    """EADP's diffusion, in as many strips as ranks; a strip has at least the sixteen lines that are swapped."""
+    """EADP's diffusion, in as many strips as ranks; a strip has at least the sixteen lines that are exchanged."""
     folder = tmp_path / "f"
     folder.mkdir()
     values = workloads.cube(140, 57, 6).astype(np.float32)
@@ -606,9 +596,8 @@ def test_strips_that_swap_their_borders(tmp_path):
                 one, many = (gdal.Open(str(folder / f"{who}.{name}")).ReadAsArray() for who in ("one", "many"))
                 assert one.tobytes() == many.tobytes(), (evolution, ranks, name)
 
-# Runs the rest of the command line, and writes its peak memory in megabytes to a file of the rank.
 
-# Runs the rest of the command line, and leaves the megabytes that it held at most in a file of the rank's.
+# Runs the rest of the command line, and writes its peak memory in megabytes to a file of the rank.
 HELD = """
 import os, resource, subprocess, sys
 code = subprocess.run(sys.argv[2:]).returncode
@@ -616,12 +605,12 @@ with open(os.path.join(sys.argv[1], os.environ["OMPI_COMM_WORLD_RANK"]), "w") as
     file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024))
 sys.exit(code)
 """
-MEMORY, BESIDE = 48, 150  # MB: -memory, and what a rank may hold beside it however many there are
+MEMORY, BESIDE = 48, 150  # MB: -memory, and the additional memory of a rank, for any number of ranks
 
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory):
-    """168 MB: one rank that held it, or what the others send, would be found out."""
+    """168 MB: a rank that held all of it, or all messages of the others, would be detected."""
     folder = tmp_path_factory.mktemp("wide")
     for args in (["gdal_hsi_synth", "-q", "-size", "640", "512", "128", "-of", "ENVI", "-labels", "labels.tif", "s.img"],
                  ["gdal_hsi_sample", "-q", "-n", "5", "labels.tif", "train.tif", "test.tif"]):
@@ -649,7 +638,7 @@ def test_a_rank_keeps_to_its_memory(job, ranks, wide, tmp_path):
 
 
 def test_tiles_of_a_field_are_shared(wide, tmp_path):
-    """Each rank solves some; what is added up over tiles, in their order, has the bits of one process, too."""
+    """Each rank solves some tiles. Sums over tiles in their order also have the bits of one process."""
     command = [BIN / "gdal_hsi_sahic", "-q", "-device", "cpu", "-threads", "1", "-b", "1-8", "-srcwin", "0", "0", "300", "200",
                "-tile", "160", "70", "-iterations", "20", "-overwrite", "-report", tmp_path / "run.json", "-probabilities",
                tmp_path / "p.tif", "s.img", "train.tif", tmp_path / "map.tif"]
@@ -686,7 +675,7 @@ def test_a_field_of_the_whole_scene_is_solved_together(probabilities, tmp_path):
         assert result.code == 0, result.err
         report = json.loads((tmp_path / "run.json").read_text())
         solved = next(p for p in report["passes"] if p["name"] == "mrf")
-        if ranks > 1:  # the tile is rank 0's, the work everybody's
+        if ranks > 1:  # the tile belongs to rank 0, but all ranks work on it
             assert [r["tiles"] for r in solved["ranks"]] == [1] + [0] * (ranks - 1)
             assert min(r["compute_seconds"] for r in solved["ranks"]) > 0
         results.add((json.dumps(report["mrf"]), (tmp_path / "q.dat").read_bytes()))
@@ -694,13 +683,13 @@ def test_a_field_of_the_whole_scene_is_solved_together(probabilities, tmp_path):
 
 
 def solvers(folder):
-    """Processes that have the field's memory in common, by their numbers."""
+    """Returns the ids of the processes that share the field's memory."""
     found = []
     for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
         try:
             if os.readlink(maps.parent / "cwd") == str(folder) and "memfd:hsi_joint" in maps.read_text():
                 found.append(int(maps.parent.name))
-        except OSError:  # it has ended, or is another user's
+        except OSError:  # the process has ended, or belongs to another user
             pass
     return found
 
@@ -713,7 +702,7 @@ def test_the_end_in_the_middle_of_a_field(end, probabilities, tmp_path):
     try:
         assert wait_for(lambda: len(solvers(folder)) == 2 or process.poll() is not None)
         assert process.poll() is None, process.communicate()
-        time.sleep(0.5)  # into the iterations, or nearly: either is a middle
+        time.sleep(0.5)  # during the iterations, or shortly before
         if end == "the job's":
             process.send_signal(signal.SIGTERM)
         else:
