@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Arrays of netCDF, HDF5 and Zarr give the same scene, labels and masks whatever the format, the order of the axes, the
-kind of name and the role: orientation and position by coordinates, and pixels without a value by attributes. The truth is
-the NumPy array that was written."""
+"""Arrays of netCDF, HDF5 and Zarr give the same scene, labels and masks for any format, order of axes, type of name and
+role: orientation and position by coordinates, and missing values by attributes. The expected values are the NumPy array
+that was written."""
 import base64
 import json
 import shutil
@@ -104,7 +104,7 @@ class File:
 
 def scene(order="bls", values=VALUES, attributes=None, x=X, y=Y, names=("wavelength", "y", "x"), nm=("f8", NM, "nm"),
           arrays=None, of_x=None, of_y=None, name="cube", mapping=UTM):
-    """The cube in the order of its axes; values (bands, lines, samples) in that of the coordinates."""
+    """Returns the cube in the order of its axes; values (bands, lines, samples) are in the order of the coordinates."""
     kinds, numbers, unit = nm
     axes = [(names[0], None if numbers is None else np.array(numbers, kinds), {"units": unit} if unit else {}),
             (names[1], y, of_y or {}), (names[2], x, of_x or {})]
@@ -118,7 +118,7 @@ def scene(order="bls", values=VALUES, attributes=None, x=X, y=Y, names=("wavelen
 
 
 def seen(path, folder):
-    """What the tools read: values as doubles, NaN where there is none, the geotransform and the wavelengths."""
+    """Returns the tools' view: values as doubles, NaN where missing, the geotransform and the wavelengths."""
     out = folder / "seen.tif"
     said = succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{out}' -overwrite"))
     dataset = gdal.Open(str(out))
@@ -198,7 +198,7 @@ def test_lookup_table_in_two_arrays(tmp_path, format):
 
 
 def test_bands_in_arrays_of_their_own(tmp_path):
-    """GDAL writes a netCDF variable for each band; more than nine stay in their order."""
+    """GDAL writes one netCDF variable per band; more than nine must keep their order."""
     values = np.concatenate([VALUES, VALUES + 1000, VALUES + 2000])
     values[3, 1, 2] = -9999
     image = write_scene(tmp_path / "s.tif", values, "GTiff", "i2", geotransform=GRID, epsg=32632)
@@ -218,7 +218,7 @@ def test_bands_in_arrays_of_their_own(tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["Band{}", "band_{:02}", "B{}", "b{:03}", "Band {}"])
 def test_names_of_arrays_that_are_bands(tmp_path, format, name):
-    """Their wavelengths may be texts with units."""
+    """The wavelengths may be texts with units."""
     path = File([("y", Y, {}), ("x", X, {})], {name.format(b + 1): (("y", "x"), VALUES[b], {"wavelength": f"{NM[b] / 1000:g} um"})
                                                for b in range(BANDS)}).write(tmp_path, format)
     check(path, tmp_path)
@@ -228,7 +228,7 @@ def test_names_of_arrays_that_are_bands(tmp_path, format, name):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["reflectance", "radiance", "products", "HDFEOS", "toa radiance"])
 def test_arrays_of_any_name(tmp_path, format, name):
-    """Names that agencies give to groups of their products."""
+    """Uses the names that agencies give to groups of their products."""
     for order in ("bls", "lsb"):
         for group in ("", name) if format in ("NETCDF4", "HDF5 with scales", "Zarr") and name == "products" else ("",):
             folder = tmp_path / (order + group)
@@ -253,7 +253,7 @@ PROJECTIONS = [
 
 @pytest.mark.parametrize("code, mapping", PROJECTIONS, ids=[str(row[0]) for row in PROJECTIONS])
 def test_grid_mappings_by_parameters(tmp_path, code, mapping):
-    """A place has the same coordinates in both reference systems."""
+    """A position has the same coordinates in both reference systems."""
     for format in FORMATS:
         folder = tmp_path / format
         folder.mkdir()
@@ -339,7 +339,7 @@ def test_samples_without_a_value(tmp_path, format):
             want = np.full(VALUES.shape, 1.)
             want[:, 2, 3], want[:, 4, 1] = np.nan, meant
             path = scene(order, values, attributes).write(folder, format)
-            if np.dtype(kind).itemsize > 2 and kind != "f4":  # no step of a pipeline stores these
+            if np.dtype(kind).itemsize > 2 and kind != "f4":  # no step of a pipeline stores these types
                 assert valid_pixels(path) == LINES * SAMPLES - 1, (kind, attributes, order)
                 continue
             got, _ = seen(path, folder)
@@ -373,10 +373,10 @@ def test_fill_values_in_base64(tmp_path):
 
 
 def test_float_samples_are_masked_as_gdal_does(tmp_path):
-    """GDAL's raster driver is the witness."""
+    """GDAL's raster driver is the reference."""
     for k, (kind, attributes, none, some) in enumerate(row for row in INVALID if row[0] == "f4" and "valid_range" in row[1]):
         values = np.full(VALUES.shape, 1, kind)
-        values[:, LINES // 2, 3], values[:, LINES // 2, 1] = none, some  # whichever line comes first
+        values[:, LINES // 2, 3], values[:, LINES // 2, 1] = none, some  # for either order of lines
         folder = tmp_path / str(k)
         folder.mkdir()
         path = scene("bls", values, attributes).write(folder, "NETCDF4")
@@ -409,7 +409,7 @@ def test_other_names_of_fill_values(tmp_path, format):
             folder = tmp_path / f"{name}{type(value).__name__}{len(str(value))}"
             folder.mkdir()
             check(scene("lsb", values, {name: value}).write(folder, format), folder, want)
-    # Attributes of the file count where the array has none.
+    # Attributes of the file apply if the array has none.
     for name, own in (("data ignore value", {}), ("missing_value", {}), ("nodata", {"nodata": I2(-99)})):
         folder = tmp_path / f"of the file {name}"
         folder.mkdir()
@@ -453,7 +453,8 @@ def test_wavelengths(tmp_path, name, numbers, unit, attributes):
 @pytest.mark.parametrize("name", ["wl", "lambda", "band_centers", "centers", "wavenumber", "Lambda_um", "wl_nm", "BandCenter"])
 @pytest.mark.parametrize("place", ["beside", "another group", "of the cube", "of the group", "of the file"])
 def test_wavelengths_of_hdf5_without_scales(tmp_path, name, place):
-    """Lists next to the cube, in a group next to its own, and attributes; the unit in the name, beside, or none."""
+    """Lists next to the cube or in another group, and attributes; the unit is in the name, in an attribute, or
+    missing."""
     unit = "cm-1" if name == "wavenumber" else "um" if name.endswith("um") else "nm"
     numbers = np.array([{"nm": w, "um": w / 1000, "cm-1": 1e7 / w}[unit] for w in NM])
     for stated in (False, True):
@@ -479,7 +480,7 @@ def test_wavelengths_of_hdf5_without_scales(tmp_path, name, place):
         check(path, tmp_path, grid=None)
 
 
-ROWS = {  # lists of wavelengths as programs write them; texts of numbers are attributes
+ROWS = {  # lists of wavelengths as programs write them; attributes contain numbers as texts
     "1 x B": np.array(NM)[None], "B x 1": np.array(NM)[:, None], "1 x B x 1": np.array(NM)[None, :, None],
     "texts": np.array([str(w) for w in NM], "S8"), "texts of any length": [str(w) for w in NM],
     "a row of texts": np.array([str(w) for w in NM], "S8")[None],
@@ -488,7 +489,7 @@ ROWS = {  # lists of wavelengths as programs write them; texts of numbers are at
 
 @pytest.mark.parametrize("kind", ROWS)
 def test_wavelengths_in_rows_and_texts(tmp_path, kind):
-    """They are those of a plain list, and show which axis the bands are."""
+    """They equal the wavelengths of a plain list, and identify the band axis."""
     for order, name in (("bls", "wavelength"), ("lsb", "wl_nm")):
         path = tmp_path / f"{order}{name}.h5"
         with h5py.File(path, "w") as f:
@@ -514,7 +515,7 @@ def test_libraries_next_to_rows(tmp_path):
             np.testing.assert_allclose(read(tmp_path / "u.tif")[:2], [cover, 1 - cover], atol=2e-3, err_msg=kind + str(k))
 
 
-WRITTEN = {  # wavelengths with their units as texts
+WRITTEN = {  # wavelengths as texts with units
     "each": [f"{w:g} nm" for w in NM], "together": [f"{w:g}nm" for w in NM], "micrometres": [f"{w / 1000:g} um" for w in NM],
     "names": [f"{w} Nanometers" for w in NM], "wavenumbers": [f"{1e7 / w!r} cm-1" for w in NM],
     "words": [f"{1e7 / w!r} inverse cm" for w in NM], "metres": [f"{w * 1e-9!r} m" for w in NM], "eV": [f"{1239.84198433200 / w!r} eV" for w in NM],
@@ -526,10 +527,10 @@ WRITTEN = {  # wavelengths with their units as texts
 @pytest.mark.parametrize("kind", WRITTEN)
 @pytest.mark.parametrize("stated", [None, "nm", "um"])
 def test_wavelengths_written_with_their_units(tmp_path, kind, stated):
-    """In arrays and attributes of any order of axes; a unit next to the numbers counts before an attribute."""
+    """In arrays and attributes, for any order of axes; a unit next to the numbers has priority over an attribute."""
     texts = WRITTEN[kind]
     places = ["attribute"] if isinstance(texts, str) else ["list", "attribute", "scale"]
-    if len(places) > 1 and kind != "metres":  # which are of other lengths, too
+    if len(places) > 1 and kind != "metres":  # these also have other lengths
         places.append("other name")
     for order in ("bls", "lsb"):
         for place in places:
@@ -573,7 +574,7 @@ def test_wavelengths_that_are_no_numbers_are_told(tmp_path):
     ((5, 4, 5), 0, True), ((4, 5, 5), 2, True), ((5, 5, 4), 0, True), ((5, 5, 5), 0, True), ((4, 5, 4), 1, False),
     ((4, 4, 5), 2, False), ((5, 4, 4), 0, False)])
 def test_axes_as_long_as_the_bands(tmp_path, shape, bands, doubtful):
-    """A warning where only the order of unnamed axes shows which of them the bands are; names leave no doubt."""
+    """A warning appears if only the order of unnamed axes identifies the band axis; names are unambiguous."""
     values = np.arange(np.prod(shape), dtype="i2").reshape(shape) + 1
     for named in (False, True):
         with h5py.File(tmp_path / "a.h5", "w") as f:
@@ -666,7 +667,7 @@ def test_positions(tmp_path, format):
 
 @pytest.mark.parametrize("unit", ["degrees_east", "degree_east", "degree_E", "degrees_E", "degreeE", "degreesE"])
 def test_spellings_of_degrees(tmp_path, unit):
-    """CF's; the units alone show the axes and the reference system."""
+    """CF's spellings; the units identify the axes and the reference system."""
     path = scene("sbl", x=9 + .01 * np.arange(SAMPLES), y=48 - .01 * np.arange(LINES), names=("wavelength", "b", "a"), mapping=None,
                  of_x={"units": unit}, of_y={"units": unit.replace("east", "north").replace("E", "N")}).write(tmp_path, "NETCDF4")
     assert check(path, tmp_path, grid=(8.995, .01, 0, 48.005, 0, -.01)).GetSpatialRef().GetAuthorityCode(None) == "4326"
@@ -674,7 +675,7 @@ def test_spellings_of_degrees(tmp_path, unit):
 
 I, J = np.arange(LINES), np.arange(SAMPLES)
 IDENTITY = {"GeoTransform": "0.0 1.0 0.0 0.0 0.0 1.0"}
-INDICES = {  # names of the axes, coordinates, attributes of those of the lines, the grid mapping
+INDICES = {  # names of the axes, coordinates, attributes of the lines' coordinates, the grid mapping
     "centres": ("y x", I + .5, J + .5, {}, IDENTITY), "centres without a grid": ("y x", I + .5, J + .5, {}, None),
     "a part": ("y x", I + 10, J + 20, {}, None), "every second line": ("y x", I * 2, J, {}, None),
     "centres on a map": ("y x", I + .5, J + .5, {}, UTM), "a part of a swath": ("downtrack crosstrack", I + 100, J, {}, None),
@@ -688,7 +689,7 @@ INDICES = {  # names of the axes, coordinates, attributes of those of the lines,
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_indices_are_no_positions(tmp_path, format):
-    """Coordinates that count lines and samples leave the scene in the order of the file, and without a position."""
+    """Coordinates that count lines and samples keep the order of the file, and give no position."""
     for k, (names, y, x, of_y, mapping) in enumerate(INDICES.values()):
         for order in ("bls", "lsb"):
             folder = tmp_path / f"{k}{order}"
@@ -712,7 +713,7 @@ def test_labels_along_indices(tmp_path):
 
 
 def test_part_of_a_swath(tmp_path):
-    """As xarray saves a part of EMIT: indices of the whole, and the longitude and latitude of every pixel."""
+    """As xarray saves a part of EMIT: indices in the whole scene, and the longitude and latitude of every pixel."""
     places = {"lon": 9 + .1 * J[None] + 0. * I[:, None], "lat": 50 - .1 * I[:, None] + 0. * J[None]}
     axes = ("downtrack", "crosstrack")
     path = scene("lsb", y=I + 100, x=J + 20, names=("wavelength", *axes), name="reflectance", mapping=None,
@@ -723,7 +724,7 @@ def test_part_of_a_swath(tmp_path):
 
 
 def test_indices_and_the_grid_of_the_whole(tmp_path):
-    """A part does not lie where the whole does."""
+    """The position of a part differs from that of the whole."""
     told = {**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}
     for first, grid in ((0, GRID), (10, None)):
         path = scene("lsb", y=I + first, x=J + first, names=("wavelength", "row", "col"), mapping=told).write(
@@ -740,7 +741,8 @@ CODES = [{"proj4": "+proj=utm +zone=32 +datum=WGS84"}, {"epsg_code": "EPSG:32632
 @pytest.mark.parametrize("place", ["mapping", "array", "file"])
 @pytest.mark.parametrize("k", range(len(CODES)))
 def test_grids_and_codes_in_any_place(tmp_path, place, k):
-    """GeoTransform, PROJ's parameters and codes of EPSG count as attributes of the grid mapping, the array and the file."""
+    """GeoTransform, PROJ's parameters and EPSG codes apply as attributes of the grid mapping, the array and the
+    file."""
     facts = {**TOLD, **CODES[k]}
     one = scene("lsb", x=None, y=None, mapping=facts if place == "mapping" else None,
                 attributes=facts if place == "array" else {})
@@ -754,7 +756,7 @@ def test_grids_and_codes_in_any_place(tmp_path, place, k):
     ("spatial_ref", "EPSG:99999"), ("proj4", "+proj=nothing"), ("grid_mapping_name", "of_no_convention"), ("epsg", "/etc/hostname")])
 @pytest.mark.parametrize("place", ["mapping", "array", "file"])
 def test_reference_systems_that_do_not_exist(tmp_path, name, value, place):
-    """A warning names the attribute; a valid one next to it counts."""
+    """A warning names the attribute; a valid attribute next to it applies."""
     if name == "grid_mapping_name" and place != "mapping":
         return
     for valid in (False, True):
@@ -805,7 +807,7 @@ def test_the_grid_of_a_file_is_not_that_of_its_swath(tmp_path):
 
 @pytest.mark.parametrize("format", FORMATS + ["HDF5"])
 def test_labels_and_masks(tmp_path, format):
-    """Lines may rise and samples fall; 255 is no label."""
+    """Lines may rise and samples fall; 255 means unlabelled."""
     truth = (np.arange(LINES * SAMPLES, dtype="u1").reshape(LINES, SAMPLES) // 5 % 3) + 1
     image = write_scene(tmp_path / "scene.dat", np.broadcast_to(truth * 10., (2, LINES, SAMPLES)), "ENVI", "f4",
                         geotransform=None, epsg=None)
@@ -813,7 +815,7 @@ def test_labels_and_masks(tmp_path, format):
         for axes in (("y", "x"), ("x", "y"), ("time", "y", "x")):
             for y_turn in (1, -1):
                 if format == "NETCDF3_CLASSIC" and kind == "u1":
-                    continue  # it has no such type
+                    continue  # it lacks this type
                 folder = tmp_path / f"{k}{len(axes)}{axes[0]}{y_turn}"
                 folder.mkdir()
                 fill = 255 if kind == "u1" else -1
@@ -825,7 +827,7 @@ def test_labels_and_masks(tmp_path, format):
                 one = File([("y", Y[::y_turn], {}), ("x", X, {})],
                            {"labels": (axes, np.ascontiguousarray(stored), {"_FillValue": kinds[kind](fill)})})
                 if format == "HDF5" and (axes == ("x", "y") or y_turn == -1):
-                    continue  # nothing says so
+                    continue  # nothing states this
                 path = one.write(folder, format)
                 succeed(run("gdal_hsi_spectra", "-q", "-overwrite", image, path, folder / "means.csv"))
                 rows = np.genfromtxt(folder / "means.csv", delimiter=",", skip_header=1)
@@ -836,8 +838,8 @@ def test_labels_and_masks(tmp_path, format):
 @pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 3)])
 @pytest.mark.parametrize("listed", [None, LINES])
 def test_planes_with_an_axis_of_one(tmp_path, axis, listed):
-    """Labels and masks of unnamed axes as Keras and scikit-image write them: (line, sample, 1) is a plane, also next to
-    wavelengths that are as many as lines."""
+    """Labels and masks with unnamed axes, as Keras and scikit-image write them: (line, sample, 1) is a plane, even with
+    wavelengths whose number equals the number of lines."""
     truth = np.arange(LINES * SAMPLES, dtype="u1").reshape(LINES, SAMPLES) // 5 % 4
     image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth * 10. + 1, (2, LINES, SAMPLES)), "ENVI", "f4",
                         geotransform=None, epsg=None)
@@ -896,7 +898,7 @@ def test_pixels_without_a_label(tmp_path, none, kind, attributes):
     ("soil unlabelled oak", [3, 0, 1], ["oak", "Class 2", "soil"]),
     ("oak soil", [1, 2, 3], None)])
 def test_names_of_classes(tmp_path, format, meanings, values, names):
-    """CF's flag_values and flag_meanings; names that do not fit the values are told."""
+    """CF's flag_values and flag_meanings; a warning lists names that do not match the values."""
     truth = np.arange(LINES * SAMPLES, dtype="i2").reshape(LINES, SAMPLES) // 5 % 3 + 1
     image = write_scene(tmp_path / "s.dat", np.broadcast_to(truth, (2, LINES, SAMPLES)), "ENVI", "f4", geotransform=None,
                         epsg=None)
@@ -917,14 +919,14 @@ def test_names_of_classes_are_copied(tmp_path, format, name):
     of = {"o.tif": "", "o.dat": "-of ENVI", "o.img": "-of HFA"}[name]
     succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{tmp_path}/{name}' {of}"))
     dataset = gdal.Open(str(tmp_path / name))
-    dataset.GetRasterBand(1).GetMetadata()  # GDAL 3.6 reads a GeoTIFF's side file by then
+    dataset.GetRasterBand(1).GetMetadata()  # GDAL 3.6 reads a GeoTIFF's side file only after this
     assert dataset.GetRasterBand(1).GetCategoryNames()[:4] == ["", "oak", "dry_grass", "soil"]
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("order", ["bls", "lsb", "sbl"])
 def test_probability_maps(tmp_path, format, order):
-    """The same smoothed probabilities from an array, whatever its axes and direction, as from a GeoTIFF."""
+    """An array with any axes and directions gives the smoothed probabilities of a GeoTIFF."""
     random = np.random.default_rng(3).random((BANDS, LINES, SAMPLES)).astype("f4")
     soft = random / random.sum(axis=0)
     soft[:, 2, 1] = np.nan
@@ -946,7 +948,7 @@ def test_probability_maps(tmp_path, format, order):
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("axes", [("spectrum", "wavelength"), ("wavelength", "spectrum"), ("n", "m")])
 def test_libraries(tmp_path, format, axes):
-    """Fractional cover of a scene that is mixed of the library's spectra."""
+    """Fractional cover of a scene that is a mixture of the library's spectra."""
     spectra = np.array([[.1, .5, .2, .7], [.6, .1, .3, .2]])
     cover = np.linspace(0, 1, LINES * SAMPLES).reshape(LINES, SAMPLES)
     mixed = np.einsum("kls,kb->bls", np.stack([cover, 1 - cover]), spectra)
@@ -963,7 +965,7 @@ SPECTRA = np.array([[.1, .5, .2, .7], [.6, .1, .3, .2]])
 
 
 def mixture(path, spectra=SPECTRA):
-    """A scene that is mixed of spectra, with the wavelengths NM, and the cover of the first of two."""
+    """Returns a scene that is a mixture of spectra, with the wavelengths NM, and the cover of the first of two."""
     cover = np.linspace(0, 1, LINES * SAMPLES).reshape(LINES, SAMPLES)
     write_scene(path, np.einsum("kls,kb->bls", np.stack([cover, 1 - cover]), spectra), "ENVI", "f4")
     header = path.with_suffix(".hdr")
@@ -972,7 +974,7 @@ def mixture(path, spectra=SPECTRA):
 
 
 def unmixed(image, library, folder):
-    """Covers, the names of the spectra and what was said."""
+    """Returns covers, the names of the spectra and the messages."""
     out = folder / "u.tif"
     said = succeed(run("gdal_hsi_unmix", "-overwrite", "-method", "ucls", image, library, out))
     dataset = gdal.Open(str(out))
@@ -981,7 +983,7 @@ def unmixed(image, library, folder):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_libraries_in_lists(tmp_path, format):
-    """Arrays along the wavelengths alone are spectra of their names; widths, bad bands and statistics are not."""
+    """Arrays along only the wavelengths are spectra with their names; widths, bad bands and statistics are not."""
     image, cover = mixture(tmp_path / "s.dat")
     about = {"fwhm": (("wavelength",), np.full(BANDS, 5.), {"units": "nm"}), "good_wavelengths": (("wavelength",), np.ones(BANDS, "i4"), {}),
              "grass_std": (("wavelength",), np.ones(BANDS), {})}
@@ -1006,7 +1008,7 @@ def test_libraries_in_lists(tmp_path, format):
 
 
 def test_libraries_in_groups(tmp_path):
-    """Lists of one name are called after their groups; lists of other wavelengths are refused."""
+    """Lists with equal names are named after their groups; lists with other wavelengths are refused."""
     image, cover = mixture(tmp_path / "s.dat")
     for shift in (0, 1):
         with h5py.File(tmp_path / "l.h5", "w") as f:
@@ -1026,7 +1028,7 @@ def test_libraries_in_groups(tmp_path):
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("listed", ["array", "row", "attribute", "texts"])
 def test_libraries_with_other_bands_than_the_scene(tmp_path, turned, listed):
-    """A list of wavelengths shows the axis of the bands, so that spectra are resampled."""
+    """A list of wavelengths identifies the band axis, so spectra are resampled."""
     image, cover = mixture(tmp_path / "s.dat")
     at = np.arange(400., 901., 10)
     fine = np.array([np.interp(at, NM, s) for s in SPECTRA])
@@ -1051,7 +1053,8 @@ def test_a_library_in_percent_becomes_shares(tmp_path, unit):
 
 
 def test_library_next_to_a_scene(tmp_path):
-    """The table of spectra is the library, with a warning; without a table the scene is refused. As scene, the cube."""
+    """The table of spectra is the library, with a warning; without a table, the file is refused. As a scene, the file
+    gives the cube."""
     image, cover = mixture(tmp_path / "s.dat")
     for table in (True, False):
         arrays = {"spectra": (("member", "wavelength"), SPECTRA, {})} if table else {"mask": (("y", "x"), np.ones((LINES, SAMPLES), "u1"), {})}
@@ -1104,7 +1107,8 @@ def test_vrt_of_arrays_is_refused_with_the_other_way(tmp_path):
 @pytest.mark.parametrize("bands", [1, BANDS])
 @pytest.mark.parametrize("place", [None, GRID])
 def test_netcdf_outputs_without_an_srs(tmp_path, options, bands, place):
-    """No latitudes and longitudes; positions, pixels and direction are kept, and no temporary name stays."""
+    """The output has no latitudes and longitudes; positions, pixels and direction are kept, and no temporary name
+    remains."""
     image = write_scene(tmp_path / "s.tif", VALUES[:bands].astype("f4"), "GTiff", "f4", geotransform=place, epsg=None)
     out = tmp_path / "o.nc"
     co = " ".join(f"-co {option}" for option in options)

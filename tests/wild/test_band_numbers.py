@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is made of a scene fits that scene, though bands without a value were left out of it and nothing tells wavelengths:
-libraries, models and rasters know the bands by their numbers. Shares of known spectra, computed with numpy, must come back;
-bands that are taken for their neighbours give others."""
+"""Libraries, models and rasters from a scene apply to this scene, even if bands without a value were omitted and
+wavelengths are unknown: they store the bands' numbers. Shares of known spectra, computed with numpy, must be recovered;
+confusing a band with its neighbour would give other shares."""
 
 import json
 import re
@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 
 def in_any_order(shares):
-    """The shares in the order of SHARES' columns, told by the pixels that are pure."""
+    """Returns the shares in the order of SHARES' columns, identified by the pure pixels."""
     flat = shares.reshape(3, -1)
     return np.array([flat[np.argmax(flat[:, pixel])] for pixel in (5, 47, 90)]).T
 
@@ -121,10 +121,10 @@ def test_rasters_with_some_of_the_bands_tell_their_numbers(folder, tmp_path):
     assert [int(n) for n in re.search(r"band numbers\s*=\s*\{([^}]*)\}", header).group(1).split(",")] == NUMBERS
     beside = folder / "y.img.aux.xml"
     assert not beside.exists() or "HSI_SOURCE_BAND" not in beside.read_text()
-    # Of a copy of some of them.
+    # From a copy of some of them.
     succeed(run("gdal_hsi_spp", "-q", "-b", "2,5-8", folder / "y.img", tmp_path / "z.tif"))
     assert source_bands(tmp_path / "z.tif") == [str(NUMBERS[k]) for k in (1, 4, 5, 6, 7)]
-    # GDAL's own tools carry the items of bands.
+    # GDAL's own tools copy the items of bands.
     gdal.Translate(str(tmp_path / "t.tif"), str(folder / "y.tif"), bandList=[3, 1])
     assert source_bands(tmp_path / "t.tif") == [str(NUMBERS[2]), str(NUMBERS[0])]
 
@@ -136,14 +136,14 @@ def test_all_bands_or_known_wavelengths_need_no_numbers(folder, tmp_path):
                 wavelengths=list(np.linspace(450, 2400, BANDS)))
     succeed(run("gdal_hsi_spp", "-q", tmp_path / "nm.tif", tmp_path / "y.tif"))
     assert source_bands(tmp_path / "y.tif") == [None] * len(KEPT)
-    # Components are no bands of the scene.
+    # Components are not bands of the scene.
     succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-of", "ENVI", folder / "y.img", tmp_path / "pc.img"))
     assert "band numbers" not in (tmp_path / "pc.hdr").read_text()
 
 
 @pytest.mark.parametrize("copy", ["y.tif", "y.img"])
 def test_a_library_fits_a_preprocessed_copy(folder, tmp_path, copy):
-    """One library of the scene, one of some of its bands, each beside the copy with the bands that are left."""
+    """Uses a library of the scene and a library of some bands, each with a copy that has the remaining bands."""
     for k, bands in enumerate((None, "1-4,8-20")):
         library = tmp_path / f"em{k}.sli"
         succeed(run("gdal_hsi_endmembers", "-q", "-t", "3", *(["-b", bands] if bands else []), "-spectra", library,
@@ -158,18 +158,18 @@ def test_a_library_fits_a_preprocessed_copy(folder, tmp_path, copy):
 
 
 def test_models_find_their_bands_by_number(folder, tmp_path):
-    """A model of the scene with holes, applied to the scene without, and to a copy with other bands left out."""
+    """Applies a model of the scene with holes to the scene without holes, and to a copy that lacks other bands."""
     model = tmp_path / "m.json"
     succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-model", model, folder / "s.tif", tmp_path / "a.tif"))
     assert json.loads(model.read_text())["bands"] == NUMBERS
     succeed(run("gdal_hsi_pca", "-q", "-apply", model, folder / "full.tif", tmp_path / "b.tif"))
     assert np.allclose(read(tmp_path / "a.tif"), read(tmp_path / "b.tif"), rtol=1e-5, atol=1e-2)
-    # A model of the copy knows the scene's numbers, too.
+    # A model of the copy also stores the scene's numbers.
     succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-model", tmp_path / "y.json", folder / "y.tif", tmp_path / "c.tif"))
     assert json.loads((tmp_path / "y.json").read_text())["bands"] == NUMBERS
     succeed(run("gdal_hsi_pca", "-q", "-apply", tmp_path / "y.json", folder / "y.img", tmp_path / "d.tif"))
     assert np.allclose(read(tmp_path / "c.tif"), read(tmp_path / "d.tif"), rtol=1e-5, atol=1e-2)
-    # As many bands, but others.
+    # An equal number of bands, but different ones.
     write_scene(tmp_path / "other.tif", with_holes(DATA, [0, 1, 2]), driver="GTiff", nodata=NODATA)
     succeed(run("gdal_hsi_spp", "-q", tmp_path / "other.tif", tmp_path / "other_y.tif"))
     refused = run("gdal_hsi_pca", "-q", "-apply", model, tmp_path / "other_y.tif", tmp_path / "e.tif")
@@ -211,7 +211,7 @@ def test_compare_takes_bands_of_either_file_apart(folder, tmp_path):
         with assert_untouched(folder):
             refused = run("gdal_hsi_compare", *args, folder / "full.tif", folder / "full.tif")
         assert refused.code == 2 and message in first_error(refused)
-    # Other counts, and nothing that tells which are which.
+    # Different numbers of bands, without a way to match them.
     short = write_scene(tmp_path / "short.tif", DATA[KEPT], driver="GTiff")
     refused = run("gdal_hsi_compare", folder / "full.tif", short)
     assert refused.code == 1 and "-other-b" in refused.err
@@ -220,7 +220,7 @@ def test_compare_takes_bands_of_either_file_apart(folder, tmp_path):
 
 
 def old_csv(path, spectra):
-    """As it was written before: lines counted, whatever the bands."""
+    """Returns the older form: lines are counted, for any bands."""
     lines = ["band,wavelength,a,b,c"] + [f"{k + 1},,{','.join(f'{v:.9g}' for v in row)}" for k, row in enumerate(spectra.T)]
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -231,7 +231,7 @@ def test_a_table_whose_lines_are_counted_is_not_taken_for_the_first_bands(folder
     refused = run("gdal_hsi_unmix", folder / "full.tif", library, tmp_path / "a.tif")
     assert refused.code == 1 and "no wavelengths and no numbers" in first_error(refused) and "-b" in refused.err
     assert not (tmp_path / "a.tif").exists()
-    # It fits the bands that it was made from, and the scene whose other bands are empty.
+    # It fits the bands from which it was made, and the scene whose other bands are empty.
     for args, scene in ((("-b", ",".join(map(str, NUMBERS))), "full.tif"), ((), "s.tif")):
         succeed(run("gdal_hsi_unmix", "-q", "-overwrite", *args, folder / scene, library, tmp_path / "a.tif"))
         assert np.allclose(read(tmp_path / "a.tif").reshape(3, -1).T, SHARES, atol=1e-4)
@@ -249,13 +249,13 @@ def test_numbers_that_are_none_count_for_nothing(tmp_path, numbers):
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory):
-    """Four classes that lie apart in every band, the more so the higher its number."""
+    """Returns four classes that differ in every band, more so in bands with higher numbers."""
     folder = tmp_path_factory.mktemp("classes")
     labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((15, 15)))
     data = np.random.default_rng(18).normal(0, 1, (10, 30, 30)) + labels * np.arange(1, 11)[:, None, None]
     write_scene(folder / "s.tif", data, driver="GTiff")
     write_scene(folder / "labels.tif", labels[None], driver="GTiff", dtype="u1")
-    write_scene(folder / "short.tif", data[[2, 6]], driver="GTiff")  # tells nothing of its bands
+    write_scene(folder / "short.tif", data[[2, 6]], driver="GTiff")  # states nothing about its bands
     for name, bands in (("m", "3,7"), ("turned", "7,3")):
         succeed(run("gdal_hsi_svm_train", "-q", "-C", 10, "-gamma", 0.5, "-b", bands, folder / "s.tif", folder / "labels.tif",
                     folder / f"{name}.json"))
@@ -295,7 +295,7 @@ def test_models_tell_what_their_numbers_count(classes, tmp_path):
     features = json.loads((classes / "m.json").read_text())["features"]
     assert features["bands"] == [3, 7] and features["file_bands"] == 10 and "numbers_told" not in features
     assert json.loads((classes / "pca.json").read_text())["file_bands"] == 10
-    # A copy that records the numbers; one that does not is taken as it comes, with a word.
+    # One copy records the numbers; a copy that does not is used unchanged, with a warning.
     succeed(run("gdal_hsi_spp", "-q", "-ws", 3, "-b", "3,5,7-9", classes / "s.tif", tmp_path / "copy.tif"))
     succeed(run("gdal_hsi_pca", "-q", "-b", "2,3", "-nc", 2, "-model", tmp_path / "copy.json", tmp_path / "copy.tif",
                 tmp_path / "p.tif"))
@@ -332,7 +332,7 @@ def test_spectra_leave_out_bands_without_a_value(folder, tmp_path, kind, masked)
     assert np.allclose([[float(v) for v in line[-3:]] for line in lines], SPECTRA[:, KEPT].T, rtol=1e-5)
     assert result.err.count("no valid value in band 5,12,13: left out") == 1 and "none of its" not in result.err
     assert json.loads((tmp_path / "r.json").read_text())["bands_without_values"] == [b + 1 for b in EMPTY]
-    # Without a valid pixel it is an error still.
+    # Without a valid pixel it is still an error.
     write_scene(tmp_path / "none.tif", with_holes(DATA, list(range(BANDS))), driver="GTiff", nodata=NODATA)
     refused = run("gdal_hsi_spectra", "-kind", kind, tmp_path / "none.tif", tmp_path / "labels.tif", tmp_path / "n.csv")
     assert refused.code == 1 and "no labelled pixel has a valid spectrum" in first_error(refused)
@@ -341,7 +341,7 @@ def test_spectra_leave_out_bands_without_a_value(folder, tmp_path, kind, masked)
 
 @pytest.mark.parametrize("tool", ["unmix", "detect"])
 def test_numbers_of_a_library_and_a_file_that_has_others(tmp_path, folder, tool):
-    """Bands 1 to 17 of the sensor beside a library of 17 bands, the last of which is number 20."""
+    """Uses bands 1 to 17 of the sensor with a library of 17 bands, the last of which is number 20."""
     write_scene(tmp_path / "first.tif", DATA[:17], driver="GTiff")
     write_scene(tmp_path / "more.tif", DATA[:18], driver="GTiff")
     words = ["gdal_hsi_unmix"] if tool == "unmix" else ["gdal_hsi_detect", "-method", "sam", "-target", folder / "em.sli"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The files of docs/campaigns.md do what the page says: a campaign of small scenes, killed at random and started again, ends with
-the bytes of one that was not, and what had been complete is not done again."""
+"""The files in docs/campaigns.md work as described: a campaign of small scenes that is killed at random and restarted
+gives the bytes of an undisturbed one, and completed work is not repeated."""
 import collections
 import os
 import random
@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from conftest import BIN, PATIENCE, ROOT, cube, write_scene
 
-SCENES = int(os.environ.get("HSI_TEST_SCENES", 12))  # 200 shows the shares of a campaign
+SCENES = int(os.environ.get("HSI_TEST_SCENES", 12))  # 200 runs the shares of a campaign
 KILLS, JOBS = 4, 2
 PAGE = ROOT / "docs" / "campaigns.md"
 OUTPUTS = [f"line{k}.stat" for k in range(SCENES)] + ["campaign.stat"] + [f"line{k}.pcs.tif" for k in range(SCENES)]
 
 
 def file_of_page(name):
-    """Without -q, so that a tool says when there is nothing to do."""
+    """Returns a file of the page, without -q, so that a tool reports when it has nothing to do."""
     text = re.search(r"<!-- file: %s -->\n```\w*\n(.*?)^```" % re.escape(name), PAGE.read_text(), re.DOTALL | re.MULTILINE).group(1)
     return text.replace(" -q ", " ")
 
@@ -53,7 +53,7 @@ def undisturbed(scenes, tmp_path_factory):
 
 @pytest.fixture
 def campaign(tmp_path, scenes):
-    """A folder with the scenes, and tools that write down which output they have made, or found made."""
+    """Makes a folder with the scenes, and tools that record which outputs they made or found."""
     folder = tmp_path / "campaign"
     shutil.copytree(scenes, folder)
     tools = tmp_path / "tools"
@@ -77,7 +77,8 @@ echo $what $out >> '{log}'
 
 
 def ends(campaign, command, wait=None):
-    """True when the command, a list or a text for the shell, ends well; killed with all its children after `wait` seconds."""
+    """Returns true if the command, a list or a text for the shell, succeeds. Kills it with all its children after
+    `wait` seconds."""
     process = subprocess.Popen(command, cwd=campaign.folder, env=campaign.environment, shell=isinstance(command, str), start_new_session=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -92,7 +93,8 @@ def ends(campaign, command, wait=None):
 
 
 def disturb(campaign, command, seed, before=lambda: None):
-    """Kills the command a few times, each time after a share of what an undisturbed run takes on this machine now; then lets it end."""
+    """Kills the command a few times, each time after a share of the current time of an undisturbed run; then lets it
+    end."""
     random_numbers = random.Random(seed)
     whole = time.monotonic()
     copy = campaign.folder.with_name("timed")
@@ -112,7 +114,7 @@ def check(campaign, undisturbed, command, killed):
     for name, want in undisturbed.items():
         assert (campaign.folder / name).read_bytes() == want, name
     made, _ = campaign.counts()
-    # A kill stops as many commands as ran; one may have ended just then, its record not yet written.
+    # A kill stops all running commands; one may have ended at that moment, before it wrote its record.
     again = sum(made.values()) - len(OUTPUTS)
     print(f"{len(OUTPUTS)} outputs of {SCENES} scenes, killed {killed} times: {again} made twice ({100 * again / len(OUTPUTS):.2f} %)")
     assert again <= killed * JOBS
@@ -130,7 +132,7 @@ def test_make(campaign, undisturbed):
     command = ["make", f"-j{JOBS}"]
     killed = disturb(campaign, command, 1)
     check(campaign, undisturbed, command, killed)
-    # One line changes: it alone, the statistics and all components are made anew.
+    # One flight line changes: only it, the statistics and all components are computed again.
     data = bytearray((campaign.folder / "line3.img").read_bytes())
     data[0] ^= 1
     (campaign.folder / "line3.img").write_bytes(data)
@@ -152,7 +154,7 @@ def test_snakemake(campaign, undisturbed):
 
 
 def test_slurm_arrays(campaign, undisturbed):
-    """Two jobs of each array at a time, as many as JOBS, each with the number that Slurm gives it."""
+    """Runs two jobs of each array at a time, as in JOBS, each with the number that Slurm gives it."""
     for name in "lines.sbatch", "components.sbatch":
         (campaign.folder / name).write_text(file_of_page(name))
     between = re.search(r"`(gdal_hsi_statistics [^`]*)` between", PAGE.read_text()).group(1).replace(" -q ", " ")

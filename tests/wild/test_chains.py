@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Scenes that compute (.hsi): a chain of them gives the bits of the same chain through files, whatever the tiles, the
-threads and the memory; and what is wrong with one is said."""
+"""Virtual scenes (.hsi): a chain of them gives the bits of the same chain with files, for any tiles, threads and
+memory; and faults in a virtual scene are reported."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ WAYS = [("-tile", 64, 64, "-threads", 1), ("-tile", 9, 7, "-threads", 3), ("-mem
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A scene with holes, a scene of floats, a library, a model."""
+    """Makes a scene with holes, a scene of floats, a library, a model."""
     folder = tmp_path_factory.mktemp("chains")
     data = cube(samples=53, lines=47, bands=BANDS)
     data[:, 20:25, 10:18] = -99
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 
 
 def tool(name, *options):
-    """A link: makes dst of src."""
+    """A step of a chain: makes dst from src."""
     def make(source, target, *way):
         succeed(run(f"gdal_hsi_{name}", "-q", "-device", "cpu", "-overwrite", *options, *way, source, target))
     return make
@@ -69,12 +69,12 @@ LINKS = {
     "removed": features("-output", "removed"),
     "features": features("-range", "405-475nm", "-range", "450-505nm"),
 }
-OF_WAVELENGTHS = {"resample", "removed", "features"}  # of these links, and of what may stand before them
+OF_WAVELENGTHS = {"resample", "removed", "features"}  # required by these steps, and by steps before them
 WITH_WAVELENGTHS = {"spp", "wide", "resample", "removed"}
 
 
 def chain(folder, source, names, extension, way=()):
-    """The last file of a chain, all links of which have this extension but the last one."""
+    """Makes the last file of a chain in which all steps except the last have this extension."""
     at = folder / source
     for number, name in enumerate(names):
         last = number + 1 == len(names)
@@ -90,7 +90,8 @@ THREE = [("spp", "wide", "pca"), ("wide", "pca", "mnf"), ("pca", "spp", "spp"), 
          ("resample", "spp", "removed"), ("spp", "removed", "pca")]
 
 
-# The pairs take the ways in turn, and the scene with holes; chains of three are computed in every way, of both scenes.
+# Pairs alternate between the methods, and the scene with holes; chains of three are computed by every method from both
+# scenes.
 CHAINS = [("holes.img", names, WAYS[k % len(WAYS)]) for k, names in enumerate(TWO)]
 CHAINS += [(source, names, None) for source in ("holes.img", "plain.img") for names in THREE]
 
@@ -202,7 +203,7 @@ def test_a_folder_may_be_moved(folder, tmp_path):
 
 @pytest.mark.parametrize("absolute", [False, True])
 def test_a_link_to_it_lies_in_another_folder(folder, tmp_path, absolute):
-    """Its relative names hold where the document is, as those of a VRT do."""
+    """Relative names refer to the folder of the document, as in a VRT."""
     shutil.copytree(folder, tmp_path / "data")
     data, links = tmp_path / "data", tmp_path / "links" / "deeper"
     links.mkdir(parents=True)
@@ -213,7 +214,7 @@ def test_a_link_to_it_lies_in_another_folder(folder, tmp_path, absolute):
     for name in ("b.hsi", "c.hsi"):
         succeed(run("gdal_hsi_spp", "-q", "-overwrite", links / name, tmp_path / "y.tif"))
         assert np.array_equal(read(tmp_path / "y.tif"), read(tmp_path / "want.tif"))
-    # What is written through a link is named from there, too.
+    # Names written through a link also refer to that folder.
     succeed(run("gdal_hsi_spp", "-q", "-overwrite", "-ws", 5, data / "plain.img", links / "c.hsi"))
     assert os.path.islink(links / "c.hsi") and not os.path.islink(data / "a.hsi")
     succeed(run("gdal_hsi_pca", "-q", "-nc", 1, links / "c.hsi", tmp_path / "z.tif"))
@@ -231,7 +232,7 @@ def test_the_plan_shows_the_chain(folder):
 
 @pytest.fixture
 def computed(folder, tmp_path):
-    """A scene of its own, y.hsi of it, and an empty folder for what must not come."""
+    """Makes a separate scene, y.hsi from it, and an empty folder that must stay empty."""
     for name in ("plain.img", "plain.hdr"):
         shutil.copy2(folder / name, tmp_path / name)
     LINKS["spp"](tmp_path / "plain.img", tmp_path / "y.hsi")
@@ -255,7 +256,7 @@ def test_a_changed_source(computed):
 
 
 def test_nodata_that_came_later(computed):
-    """It stands in a file that other programs write, too: one that tells statistics alone changes nothing."""
+    """Nodata is in a file that other programs also write: a file with only statistics changes nothing."""
     side = computed / "plain.img.aux.xml"
     assert not side.exists()
     text = '<PAMDataset>\n<PAMRasterBand band="1">\n{}\n</PAMRasterBand>\n</PAMDataset>\n'
@@ -353,7 +354,7 @@ def test_what_an_hsi_does_not_hold(computed):
 
 
 def test_values_that_are_nodata_by_chance(folder):
-    """The file moves them to their neighbour, so that they stay values: abundances that are exactly 0."""
+    """The file changes them to a neighbouring value, so that they remain values: abundances that are exactly 0."""
     for extension in (".dat", ".hsi"):
         succeed(run("gdal_hsi_unmix", "-q", "-overwrite", "-device", "cpu", "-dstnodata", 0, folder / "plain.img",
                     folder / "ends.sli", folder / f"chance{extension}"))
@@ -364,7 +365,7 @@ def test_values_that_are_nodata_by_chance(folder):
 
 
 def test_gdal_without_the_plugin_takes_it_for_nothing(folder):
-    """GDAL takes any text for a VRT that begins like one, and would show zeros."""
+    """GDAL would read any text that begins like a VRT as a VRT, and show zeros."""
     tool("pca", "-nc", 1)(folder / "plain.img", folder / "alone.hsi")
     alone = {key: value for key, value in os.environ.items() if key != "GDAL_DRIVER_PATH"}
     program = "from osgeo import gdal; gdal.UseExceptions(); gdal.Open(r'%s')" % (folder / "alone.hsi")
@@ -390,8 +391,8 @@ for window in sys.argv[3:]:
 
 
 def test_panning_computes_what_is_new(tmp_path):
-    """A window is computed in one go, block by block where the cache has none; the same window again costs nothing, and one
-    beside it the blocks that it has for itself. The values are those of the file."""
+    """A window is computed at once, in the blocks that the cache lacks. The same window again costs nothing, and a
+    neighbouring window only its own blocks. The values equal the file's."""
     scene = write_scene(tmp_path / "scene.img", cube(samples=1300, lines=1100, bands=3), wavelengths=[400, 500, 600])
     for name in ("a.hsi", "a.tif"):
         succeed(run("gdal_hsi_detect", "-q", "-device", "cpu", "-method", "sam", "-target-pixel", 5, 5, scene, tmp_path / name))
@@ -407,7 +408,8 @@ def test_panning_computes_what_is_new(tmp_path):
     computed, stored = looked("a.hsi"), looked("a.tif")
     assert [sums[2] for sums in computed] == [sums[2] for sums in stored]
     block = 128
-    # Samples 300 to 799 are of 5 blocks, lines 260 to 759 of 4; then two more columns of blocks, one more row, and the rest.
+    # Samples 300 to 799 cover 5 blocks, lines 260 to 759 cover 4; then two more columns of blocks, one more row, and
+    # the rest.
     assert [sums[0] for sums in computed] == [20 * block ** 2, 0, 8 * block ** 2, 5 * block ** 2,
                                               1300 * 1100 - 33 * block ** 2, 0]
     assert [sums[1] for sums in computed][:4] == [1, 0, 1, 1]
@@ -432,7 +434,7 @@ def test_an_archived_folder(tmp_path, kind):
 
 
 def test_a_description_that_is_a_name(computed):
-    """It is the text of a VRT, not a name: a pipe would be waited for, a server asked."""
+    """It is the text of a VRT instead of a name: it must neither wait for a pipe nor contact a server."""
     os.mkfifo(computed / "pipe")
     for name in (computed / "pipe", "/vsicurl/http://127.0.0.1:9/x.vrt", computed / "plain.img"):
         edited(computed / "y.hsi", lambda d, n=name: d.update(raster=str(n)))
@@ -456,7 +458,7 @@ NAMES = [
 
 @pytest.mark.parametrize("number", range(len(NAMES)))
 def test_what_a_document_may_name(computed, number):
-    """Files and folders of this machine. No pipe is opened and no server asked, however the name is wrapped."""
+    """Files and folders of this machine. No pipe is opened and no server contacted, however the name is wrapped."""
     name, message = NAMES[number]
     os.mkfifo(computed / "pipe")
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -481,7 +483,7 @@ def test_what_a_document_may_name(computed, number):
 
 
 def test_a_long_chain(computed):
-    """Each of the next one's: refused by its length, not by the end of the stack."""
+    """Each document refers to the next. The chain is refused by its length, before the stack overflows."""
     for k in range(70):
         source = computed / (f"c{k - 1}.hsi" if k else "y.hsi")
         made = json.loads((computed / "y.hsi").read_text())
@@ -494,7 +496,7 @@ def test_a_long_chain(computed):
 
 
 def test_a_caller_may_allow_servers(computed):
-    """Nothing listens there: with the option it is asked, and without it the message names the option."""
+    """The server does not exist. With the option it is contacted; without it, the message names the option."""
     edited(computed / "y.hsi", lambda d: d["source"].update(path="/vsicurl/http://127.0.0.1:9/a.tif"))
     result = run("gdal_hsi_info", computed / "y.hsi")
     assert result.code == 1 and "--config GDAL_HSI_SERVERS YES" in result.err
@@ -503,7 +505,7 @@ def test_a_caller_may_allow_servers(computed):
 
 
 def test_names_above_the_folder(computed):
-    """A document that a tool has written in another folder leads back with "..", and moves with both."""
+    """A document that a tool wrote in another folder refers back with "..", and moves with both folders."""
     LINKS["spp"](computed / "plain.img", computed / "out" / "z.hsi")
     assert json.loads((computed / "out" / "z.hsi").read_text())["source"]["path"] == "../plain.img"
     succeed(run("gdal_hsi_info", computed / "out" / "z.hsi"))
@@ -515,7 +517,7 @@ def test_many_bands_are_refused_at_once(computed):
 
 
 def test_a_map_that_names_a_pipe_as_its_model(tmp_path):
-    """gdal_hsi_accuracy looks into a map's model for its labels, where there is a file."""
+    """gdal_hsi_accuracy reads a map's model for its labels, if the file exists."""
     os.mkfifo(tmp_path / "pipe")
     for name in ("map.tif", "labels.tif"):
         dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / name), 8, 8, 1, gdal.GDT_Byte)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Classes numbered from 0, as QGIS users and machine learning have them: 0 is a class wherever that is plain, and no label
-vanishes without a word. What counts as a label is compared with numpy."""
+"""Classes numbered from 0, as QGIS and machine learning use them. 0 is a class if this is unambiguous, and no label
+disappears without a message. Labels are compared with numpy."""
 import json
 import os
 
@@ -16,7 +16,7 @@ BOTH = ["labels.tif", "labels.gpkg"]
 
 @pytest.fixture
 def zeros(tmp_path):
-    """A scene with the classes 0, 1 and 2, as a raster and as points."""
+    """Makes a scene with the classes 0, 1 and 2, as a raster and as points."""
     labels = truth()
     data = scene_of(labels)
     data[:, 4, 7] = np.nan
@@ -29,7 +29,7 @@ def zeros(tmp_path):
 
 @pytest.mark.parametrize("labels", BOTH)
 def test_class_zero_goes_all_the_way(zeros, labels):
-    """Trained, mapped, judged, split and averaged like any other class, and as 0."""
+    """Class 0 is trained, mapped, assessed, split and averaged like any other class, as 0."""
     train = succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, "-probability", zeros / "scene.tif", zeros / labels, zeros / "m.json"))
     assert ("0 is a class, as it is called 'water'" in train.err) == labels.endswith(".tif")
     classes = json.loads((zeros / "m.json").read_text())["classes"]
@@ -88,7 +88,7 @@ def test_a_map_that_is_computed_when_it_is_read(zeros):
 
 
 def test_class_zero_beside_great_numbers(zeros):
-    """255 is a class: the map needs two bytes. 65535 stands for none, and is no class beside 0."""
+    """255 is a class, so the map needs two bytes. 65535 means unclassified, and cannot be a class together with 0."""
     write_labels(zeros / "labels.tif", np.where(truth() == 2, 255, truth()), "u2", names=["water"])
     args = ["gdal_hsi_sahic", "-device", "cpu", "-iterations", 2, "-overwrite", zeros / "scene.tif", zeros / "labels.tif"]
     succeed(run(*args, zeros / "map.tif"))
@@ -111,7 +111,7 @@ def test_a_zero_that_is_called_nothing_is_no_label(zeros, word):
     got, said = labels_on(zeros, zeros / "labels.tif")
     assert np.array_equal(got, want, equal_nan=True) and "Warning" not in said
     got, said = labels_on(zeros, zeros / "v.gpkg")
-    if word in ("", "0"):  # somebody has drawn these features, and says nothing against it
+    if word in ("", "0"):  # the features were drawn by hand, and nothing contradicts it
         assert np.array_equal(got, truth()) and f"0 is a class, as {(truth() == 0).sum()} features have it" in said
     else:
         assert np.array_equal(got, want, equal_nan=True)
@@ -149,7 +149,7 @@ def test_a_zero_that_is_nodata_and_has_a_name_is_told(zeros):
 
 @pytest.mark.parametrize("dtype, nodata", [("u1", 255), ("f4", float("nan")), ("i2", -1)])
 def test_zeros_beside_another_nodata_value_are_counted(zeros, dtype, nodata):
-    """Not plain: programs declare nodata values that nobody uses."""
+    """Ambiguous: programs declare nodata values that do not occur."""
     labels = truth().astype(float)
     labels[3, :5] = nodata
     count = (labels == 0).sum()
@@ -201,7 +201,7 @@ def test_accuracy_of_zeros_and_ones(tmp_path, map_names, reference_names):
 
 
 def test_unclassified_zeros_are_no_class_for_who_says_so(tmp_path):
-    """-unclassified error says what the map's zeros are; and with more classes 0 is nothing as ever."""
+    """-unclassified error states the meaning of the map's zeros; with more classes, 0 means unclassified as usual."""
     reference = truth()
     write_labels(tmp_path / "one.tif", reference == 1)
     write_labels(tmp_path / "map.tif", np.where(np.arange(SAMPLES) < 12, 0, reference == 1))
@@ -214,7 +214,7 @@ def test_unclassified_zeros_are_no_class_for_who_says_so(tmp_path):
 
 
 def test_regularize_takes_the_numbers_of_bands(zeros):
-    """Band k is class k only where nothing else is said: these are the classes 0, 2 and 5."""
+    """Band k is class k only without other information: here the classes are 0, 2 and 5."""
     numbers = np.array([0, 2, 5])
     labels = numbers[truth()]
     write_labels(zeros / "labels.tif", labels, names=["water", "", "forest", "", "", "soil"])

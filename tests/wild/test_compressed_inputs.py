@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Compressed GeoTIFFs as sources: the values that GDAL has written, bit for bit, whatever the codec, the predictor, the
-interleave, the blocks, the threads and the tiles; blocks that were never written; and damaged ones."""
+"""Compressed GeoTIFFs as sources: values equal GDAL's bit by bit, for any codec, predictor, interleave, block size,
+threads and tiles; blocks that were never written; and damaged blocks."""
 import json
 import struct
 import zlib
@@ -25,7 +25,7 @@ TYPES = {"u1": "12", "i2": "12", "u4": "2", "i8": "1", "f4": "123", "f8": "13"}
 
 
 def values(dtype, seed=3):
-    """(band, line, sample): smooth here, noise there, and stretches of one value."""
+    """Returns (band, line, sample): smooth parts, noise, and stretches of one value."""
     data = cube(SAMPLES, LINES, BANDS, seed, scale=100)
     data[:, 20:30, 10:60] = 17
     if np.dtype(dtype).kind != "f":
@@ -40,13 +40,13 @@ def write(path, data, *options, missing=()):
     dataset.SetGeoTransform((300000, 1, 0, 4000000, 0, -1))
     if not missing:
         dataset.WriteArray(data)
-    for x, y, w, h in missing:  # what is written, then
+    for x, y, w, h in missing:  # overwritten next
         dataset.WriteArray(np.ascontiguousarray(data[:, y:y + h, x:x + w]), x, y)
     return path
 
 
 def table_of_itself(folder):
-    """A lookup table that leads each pixel to itself."""
+    """Makes a lookup table that refers each pixel to itself."""
     grid = folder / "grid.tif"
     if not grid.exists():
         table = gdal.GetDriverByName("GTiff").Create(str(grid), SAMPLES, LINES, 2, gdal.GDT_Int32)
@@ -56,7 +56,7 @@ def table_of_itself(folder):
 
 
 def copied(path, *options):
-    """All values, through a tool that copies numbers: on a grid that is the scene's own."""
+    """Returns all values, through a tool that copies numbers, on the scene's own grid."""
     out = path.with_name("copy.tif")
     succeed(run("gdal_hsi_orthorectify", "-q", "-overwrite", "-glt", table_of_itself(path.parent), *options, path, out))
     return gdal.Open(str(out)).ReadAsArray()
@@ -65,7 +65,8 @@ def copied(path, *options):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("codec", CODECS)
 def test_values(tmp_path, codec, layout):
-    """Every codec meets every layout, and each of them half of the types; so each type meets all codecs and layouts."""
+    """Every codec is combined with every layout, and each combination with half of the types, so each type occurs with
+    all codecs and layouts."""
     turn = CODECS.index(codec) + list(LAYOUTS).index(layout)
     for dtype, predictors in list(TYPES.items())[turn % 2::2]:
         data = values(dtype)
@@ -81,7 +82,7 @@ def test_values(tmp_path, codec, layout):
 @pytest.mark.parametrize("layout", ["band tiles", "pixel strips"])
 @pytest.mark.parametrize("codec", ["DEFLATE", "ZSTD", "LZW", "LERC", "LERC_ZSTD", "PACKBITS", "LZMA"])
 def test_values_in_the_other_byte_order(tmp_path, codec, layout):
-    """GDAL 3.6 itself loses floats when it writes them in LERC."""
+    """GDAL 3.6 loses floats when it writes them in LERC."""
     for dtype, predictors in TYPES.items():
         if "LERC" in codec and dtype not in ("u1", "i2", "u4"):
             continue
@@ -96,8 +97,8 @@ def test_values_in_the_other_byte_order(tmp_path, codec, layout):
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_predictor_of_floats(tmp_path, dtype, order):
-    """By Adobe's TIFF technical note 3: the planes of bytes have one order in files of either byte order. GDAL 3.6 writes the
-    other one with ENDIANNESS=BIG, so the file is made here: a strip for each band."""
+    """Adobe's TIFF technical note 3 defines one order of the byte planes for files of either byte order. With
+    ENDIANNESS=BIG, GDAL 3.6 writes the other order, so the test makes the file, with one strip per band."""
     data = values(dtype)
     planes = data.astype(">" + dtype).view("u1").reshape(BANDS, LINES, SAMPLES, -1).transpose(0, 1, 3, 2).reshape(BANDS, LINES, -1)
     strips = [zlib.compress(np.diff(band, axis=1, prepend=np.uint8(0)).tobytes()) for band in planes]
@@ -222,7 +223,7 @@ def test_damaged_blocks(tmp_path, out, codec, layout, damage):
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_bits_the_other_way_round(tmp_path, codec):
-    """The tag FillOrder: each byte of the blocks is turned around."""
+    """The tag FillOrder: the bits in each byte of the blocks are reversed."""
     data = values("i2")
     path = write(tmp_path / "scene.tif", data, codec, "INTERLEAVE=PIXEL", f"BLOCKYSIZE={LINES}")
     dataset = gdal.Open(str(path))
@@ -237,8 +238,8 @@ def test_bits_the_other_way_round(tmp_path, codec):
 @pytest.mark.parametrize("codec", ["LERC", "LERC_DEFLATE", "LERC_ZSTD"])
 @pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips", "band strips"])
 def test_lerc_without_values(tmp_path, codec, layout):
-    """NaN of all bands, of some, of a whole block, of none; libtiff 4.5 writes the second with the bands of a pixel
-    together, as the least number, and cannot read it again."""
+    """NaN in all bands, in some, in a whole block, or nowhere. For some bands, with pixel interleave, libtiff 4.5
+    writes the least number, and cannot read the file."""
     for dtype in {"LERC": ("f4", "f8"), "LERC_DEFLATE": ("f4",), "LERC_ZSTD": ("f8",)}[codec]:
         for holes in ([(slice(None), 3, 4)], [(2, 7, 8), (slice(None), 9, 9)], [(slice(None), slice(0, 48), slice(0, 40))], []):
             data = values(dtype)
@@ -261,7 +262,7 @@ def test_lerc_with_an_error(tmp_path):
 def test_masked_pixels(tmp_path, kind, layout, codec):
     data = values("u1")
     if kind == "alpha":
-        data[1] = 255  # ALPHA=YES: the first band behind that of a grey image
+        data[1] = 255  # ALPHA=YES: the first band after that of a grey image
         data[1, 3:5, 6:16] = 0
     path = write(tmp_path / "scene.tif", data, f"COMPRESS={codec}", *LAYOUTS[layout], *(["ALPHA=YES"] if kind == "alpha" else []))
     file = gdal.Open(str(path), gdal.GA_Update)
@@ -289,7 +290,7 @@ def facts_of(tmp_path, *words):
 
 
 def test_seconds_of_codecs(tmp_path):
-    """A report tells what compression costs, pass by pass, and what completes the output after the last one."""
+    """A report states the time of decompression per pass, and the time to complete the output after the last pass."""
     data = np.random.default_rng(2).normal(100, 9, (40, 120, 130)).astype("f4")
     plain, packed = write(tmp_path / "plain.tif", data), write(tmp_path / "packed.tif", data, "COMPRESS=DEFLATE")
     spp_of = ["gdal_hsi_spp", "-q", "-overwrite", "-device", "cpu"]
@@ -310,7 +311,7 @@ def test_seconds_of_codecs(tmp_path):
 
 
 def test_estimates_know_codecs(tmp_path):
-    """What -device auto goes by counts compression, of the source and of the output."""
+    """The estimate for -device auto includes compression of the source and of the output."""
     data = np.zeros((40, 700, 700), "f4")
     plain, packed = write(tmp_path / "plain.tif", data), write(tmp_path / "packed.tif", data, "COMPRESS=ZSTD")
 
@@ -323,4 +324,4 @@ def test_estimates_know_codecs(tmp_path):
     assert np.isclose(seconds(packed) - uncompressed, 2 * 1.7 * gigabytes, rtol=0.02)  # two passes
     for codec, cost in ("DEFLATE", 4.3), ("ZSTD", 5.6), ("lzw", 11), ("LERC_ZSTD", 4.4):
         assert np.isclose(seconds(plain, "-co", f"COMPRESS={codec}") - uncompressed, cost * gigabytes, rtol=0.02)
-    assert np.isclose(seconds(plain, "-of", "COG") - uncompressed, 11 * gigabytes, rtol=0.02)  # LZW by itself
+    assert np.isclose(seconds(plain, "-of", "COG") - uncompressed, 11 * gigabytes, rtol=0.02)  # LZW only

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Compressed GeoTIFFs, whose blocks the tools compress themselves: the pixels of the uncompressed output bit for bit, in
-files that readers take without a word, and the same bytes whatever -threads, -tile and -memory say. What GDAL has to
-compress comes out with the same values."""
+"""Compressed GeoTIFFs whose blocks the tools compress: pixels equal the uncompressed output bit by bit, readers accept
+the files without messages, and the bytes do not depend on -threads, -tile and -memory. Blocks that GDAL must compress
+contain the same values."""
 import os
 import resource
 import subprocess
@@ -28,20 +28,20 @@ def co(options):
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """111 x 75 pixels, no multiple of any block; two pixels have no value."""
+    """Makes 111 x 75 pixels, not a multiple of any block size; two pixels have no value."""
     data = cube(111, 75, 5, scale=60).astype("f4")
     data[:, 3, 4] = data[:, 74, 110] = -9
     return write_scene(tmp_path_factory.mktemp("scene") / "in.img", data, nodata=-9)
 
 
 def stored(path):
-    """The samples as they are in the file."""
+    """Returns the samples as they are in the file."""
     return gdal.Open(str(path)).ReadAsArray()
 
 
 @pytest.fixture(scope="module")
 def uncompressed(scene, tmp_path_factory):
-    """By type: the samples of the uncompressed output."""
+    """Returns the samples of the uncompressed output, by type."""
     made = {}
     for kind in TYPES:
         path = tmp_path_factory.mktemp("plain") / f"{kind}.tif"
@@ -50,13 +50,13 @@ def uncompressed(scene, tmp_path_factory):
     return made
 
 
-# Every codec meets every layout; each codec and each layout meet every type with every predictor.
+# Every codec is combined with every layout; each codec and each layout with every type and every predictor.
 PACKED = [(codec, layout, list(TYPES)[(c + k + more) % len(TYPES)]) for c, codec in enumerate(CODECS)
           for k, layout in enumerate(LAYOUTS) for more in (0, 2)]
 
 
 def quietly(path):
-    """The dataset, and what GDAL says while all of it is read."""
+    """Returns the dataset, and GDAL's messages while all of it is read."""
     said = []
     gdal.PushErrorHandler(lambda kind, number, text: said.append(text))
     try:
@@ -85,7 +85,7 @@ def test_same_pixels_as_uncompressed(scene, uncompressed, tmp_path, codec, layou
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_other_readers(scene, tmp_path, codec):
-    """Not GDAL's: tifffile, with the codecs of imagecodecs."""
+    """Reads with tifffile and the codecs of imagecodecs."""
     tifffile = pytest.importorskip("tifffile")
     pytest.importorskip("imagecodecs")
     plain = tmp_path / "plain.tif"
@@ -107,7 +107,7 @@ def test_other_readers(scene, tmp_path, codec):
                                      ["COMPRESS=LERC_DEFLATE"]],
                          ids=lambda options: options[0][9:])
 def test_bytes_do_not_depend_on_how_it_is_computed(tmp_path, options):
-    """A row of blocks is 19 MB, of which a quarter of -memory 48MB holds none and one of 256MB three."""
+    """A row of blocks has 19 MB. A quarter of -memory 48MB holds none of them, a quarter of 256MB three."""
     source = write_scene(tmp_path / "in.img", cube(400, 300, 40, noise=0.3))
     if "TILED=NO" not in options:
         options = options + ["BLOCKXSIZE=80", "BLOCKYSIZE=160" if "INTERLEAVE=PIXEL" in options else "BLOCKYSIZE=304"]
@@ -119,7 +119,7 @@ def test_bytes_do_not_depend_on_how_it_is_computed(tmp_path, options):
         succeed(spp("-q", "-overwrite", "-ws", 3, *words, *co(options), source, out))
         file = gdal.Open(str(out))
         start = int(file.GetRasterBand(1).GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF"))
-        # What stands before tells how the tool was called, in HSI_HISTORY.
+        # The part before it contains the command, in HSI_HISTORY.
         bytes_of.add(out.read_bytes()[start:])
     assert len(bytes_of) == 1
 
@@ -137,8 +137,8 @@ def test_what_gdal_compresses(scene, tmp_path, options):
 
 @pytest.mark.parametrize("codec", ["LERC", "LERC_DEFLATE", "LERC_ZSTD"])
 def test_lerc_keeps_its_error(tmp_path, codec):
-    """MAX_Z_ERROR bounds it, and NaN stays: in the blocks that GDAL makes of the same values and options, byte for byte
-    where they are packed but once."""
+    """MAX_Z_ERROR limits the error, and NaN stays. The blocks equal GDAL's for the same values and options, byte by
+    byte if they are compressed only once."""
     data = cube(111, 75, 5, scale=60).astype("f4")
     data[:, 3, 4] = data[2, 60:, :] = np.nan
     scene = write_scene(tmp_path / "in.img", data)
@@ -160,7 +160,7 @@ def test_lerc_keeps_its_error(tmp_path, codec):
 
 
 def gdal_reads_nan_of_lerc(folder, kind, codec, tiled):
-    """Whether the GDAL at hand reads what it writes of bands together that are NaN in different pixels."""
+    """Returns true if this GDAL can read its own pixel-interleaved files with NaN in some bands of a pixel."""
     path = folder / f"probe_{kind}_{codec}_{tiled}.tif"
     data = cube(32, 16, 3, scale=60).astype("f8" if kind == "Float64" else "f4")
     data[1, 3, 4] = data[:, 9, 20] = np.nan
@@ -182,8 +182,8 @@ def gdal_reads_nan_of_lerc(folder, kind, codec, tiled):
 @pytest.mark.parametrize("kind", ["Float32", "Float64"])
 @pytest.mark.parametrize("codec", ["LERC", "LERC_DEFLATE", "LERC_ZSTD"])
 def test_lerc_that_gdal_cannot_read_again(tmp_path, codec, kind, tiled):
-    """Bands together, some of them NaN where others are not: refused where this GDAL does not read its own files of such,
-    written right where it does, or where no NaN is stored, or the bands stand apart."""
+    """Pixel interleave, with NaN in some bands of a pixel: refused if this GDAL cannot read its own files of this form.
+    Written correctly if it can, if no NaN is stored, or if bands are separate."""
     data = cube(48, 40, 3, scale=60).astype("f4")
     data[1, 7, 9] = data[:, 30, 2] = np.nan
     source, whole = write_scene(tmp_path / "in.img", data), write_scene(tmp_path / "whole.img", np.nan_to_num(data, nan=5))
@@ -213,7 +213,7 @@ def test_lerc_that_gdal_cannot_read_again(tmp_path, codec, kind, tiled):
 
 @pytest.mark.parametrize("tool", [("spp", "-ws", 3), ("pca", "-nc", 2), ("mnf", "-nc", 2), ("eadp", "-nc", 2)], ids=lambda tool: tool[0])
 def test_lerc_is_refused_before_any_work(tmp_path, tool):
-    """By a dry run already, which knows from the source whether NaN or a number is stored where there is no value."""
+    """A dry run already refuses it, since the source shows whether missing values are stored as NaN or as a number."""
     data = np.random.default_rng(3).uniform(0.1, 1, (4, 24, 20)).astype("f4")
     together = ["-dry-run", *co(["COMPRESS=LERC", "INTERLEAVE=PIXEL"])]
     name, *own = tool
@@ -226,7 +226,7 @@ def test_lerc_is_refused_before_any_work(tmp_path, tool):
 
 
 def test_cogs_with_lerc(tmp_path):
-    """Whose bands stand together, in overviews too."""
+    """The bands are interleaved, also in overviews."""
     data = cube(300, 260, 3, scale=60).astype("f4")
     data[1, 7, 9] = data[:, 100:140, 2] = np.nan
     source = write_scene(tmp_path / "in.img", data)
@@ -267,7 +267,7 @@ def test_options_that_gdal_would_ignore(scene, tmp_path, case):
 
 
 def test_levels(tmp_path):
-    """A higher level takes less room, of numbers that come again and again."""
+    """A higher level needs less space for repeated numbers."""
     source = write_scene(tmp_path / "in.img", np.tile(cube(37, 25, 5, scale=60, noise=1), (1, 6, 6)))
     for codec, option, low, high in (("DEFLATE", "ZLEVEL", 1, 9), ("ZSTD", "ZSTD_LEVEL", 1, 19)):
         sizes = []
@@ -309,13 +309,13 @@ def test_libtiff_reads_the_directory_without_a_word(scene, tmp_path):
         out = tmp_path / f"{codec}.tif"
         succeed(spp("-q", *co([f"COMPRESS={codec}"]), scene, out))
         done = subprocess.run(["tiffinfo", "-D", str(out)], capture_output=True, text=True, check=False)
-        # Of GDAL's own tags it knows nothing, in any file.
+        # This reader ignores GDAL's own tags in any file.
         said = [line for line in done.stderr.splitlines() if "Unknown field" not in line]
         assert done.returncode == 0 and said == [], done.stderr
 
 
 def test_a_map_of_classes(scene, tmp_path):
-    """Another kind of output: one band of bytes with a legend."""
+    """Another type of output: one band of bytes with a legend."""
     maps = []
     for name, options in (("plain.tif", []), ("packed.tif", ["COMPRESS=ZSTD", "PREDICTOR=2"])):
         succeed(run("gdal_hsi_synth", "-q", "-size", 120, 90, 6, "-seed", 4, "-labels", tmp_path / name, *co(options), tmp_path / f"cube_{name}"))
@@ -326,7 +326,7 @@ def test_a_map_of_classes(scene, tmp_path):
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("kind", TYPES)
 def test_sources_of_gdal(tmp_path, codec, kind):
-    """Read back: what GDAL has compressed gives what the same samples give without it."""
+    """GDAL's compressed samples as a source give the results of the uncompressed samples."""
     samples = np.round(cube(111, 75, 5, scale=60)).astype({"Byte": "u1", "Int16": "i2", "UInt32": "u4", "Float32": "f4", "Float64": "f8"}[kind])
     if kind == "Int16":
         samples -= 40
@@ -337,12 +337,12 @@ def test_sources_of_gdal(tmp_path, codec, kind):
     dataset.WriteArray(samples)
     dataset = None
     succeed(spp("-q", plain, tmp_path / "wanted.tif"))
-    # LERC has no predictor; of the layouts each type meets every other one, and each codec all of them.
+    # LERC has no predictor. Each type is combined with every other layout, and each codec with all layouts.
     turn = CODECS.index(codec) + list(TYPES).index(kind)
     for predictor in TYPES[kind] if "LERC" not in codec else ("1",):
         for layout, options in list({**LAYOUTS, "other order": ["ENDIANNESS=BIG"]}.items())[turn % 2::2]:
             if layout == "other order" and predictor == "3":
-                continue  # libtiff itself does not read it
+                continue  # libtiff cannot read it
             tiled = [] if "TILED=NO" in options else ["TILED=YES"]
             apart = [] if "INTERLEAVE=PIXEL" in options else ["INTERLEAVE=BAND"]
             packed = tmp_path / "packed.tif"
@@ -353,7 +353,7 @@ def test_sources_of_gdal(tmp_path, codec, kind):
 
 @pytest.mark.parametrize("codec", ["DEFLATE", "ZSTD"])
 def test_damaged_blocks(tmp_path, codec):
-    """Cut short, of another length, overwritten, beyond the end: an error, no dst."""
+    """Truncated, of another length, overwritten, beyond the end: an error, and no dst."""
     source = write_scene(tmp_path / "in.tif", cube(64, 64, 3).astype("f4"), "GTiff",
                          options=["TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=32", "INTERLEAVE=BAND", f"COMPRESS={codec}", "PREDICTOR=3"])
     file = gdal.Open(str(source))
@@ -382,7 +382,7 @@ COGS = {
 
 
 def levels(path):
-    """The pixels of all resolutions, the image first."""
+    """Returns the pixels of all resolutions, the image first."""
     dataset = gdal.Open(str(path))
     bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
     return [np.array([b.ReadAsArray() for b in bands])] + [
@@ -390,7 +390,7 @@ def levels(path):
 
 
 def check_cog(path):
-    """The judgement of GDAL's own validator."""
+    """Checks the file with GDAL's own validator."""
     module = pytest.importorskip("osgeo_utils.samples.validate_cloud_optimized_geotiff")
     warnings, errors, _ = module.validate(str(path), full_check=True)
     assert (warnings, errors) == ([], [])
@@ -398,8 +398,8 @@ def check_cog(path):
 
 @pytest.mark.parametrize("options", COGS.values(), ids=COGS)
 def test_a_cog_is_gdals(tmp_path, options):
-    """Pixels and overviews are those of the COG that GDAL makes of the uncompressed output with its overviews, the form
-    as its validator wants it."""
+    """Pixels and overviews equal those of GDAL's COG from the uncompressed output with its overviews; the structure
+    satisfies its validator."""
     value = dict(option.split("=") for option in options)
     data = cube(301, 260, 4, scale=60).astype("f4")
     data[:, 3, 4] = data[:, 259, 300] = -9
@@ -437,7 +437,7 @@ def test_a_cogs_bytes_do_not_depend_on_threads(tmp_path):
 
 
 def test_a_cog_of_a_class_map(tmp_path):
-    """With its colours, and what it says of classes."""
+    """The map keeps its colours and the names of its classes."""
     succeed(run("gdal_hsi_synth", "-q", "-size", 300, 200, 10, "-labels", tmp_path / "map.tif", tmp_path / "scene.dat"))
     succeed(run("gdal_hsi_sample", "-q", "-n", 20, "-of", "COG", "-co", "COMPRESS=DEFLATE", "-co", "BLOCKSIZE=128", tmp_path / "map.tif", tmp_path / "train.tif",
                 tmp_path / "test.tif"))
@@ -453,7 +453,7 @@ def test_a_cog_of_a_class_map(tmp_path):
 
 
 def test_what_gdal_makes_a_cog_of(scene, tmp_path):
-    """Options that only the driver knows."""
+    """Options that only the driver has."""
     succeed(spp("-q", scene, tmp_path / "plain.tif"))
     for options in (["COMPRESS=LERC_DEFLATE"], ["COMPRESS=DEFLATE", "SPARSE_OK=TRUE"]):
         succeed(spp("-q", "-overwrite", "-of", "COG", *co(options), scene, tmp_path / "out.tif"))

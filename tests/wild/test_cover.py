@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""-min-cover and -cover: the share of a pixel that polygons of a class cover, against the area of each polygon in each
-pixel's square (clipped side by side, shoelace formula) and, where polygons overlap, against a fine grid of points."""
+"""-min-cover and -cover: the share of a pixel that polygons of a class cover. It is compared with the area of each
+polygon in each pixel's square (clipped side by side, shoelace formula) and, where polygons overlap, with a fine grid of
+points."""
 import json
 
 import numpy as np
@@ -37,7 +38,7 @@ def area(points):
 
 
 def clipped(points, axis, bound, keep):
-    """Of a ring what lies on one side of a line."""
+    """Returns the part of a ring on one side of a line."""
     out = []
     for a, b in zip(points, points[1:] + points[:1]):
         inside_a, inside_b = keep(a[axis], bound), keep(b[axis], bound)
@@ -50,7 +51,7 @@ def clipped(points, axis, bound, keep):
 
 
 def shares(corners, lines=LINES, samples=SAMPLES):
-    """The exact share of every pixel that a simple ring covers."""
+    """Returns the exact share of every pixel that a simple ring covers."""
     result = np.zeros((lines, samples))
     for i in range(lines):
         row = clipped(clipped(list(corners), 1, i, np.greater_equal), 1, i + 1, np.less_equal)
@@ -67,7 +68,7 @@ def star(random, x, y, radius, corners=17):
 
 
 def sample(folder, place, texts, *options, size=(LINES, SAMPLES), srs="EPSG:32633"):
-    """(labels, what was said, shares by class where asked for)"""
+    """Returns (labels, messages, shares by class if requested)."""
     write_labels(folder / "like.tif", np.zeros(size), place=place)
     write_features(folder / "v.gpkg", [(text, (value,)) for text, value in texts], CLASS, srs=srs)
     said = succeed(run("gdal_hsi_sample", "-overwrite", "-fraction", 0.5, "-like", folder / "like.tif", *options, folder / "v.gpkg",
@@ -95,14 +96,14 @@ def test_shares_are_areas(tmp_path, place):
         labels, _ = sample(tmp_path, place, texts, "-min-cover", least)
         close = np.abs(np.sort(want, 0)[-1] - least) < 1e-5  # rounding decides
         if least in (0.5, 1):
-            close &= False  # corners and borders of pixels: decided exactly
+            close &= False  # corners and borders of pixels are decided exactly
         expected = np.where(want.max(0) >= least - 1e-6, want.argmax(0) + 1, 0)
         assert np.array_equal(labels[~close], expected[~close]), np.argwhere((labels != expected) & ~close)[:5]
         assert close.sum() < 3
 
 
 def points_in(texts, place, fine):
-    """The share of points of a fine grid that lie in the union, pixel by pixel, of the ring lists."""
+    """Returns the share of a fine grid of points inside the union of the ring lists, pixel by pixel."""
     steps = (np.arange(fine) + 0.5) / fine
     x, y = (np.arange(SAMPLES)[:, None] + steps).ravel(), (np.arange(LINES)[:, None] + steps).ravel()
     inside = np.zeros((len(y), len(x)), bool)
@@ -127,7 +128,7 @@ def test_polygons_of_a_class_add_up_and_overlaps_count_once(tmp_path):
     cover = np.nan_to_num(read(tmp_path / "cover.tif"))
     want = np.stack([points_in(of_one, NORTH, 48), points_in(of_two, NORTH, 48)])
     assert np.abs(cover - want).max() < 0.015
-    assert cover[0, 21, 9] == 1 and cover[0, 20, 9] == pytest.approx(0.75)  # two halves; and the overlap once
+    assert cover[0, 21, 9] == 1 and cover[0, 20, 9] == pytest.approx(0.75)  # two halves, with the overlap counted once
     assert np.array_equal(labels, np.where(cover.max(0) >= 0.6 - 1e-6, cover.argmax(0) + 1, 0))
     both = ((cover.sum(0) > 1.01) & (labels > 0)).sum()
     assert both > 10 and f"{both} labelled pixels have polygons of several classes one over another; the larger share wins" in said
@@ -148,7 +149,7 @@ def test_class_zero_takes_labels_away_where_its_share_is_larger(tmp_path):
     shapes = [(box(2, 2, 10, 10), 1), (box(4, 4, 6.6, 6.6), 0)]
     labels, _ = sample(tmp_path, NORTH, [(polygon(NORTH, c), v) for c, v in shapes], "-min-cover", 0.5, "-zero", "none")
     want = shares(box(2, 2, 10, 10)) >= 0.5
-    want[4:6, 4:6] = False  # a tie between all and all: no label
+    want[4:6, 4:6] = False  # a tie of all classes: no label
     assert np.array_equal(labels > 0, want)
 
 
@@ -159,7 +160,7 @@ def test_bow_ties_are_mended(tmp_path):
 
 
 def test_lines_are_read_alike_across_strips(tmp_path):
-    """Strips of lines end at 256, 512 ..; nothing is counted twice there."""
+    """Strips of lines end at 256, 512, ...; nothing is counted twice there."""
     size = (600, 7)
     tall = [(1.3, 3.5), (6.2, 250.0), (5.1, 590.5), (0.5, 511.0)]
     labels, said = sample(tmp_path, NORTH, [(polygon(NORTH, tall), 1), (polygon(NORTH, box(2, 255.5, 3, 256.5)), 2), (polygon(NORTH, box(0, 100, 7, 101)), 3)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cubes whose axes have names: these tell lines, samples and bands before lengths do, and before GDAL's order."""
+"""Cubes with named axes: names identify lines, samples and bands with priority over lengths and over GDAL's order."""
 import sys
 
 import numpy as np
@@ -17,8 +17,7 @@ WAVELENGTHS = [400, 500, 600, 700, 800]
 
 
 def write(path, dims, values=VALUES, coordinates=(), attributes=None, name="reflectance", format="NETCDF4"):
-    """dims: names by what they are, ("b", "wavelength") and so on, in the order of the file; values (bands, lines,
-    samples)."""
+    """dims: names by role, ("b", "wavelength") and so on, in the order of the file; values (bands, lines, samples)."""
     order = ["bls".index(kind) for kind, _ in dims]
     with netcdf.Dataset(path, "w", format=format) as d:
         for k, (_, dim) in zip(order, dims):
@@ -53,7 +52,7 @@ def test_aviris_with_as_many_lines_or_samples_as_bands(tmp_path, size, ortho):
 
 
 def seen_here(path, shape, folder):
-    """As seen_pixels(), of a scene that has a position."""
+    """Returns seen_pixels() for a scene that has a position."""
     labels = folder / "all.img"
     np.ones(shape[1:], "u1").tofile(labels)
     labels.with_suffix(".hdr").write_text(f"ENVI\nsamples = {shape[2]}\nlines = {shape[1]}\nbands = 1\nheader offset = 0\n"
@@ -100,7 +99,7 @@ def test_coordinates_that_are_not_even_are_no_grid(tmp_path):
 
 
 def test_columns_for_lines_by_an_array_s_name(tmp_path):
-    """Named as an array the file is read as it is without; GDAL's driver cannot turn it."""
+    """With the array's name, the file is read as without it; GDAL's driver cannot transpose it."""
     path = write(tmp_path / "a.nc", [("b", "wavelength"), ("s", "x"), ("l", "y")])
     name = f'NETCDF:"{path}":reflectance'
     np.testing.assert_array_equal(seen_pixels(name, VALUES.shape, tmp_path), VALUES)
@@ -109,7 +108,7 @@ def test_columns_for_lines_by_an_array_s_name(tmp_path):
     assert "transpose=[0,2,1]" in result.err
 
 
-# --- EMIT as it is saved anew
+# --- EMIT files that were saved again
 
 
 @pytest.mark.parametrize("kind", ["reflectance", "radiance"])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Products that were damaged on their way: HDF5's library ends the process on some of them (1.10.8 on any wrong byte in
-the list of a group with many members). That is an error like any other, whatever tool meets it and wherever."""
+"""Damaged products. For some of them the HDF5 library ends the process (1.10.8 for any wrong byte in the list of a
+group with many members). Every tool must report an ordinary error."""
 
 import pathlib
 import sys
@@ -28,7 +28,7 @@ def damaged(path, changes):
 
 
 def emit_with_a_damaged_list(folder, at=30):
-    """The root group's members, in a block with a checksum."""
+    """Damages the root group's members, which are in a block with a checksum."""
     path = product_files.emit(folder, VALUES)
     begin = path.read_bytes().index(b"FHDB")
     return damaged(path, [(begin + at, 31)])
@@ -58,7 +58,7 @@ def test_a_damaged_file_as_labels_and_as_an_old_output(tmp_path, out):
 
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_no_damage_ends_a_tool_by_a_signal(tmp_path, out, product):
-    """Bytes of headers and lists, which lie before and behind the values."""
+    """Damages bytes of headers and lists, before and after the values."""
     whole = getattr(product_files, product)(tmp_path, VALUES).read_bytes()
     random = np.random.default_rng(len(product))
     path = tmp_path / "damaged.h5"
@@ -73,7 +73,7 @@ def test_no_damage_ends_a_tool_by_a_signal(tmp_path, out, product):
 
 
 def test_a_file_that_was_mended_is_read(tmp_path, out):
-    """The trial is of a state of the file, not of its name."""
+    """The result of the trial belongs to a state of the file, not to its name."""
     path = emit_with_a_damaged_list(tmp_path)
     assert run("gdal_hsi_info", "-q", path).code == 1
     product_files.emit(tmp_path, VALUES)
@@ -97,12 +97,12 @@ def classic_netcdf(path, form, records):
 @pytest.mark.parametrize("records", [False, True])
 @pytest.mark.parametrize("form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET"])
 def test_classic_netcdf_that_ends_early(tmp_path, out, form, records):
-    """Its library reads zeros there."""
+    """The netCDF library reads zeros there."""
     path = classic_netcdf(tmp_path / "scene.nc", form, records)
     whole = path.read_bytes()
     names = [path] if records else [path, f"NETCDF:{path}:cube"]
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", path, tmp_path / "right.tif"))
-    # The padding behind the last variable means nothing: of the bytes of records, or of a cube of 2160.
+    # The padding after the last variable has no meaning: of records of bytes, or of a cube of 2160.
     padding = 3 if records else 0
     for length in (len(whole) - padding - 1, len(whole) - 500, len(whole) // 2):
         path.write_bytes(whole[:length])
@@ -118,7 +118,7 @@ def test_classic_netcdf_that_ends_early(tmp_path, out, form, records):
 
 @pytest.mark.parametrize("form", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET"])
 def test_classic_netcdf_without_a_number_of_records(tmp_path, out, form):
-    """Its library takes other dimensions for those of a streamed file, or does not come back."""
+    """For a streamed file, the netCDF library assumes wrong dimensions, or does not return."""
     path = damaged(classic_netcdf(tmp_path / "scene.nc", form, True), [(at, 0xff) for at in range(4, 8)])
     for name in (path, f"NETCDF:{path}:cube"):
         with assert_untouched(out):

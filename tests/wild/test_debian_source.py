@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian source package (cmake/packages/debian) makes what scripts/package makes: the same packages with the same words,
-from the same libraries. Two lists that say one thing are compared here."""
+"""The Debian source package (cmake/packages/debian) makes the packages of scripts/package: with the same texts, from
+the same libraries. This test compares lists that must agree."""
 import pathlib
 import re
 import subprocess
@@ -10,7 +10,7 @@ CONTROL = ROOT / "cmake" / "packages" / "debian" / "control"
 
 
 def paragraphs():
-    """The fields of each paragraph of debian/control; lines that go on are joined by a line's end."""
+    """Returns the fields of each paragraph of debian/control; continued lines are joined by line ends."""
     found = []
     for paragraph in CONTROL.read_text().strip().split("\n\n"):
         fields = {}
@@ -29,7 +29,7 @@ def cmake():
 
 
 def test_the_same_packages():
-    """But for the CUDA modules, which need what Debian's main archive has not."""
+    """Except for the CUDA modules, which need packages outside Debian's main archive."""
     lists = re.findall(r"CPACK_COMPONENTS_ALL ([^)]*)\)", cmake())
     assert set(" ".join(lists).split()) == set(paragraphs()[1]) | {"gdal-hsi-cuda"}
 
@@ -46,14 +46,15 @@ def test_the_same_words():
 
 
 def test_what_building_needs():
-    """What scripts/packages installs for building, as Debian's builders are told it; git and a compiler they have."""
+    """The packages that scripts/packages installs for building equal those for Debian's builders, which already have
+    git and a compiler."""
     wanted = subprocess.run([ROOT / "scripts" / "packages", "--list", "build"], capture_output=True, text=True, check=True)
     told = {re.match("[a-z0-9.+-]+", entry.strip()).group() for entry in paragraphs()[0]["Build-Depends"].split(",")}
     assert set(wanted.stdout.split()) - {"git", "g++"} <= told
 
 
 def test_everything_that_it_is_made_of_is_there():
-    """What scripts/debian_source fills in and copies."""
+    """Checks the files that scripts/debian_source fills in and copies."""
     for name in ("changelog.in", "copyright.in", "qgis/prerm", "debian/rules", "debian/source/format", "debian/watch"):
         assert (ROOT / "cmake" / "packages" / name).read_text().strip(), name
     assert (ROOT / "cmake" / "packages" / "debian" / "rules").stat().st_mode & 0o100

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is computed as asked and cannot mean much is told: each warning on an input that earns it, and its absence on one
-that does not."""
+"""Results that are computed as requested but may be meaningless: each warning appears for an input that deserves it,
+and is absent for an input that does not."""
 
 import json
 
@@ -11,7 +11,7 @@ from conftest import read, run, succeed, write_scene
 
 
 def noise(lines, samples, bands, seed=1):
-    """(bands, lines, samples): normal numbers whose bands are mixed with one another."""
+    """Returns (bands, lines, samples): normal numbers whose bands are mixed."""
     random = np.random.default_rng(seed)
     mixing = np.eye(bands) + 0.3 * random.normal(0, 1, (bands, bands)) / np.sqrt(bands)
     return np.moveaxis(100 + random.normal(0, 1, (lines, samples, bands)) @ mixing, 2, 0)
@@ -44,7 +44,7 @@ def test_scores_of_a_background_of_few_pixels(tmp_path, method):
 
 @pytest.mark.parametrize("options", [[], ["-nc", 24]])
 def test_one_pixel_more_than_bands_tells_nothing(tmp_path, options):
-    """The statistics of n pixels span n - 1 directions: all scores are (n - 1)^2 / n."""
+    """The statistics of n pixels span n - 1 directions, so all scores are (n - 1)^2 / n."""
     err, background, _ = detect(tmp_path, (5, 5, 24), *options)
     scores = read(tmp_path / "d.tif")
     assert np.allclose(scores, 24 ** 2 / 25, rtol=1e-4)
@@ -52,7 +52,7 @@ def test_one_pixel_more_than_bands_tells_nothing(tmp_path, options):
 
 
 def spectrum_of(path, share):
-    """The eigenvalues of the covariance, and how many directions a shrinkage leaves to themselves."""
+    """Returns the eigenvalues of the covariance, and the number of directions that a shrinkage does not dominate."""
     x = read(path).reshape(read(path).shape[0], -1)
     values = np.linalg.eigvalsh(np.cov(x)).clip(0)[::-1][:x.shape[1] - 1]
     own = (1 - share) * values
@@ -62,8 +62,8 @@ def spectrum_of(path, share):
 @pytest.mark.parametrize("method", ["rx", "ace", "mf"])
 @pytest.mark.parametrize("share", [1e-14, 1e-9, 1e-6, 0.01, 0.2, "auto"])
 def test_a_shrinkage_counts_by_what_it_does(tmp_path, method, share):
-    """Four materials and some noise, as a scene: its covariance has few large eigenvalues. A share of the mean one drowns
-    the others, or does not."""
+    """Uses a scene of four materials and some noise, whose covariance has few large eigenvalues. A share of the mean
+    eigenvalue may or may not dominate the other ones."""
     random = np.random.default_rng(5)
     spectra = 400 + np.abs(np.cumsum(random.normal(0, 100, (4, 40)), axis=1))
     data = random.dirichlet(np.ones(4), 30) @ spectra + random.normal(0, 1, (30, 40))
@@ -101,12 +101,12 @@ def test_rings_of_few_pixels(tmp_path):
     err, background, _ = detect(tmp_path, (12, 12, 24), "-window", 1, 7)
     assert "rings of" not in err and background == {
         "ring_pixels": 48, "few_pixels": False, "added_share_of_mean_variance": 0.01}
-    err, background, _ = detect(tmp_path, (4, 5, 24), "-window", 1, 31)  # no ring is larger than its scene
+    err, background, _ = detect(tmp_path, (4, 5, 24), "-window", 1, 31)  # no ring exceeds its scene
     assert "rings of 19 pixels" in err
 
 
 def fields(path, blocks):
-    """Labels as (line, sample, height, width, class) on 40 x 40 pixels."""
+    """Returns labels as (line, sample, height, width, class) on 40 x 40 pixels."""
     labels = np.zeros((1, 40, 40))
     for line, sample, height, width, value in blocks:
         labels[0, line:line + height, sample:sample + width] = value
@@ -114,7 +114,7 @@ def fields(path, blocks):
 
 
 def scattered(path, step, classes=2, drop=None):
-    """One labelled pixel in each square of step x step; `drop`: a class keeps so many."""
+    """Returns one labelled pixel in each square of step x step; `drop`: limits a class to this number."""
     labels = np.zeros((1, 40, 40))
     places = [(y, x) for y in range(0, 40, step) for x in range(0, 40, step)]
     for k, (y, x) in enumerate(places):
@@ -161,7 +161,7 @@ def test_folds_that_touch(tmp_path):
 
 
 def touching(train_labels, test_labels):
-    """(test pixels that are training pixels, others that touch one), counted the slow way."""
+    """Returns (test pixels that are training pixels, other test pixels that touch one), counted directly."""
     padded = np.pad(train_labels > 0, 1)
     near = np.any([padded[1 + dy:41 + dy, 1 + dx:41 + dx] for dy in (-1, 0, 1) for dx in (-1, 0, 1)], axis=0)
     same = (test_labels > 0) & (train_labels > 0)
@@ -200,7 +200,7 @@ def test_reference_pixels_that_are_training_pixels(tmp_path):
 
 
 def test_training_labels_are_read_across_strips(tmp_path):
-    """Neighbours on both sides of where strips of lines end."""
+    """Neighbours on both sides of a border between strips of lines."""
     lines = 600
     training, reference = np.zeros((1, lines, 3)), np.zeros((1, lines, 3))
     for y in 255, 511:
@@ -225,13 +225,14 @@ def mixtures(sources, lines=50, bands=12, noise=0.05):
 
 
 def far_from_zero(bands=12):
-    """Bands of all sizes, each three deviations from 0: every eigenvalue of the products is greater for that."""
+    """Returns bands of all magnitudes, each with a mean of three standard deviations: every eigenvalue of the products
+    becomes greater."""
     size = 2.0 ** np.arange(bands)[:, None, None]
     return size * np.random.default_rng(3).normal(3, 1, (bands, 50, 50))
 
 
 def turned_signals(signals=9, bands=12, noise=0.005):
-    """Signals that are far from zero, each in all bands, with noise."""
+    """Returns signals far from zero, each in all bands, with noise."""
     random = np.random.default_rng(4)
     axes = np.linalg.qr(random.normal(size=(bands, signals)))[0]
     size = 2.0 ** np.arange(signals)[:, None]
@@ -280,7 +281,8 @@ def test_a_comparison_is_kept_as_text(tmp_path):
 
 
 def simplex_residual(x, members):
-    """Root mean square of what the convex hull of the members leaves of the rows of x, by an independent solver."""
+    """Returns the root mean square of the rows of x outside the convex hull of the members, by an independent
+    solver."""
     from scipy.optimize import nnls
     weight = 1e4 * np.abs(members).max()  # the sum of one as a heavy row
     system = np.vstack([members.T, weight * np.ones(len(members))])
@@ -301,8 +303,9 @@ def residual_report(tmp_path, data, count, *options):
 
 
 def test_residuals_that_grow(tmp_path):
-    """N-FINDR measures volume in components of equal variance: one of mere noise, blown up, draws the vertices away from
-    the materials. Which scenes do is looked for; both kinds must be there, and each is told as it is."""
+    """N-FINDR measures volume in components of equal variance: an amplified component of noise attracts the vertices
+    away from the materials. The test searches for scenes with and without this, and both must occur, with the right
+    message."""
     pytest.importorskip("scipy")
     seen = set()
     for seed in range(12):
@@ -315,7 +318,7 @@ def test_residuals_that_grow(tmp_path):
         assert residual["rmse_of_one_less"] == fewer["rmse"]
         grows = residual["rmse"] > fewer["rmse"]
         assert ("residual of unmixing grows" in result.err) == grows == ("or -t 2-4, which adds one" in result.err)
-        if grows:  # a set that grows explains no less
+        if grows:  # a set that grows explains at least as much
             succeed(run("gdal_hsi_endmembers", "-q", "-overwrite", "-t", "2-4", "-report", tmp_path / "g.json",
                         tmp_path / "scene.img", tmp_path / "g.gpkg"))
             steps = {s["t"]: s["rmse"] for s in json.loads((tmp_path / "g.json").read_text())["range"]["steps"]}
@@ -417,14 +420,14 @@ def test_gaps_of_a_library(tmp_path, nm, gaps):
         if gaps:
             bands = sum(((wavelengths > low + 0.5) & (wavelengths < high - 0.5)).sum() for low, high in gaps)
             assert f"has no wavelength between {between}, where {bands} bands of the scene lie" in said
-    if between == "400 and 2400 nm":  # bands that are left out are not spoken of
+    if between == "400 and 2400 nm":  # excluded bands are not mentioned
         result = succeed(run("gdal_hsi_unmix", "-overwrite", "-b", "1,2,39,40", scene, library, tmp_path / "o.tif"))
         assert "has no wavelength" not in result.err
 
 
 @pytest.mark.parametrize("size,told", [((15, 10), True), ((30, 29), True), ((40, 30), False)])
 def test_hysime_of_few_pixels(tmp_path, size, told):
-    """Three signals in white noise: what counts beyond them is noise, and does so below nine pixels a band."""
+    """Three signals in white noise: all additional signals are noise, which happens below nine pixels per band."""
     random = np.random.default_rng(18)
     data = random.normal(0, 1, (100, *size)) + 100 + np.tensordot(random.normal(0, 5, (100, 3)), random.normal(0, 1, (3, *size)), 1)
     scene = write_scene(tmp_path / "s.img", data)
@@ -438,7 +441,7 @@ def test_hysime_of_few_pixels(tmp_path, size, told):
 
 
 def test_bands_that_b_names_are_others(tmp_path):
-    """-b holds for both files, whose bands know better."""
+    """-b applies to both files, whose band numbers differ."""
     scene = write_scene(tmp_path / "s.tif", np.random.default_rng(5).uniform(0, 1, (10, 9, 9)) + np.arange(10)[:, None, None],
                         driver="GTiff")
     succeed(run("gdal_hsi_spp", "-q", "-b", "3,5,7-9", scene, tmp_path / "sub.tif"))
@@ -455,7 +458,7 @@ def test_bands_that_b_names_are_others(tmp_path):
 
 @pytest.mark.parametrize("size,told", [((8, 9), True), ((12, 12), True), ((20, 20), True), ((40, 40), False)])
 def test_the_snr_of_noise(tmp_path, size, told):
-    """White noise has no signal. How much of one few pairs of neighbours make of it is known."""
+    """White noise has no signal. The apparent signal from a few pairs of neighbours is known."""
     write_scene(tmp_path / "s.img", np.random.default_rng(1).normal(5, 1, (60, *size)))
     result = succeed(run("gdal_hsi_mnf", "-report", tmp_path / "r.json", tmp_path / "s.img", tmp_path / "o.tif"))
     report = json.loads((tmp_path / "r.json").read_text())
@@ -493,7 +496,7 @@ def test_a_test_of_few_pixels(tmp_path, shape, said):
 
 
 def test_few_bands_bound_a_dimensionality(tmp_path):
-    """In few bands many signals are common, and no sign of noise that is shared."""
+    """In few bands, many signals are common, and do not indicate correlated noise."""
     for bands, words in (12, "so few bands bound the number"), (40, "signal and noise are not told apart"):
         write_scene(tmp_path / "s.img", mixtures(7 * bands // 12 + 4, bands=bands, lines=100, noise=2e-4))
         result = succeed(run("gdal_hsi_vd", "-json", "-method", "hysime", tmp_path / "s.img"))
@@ -502,7 +505,7 @@ def test_few_bands_bound_a_dimensionality(tmp_path):
 
 
 def test_components_have_no_mean(tmp_path):
-    """Which is what hfc and nwhfc go by."""
+    """hfc and nwhfc require a mean."""
     write_scene(tmp_path / "s.img", mixtures(4))
     succeed(run("gdal_hsi_mnf", "-q", "-nc", 6, tmp_path / "s.img", tmp_path / "c.tif"))
     for method, told in ("hfc", True), ("nwhfc", True), ("hysime", False):
@@ -511,7 +514,7 @@ def test_components_have_no_mean(tmp_path):
 
 
 def test_components_of_few_pixels(tmp_path):
-    """n pixels less their mean span n - 1 directions."""
+    """n centred pixels span n - 1 directions."""
     write_scene(tmp_path / "s.img", noise(6, 6, 40))
     for window, left in ((0, 0, 2, 2), 3), ((0, 0, 4, 2), None), ((0, 0, 7, 1), None), ((1, 1, 5, 1), 4):
         if window[2] > 6:
@@ -529,7 +532,7 @@ def test_endmembers_that_are_the_scene(tmp_path):
 
 
 def classified(tmp_path, tool):
-    """A map that was made with neighbours, or without, of labels whose names stand in its model."""
+    """Makes a map with or without neighbours, from labels whose names are in its model."""
     labels = fields(tmp_path / "labels.tif", [(2, 2, 12, 12, 1), (20, 20, 12, 12, 2)])
     data = noise(40, 40, 6)
     data[:, 20:] += 3
@@ -569,7 +572,7 @@ def class_map(path, labels, names):
 
 
 def test_classes_that_the_reference_lacks(tmp_path):
-    """The classes of another field: none of them can be right."""
+    """The classes of another field: all of them must be wrong."""
     labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((10, 10), int)).astype("u1")
     for name, wrong, told in ("a", (labels == 1) | (labels == 2), True), ("b", np.arange(400).reshape(20, 20) < 20, False):
         mapped = np.where(wrong, 9, labels).astype("u1")
@@ -588,7 +591,7 @@ def test_classes_that_the_reference_lacks(tmp_path):
 
 @pytest.mark.parametrize("side", ["map", "reference"])
 def test_kappa_of_one_class(tmp_path, side):
-    """By its formula 0, whatever the other side holds."""
+    """The formula gives 0 for any classes on the other side."""
     labels = np.kron(np.arange(1, 3).reshape(1, 2), np.ones((10, 10), int)).astype("u1")
     files = {"map": labels, "reference": labels[::-1, ::-1].copy()}
     files[side] = np.where(np.arange(20) < 20, 1, files[side]).astype("u1")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Scenes that a server holds: the results are those of local files, bit for bit; each byte is fetched once, by several
-connections; what fails for a while is asked for again; and what goes wrong for good is an error without an output."""
+"""Scenes on a server: results equal those of local files bit by bit; each byte is fetched once, over several
+connections; temporary failures are retried; permanent failures are errors without an output."""
 import json
 import os
 import signal
@@ -12,7 +12,7 @@ from conftest import assert_untouched, cube, first_error, gdal, run, start, succ
 from http_server import Server
 
 SAMPLES, LINES, BANDS = 150, 120, 40
-PAGE = 16 << 10  # of GDAL's own cache, through which it reads what is no pixel
+PAGE = 16 << 10  # of GDAL's own cache, through which it reads data other than pixels
 TIFF = {
     "tiles": ["COMPRESS=DEFLATE", "PREDICTOR=2", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=48", "INTERLEAVE=BAND"],
     "pixel tiles": ["COMPRESS=ZSTD", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=48", "INTERLEAVE=PIXEL"],
@@ -61,7 +61,7 @@ def make(folder, kind, data=None):
 
 @pytest.fixture
 def there(tmp_path):
-    """The server's folder."""
+    """Returns the server's folder."""
     folder = tmp_path / "there"
     folder.mkdir()
     return folder
@@ -78,7 +78,7 @@ def spp(*args, **kwargs):
 
 
 def twice(requests, name):
-    """Bytes of the file that were sent more than once, and the bytes that were sent at all."""
+    """Returns the bytes of the file that were sent repeatedly, and the bytes that were sent in total."""
     sent = sorted((r.first, r.first + r.sent) for r in requests if r.method == "GET" and r.path == name and r.first is not None)
     end = again = every = 0
     for first, last in sent:
@@ -105,7 +105,7 @@ def test_values_and_bytes(tmp_path, there, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_passes(tmp_path, there, kind):
-    """Several passes: what was fetched for the first is there for the others."""
+    """Several passes: bytes fetched for the first are kept for the others."""
     scene = make(there, kind)
     name = os.path.basename(scene)
     outputs = []
@@ -128,9 +128,9 @@ def test_several_connections(tmp_path, there, kind):
 
 @pytest.mark.parametrize("kind", ["BSQ", "BIL", "tiles", "strips", "hdf5"])
 def test_little_memory(tmp_path, there, kind):
-    """More than memory holds: once a pass all the same, the lines that two tiles need as well. Blocks that are decoded while
-    others are on their way count against it, too."""
-    scene = make(there, kind, values(400, 700, 64))  # 36 MB, of which 16 may lie in memory
+    """The file exceeds memory: each pass fetches it once, including the lines that two tiles need. Blocks that are
+    decoded while others are being fetched also count against the memory."""
+    scene = make(there, kind, values(400, 700, 64))  # 36 MB, of which 16 may be in memory
     name = os.path.basename(scene)
     outputs = []
     with Server(there) as server:
@@ -140,11 +140,11 @@ def test_little_memory(tmp_path, there, kind):
             outputs.append((tmp_path / "out.img").read_bytes())
             assert outputs[0] == outputs[-1], threads
             report = json.loads((tmp_path / "r.json").read_text())
-            assert report["peak_resident_bytes"] <= 130e6, threads  # with the libraries' own
+            assert report["peak_resident_bytes"] <= 130e6, threads  # including the libraries' own
             again, every = twice(server.take(), name)
             if src != scene:
                 assert len(report["passes"]) == 2
-                # A block that a neighbour has left may be gone when its turn comes.
+                # A block that a neighbour used may be gone when it is needed again.
                 assert again <= (every if kind in ENVI else 1.2 * every) + 4 * PAGE
                 assert every == os.path.getsize(scene) or kind not in ENVI
 
@@ -173,7 +173,7 @@ def test_s3(tmp_path, there):
         succeed(spp("/vsis3/bucket/scene.tif", tmp_path / "b.img", env=env))
         again, _ = twice(server.take(), "bucket/scene.tif")
     assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
-    assert again <= 20 * PAGE  # for headers GDAL asks for the beginning of the file
+    assert again <= 20 * PAGE  # for headers, GDAL requests the beginning of the file
 
 
 TEXTS = {
@@ -241,14 +241,14 @@ def test_a_published_folder(tmp_path, there):
 
 
 def is_of_pixels(request):
-    """Not one of GDAL's own, which come in pages, and few of them."""
+    """Returns true for requests of pixels; GDAL's own requests come in pages, and are few."""
     if request.first is None or request.first == 0:
         return False
     return request.first % PAGE != 0 or request.last + 1 - request.first > 8 * PAGE
 
 
 class Faults:
-    """The first `count` answers with pixels go wrong."""
+    """Makes the first `count` answers with pixels fail."""
 
     def __init__(self, what, count):
         self.what, self.left, self.hit = what, count, 0
@@ -274,7 +274,7 @@ def test_failures_that_pass(tmp_path, there, kind, what):
 
 
 def told_of(header):
-    """The lines of an ENVI header that tell place and bands."""
+    """Returns the lines of an ENVI header about position and bands."""
     lines = header.read_text().splitlines()
     return [line for line in lines if not any(word in line for word in ("hsi", "GDAL", "127.0.0.1", ".img}"))]
 
@@ -282,7 +282,7 @@ def told_of(header):
 @pytest.mark.parametrize("what", [503, "cut"])
 @pytest.mark.parametrize("kind, part", [("BSQ", ""), ("tiles", ""), ("PCIDSK", ""), ("hdf5", ""), ("hdf5", "//cube")])
 def test_failures_in_opening(tmp_path, there, kind, part, what):
-    """Of the requests for the scene's beginning some fail: the scene is there, or the server is to blame for it."""
+    """Some requests for the beginning of the scene fail: either the scene opens, or the message blames the server."""
     scene = make(there, kind)
     name = os.path.basename(scene)
     if part:
@@ -336,7 +336,7 @@ def test_failures_that_stay(tmp_path, there, kind, what):
 
 
 def make_with_side_file(folder, kind):
-    """A scene of which nodata, bad bands or a mask are told by a file beside it, and that file's name."""
+    """Makes a scene whose nodata, bad bands or mask are in a file next to it, and returns that file's name."""
     data = values()
     if kind == "hdr":
         scene = make(folder, "BSQ")
@@ -346,7 +346,7 @@ def make_with_side_file(folder, kind):
     scene = write_scene(folder / "scene.tif", data, driver="GTiff", dtype="i2", options=TIFF["tiles"])
     if kind == "msk":
         dataset = gdal.Open(scene)
-        dataset.CreateMaskBand(gdal.GMF_PER_DATASET)  # a file of its own, since the dataset was opened for reading
+        dataset.CreateMaskBand(gdal.GMF_PER_DATASET)  # a separate file, since the dataset is open for reading
         mask = np.full(data.shape[1:], 255, "u1")
         mask[::2, 10:] = 0
         dataset.GetRasterBand(1).GetMaskBand().WriteArray(mask)
@@ -363,7 +363,7 @@ def make_with_side_file(folder, kind):
 @pytest.mark.parametrize("what", [500, 503, "cut"])
 @pytest.mark.parametrize("kind", ["hdr", "msk", "aux"])
 def test_side_files(tmp_path, there, kind, what):
-    """What tells of values comes whole, or there is an error: GDAL would go on without what is lacking."""
+    """Information about values arrives completely, or there is an error: GDAL would continue without it."""
     scene, side = make_with_side_file(there, kind)
     name = os.path.basename(scene)
     succeed(spp(scene, tmp_path / "a.img"))
@@ -398,8 +398,8 @@ def wavelength_of(path, band):
 
 
 def test_a_directory_at_the_end(tmp_path, there):
-    """Metadata of a GeoTIFF that was changed in place lie behind its pixels: each request that the opening makes is cut
-    once, and the result is the same."""
+    """The metadata of a GeoTIFF that was changed in place are after its pixels. Each request during opening is
+    truncated once, and the result must be the same."""
     scene = make(there, "tiles")
     dataset = gdal.Open(scene, gdal.GA_Update)
     for b in range(1, dataset.RasterCount + 1):
@@ -424,7 +424,7 @@ def test_a_directory_at_the_end(tmp_path, there):
 
 
 def change_after(folder, name, count, change):
-    """A fault that never fails, and changes the file when so many ranges were asked for."""
+    """A fault that never fails, but changes the file after this number of ranges."""
     left = [count]
 
     def fault(request):
@@ -464,7 +464,7 @@ def test_file_that_changes(tmp_path, there, kind, change):
 
 
 def test_file_that_changes_while_gdal_reads_it(tmp_path, there):
-    """With a codec that is GDAL's."""
+    """With a codec that only GDAL has."""
     scene = write_scene(there / "scene.tif", values(300, 200, 30), driver="GTiff", dtype="i2",
                         options=["COMPRESS=PACKBITS", "TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", "INTERLEAVE=BAND"])
     out = tmp_path / "out"
@@ -483,7 +483,8 @@ def test_file_that_changes_while_gdal_reads_it(tmp_path, there):
 
 
 def rounds(requests):
-    """How many requests of them, at least, waited for one another: none of so many began before the last had ended."""
+    """Returns the least number of sequential rounds: requests of one round begin only after those of the previous round
+    have ended."""
     count, end = 0, 0.0
     for r in sorted(requests, key=lambda r: r.ended):
         if r.begun >= end:
@@ -492,14 +493,14 @@ def rounds(requests):
 
 
 def before_pixels(requests, name):
-    """Those that ended before the first with pixels began."""
+    """Returns the requests that ended before the first request of pixels began."""
     first = min(r.begun for r in requests if r.path == name and is_of_pixels(r))
     return [r for r in requests if r.ended <= first]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_rounds(there, kind):
-    """What is asked for before the pixels is asked for at once, and nothing of it twice."""
+    """Everything before the pixels is requested at once, and nothing twice."""
     scene = make(there, kind, values(400, 300, 40))
     name = os.path.basename(scene)
     with Server(there, latency=0.25) as server:
@@ -515,7 +516,7 @@ def test_few_rounds(there, kind):
 
 @pytest.mark.parametrize("kind", ["BSQ", "tiles", "strips"])
 def test_no_small_requests(there, kind):
-    """Tiles are a few lines high, of which each band has some kilobytes: they are not asked for one by one."""
+    """Tiles are a few lines high, and each band has some kilobytes of them: bands are not requested one by one."""
     scene = make(there, kind, values(614, 256, 100))
     name = os.path.basename(scene)
     with Server(there, latency=0.05) as server:
@@ -534,7 +535,8 @@ def facts_of(path, env=None):
 @pytest.mark.parametrize("lists", [False, True])
 @pytest.mark.parametrize("kind", ["BSQ", "tiles", "cog"])
 def test_files_beside_it(there, kind, lists):
-    """Names of bands and their wavelengths in a file of their own; few are asked for that a server's list lacks."""
+    """Names of bands and their wavelengths are in a separate file. Files that a server's list lacks are rarely
+    requested."""
     scene = make(there, kind)
     name = os.path.basename(scene)
     (there / "other.tif").write_bytes(b"")
@@ -559,7 +561,7 @@ def test_files_beside_it(there, kind, lists):
 @pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
 @pytest.mark.parametrize("server_is", ["without HEAD", "closing", "listing"])
 def test_other_servers(tmp_path, there, kind, server_is):
-    """405 for HEAD; connections that end behind each answer; folders that are listed."""
+    """405 for HEAD; connections that end after each answer; folders with listings."""
     scene = make(there, kind)
     succeed(spp(scene, tmp_path / "a.img"))
     fault = (lambda request: 405 if request.method == "HEAD" else None) if server_is == "without HEAD" else None
@@ -572,7 +574,7 @@ def test_other_servers(tmp_path, there, kind, server_is):
 
 @pytest.mark.parametrize("kind", ["BSQ", "cog"])
 def test_server_without_ranges(tmp_path, there, kind):
-    """200 and the whole file for every question, from the first on."""
+    """200 and the whole file for every request, from the first on."""
     scene = make(there, kind)
     out = tmp_path / "out"
     out.mkdir()
@@ -582,11 +584,11 @@ def test_server_without_ranges(tmp_path, there, kind):
     assert result.code == 1 and os.path.basename(scene) in first_error(result)
     assert "the server is to blame: it sends the whole file" in first_error(result)
     parts = [(r.path, r.first) for r in asked if r.method == "GET" and r.first]
-    assert len(parts) == len(set(parts)), parts  # none is asked for again
+    assert len(parts) == len(set(parts)), parts  # no part is requested again
 
 
 def test_slow_drip(tmp_path, there):
-    """Bytes that come, but too slowly: a connection must bring a thousand a second, or as many as the user says."""
+    """Bytes arrive too slowly: a connection must deliver a thousand per second, or the number that the user sets."""
     scene = make(there, "BIL")
     out = tmp_path / "out"
     out.mkdir()
@@ -597,7 +599,7 @@ def test_slow_drip(tmp_path, there):
 
 
 def test_interrupt(tmp_path, there):
-    """A signal while the server says nothing."""
+    """A signal arrives while the server is silent."""
     scene = make(there, "BIL")
     out = tmp_path / "out"
     out.mkdir()
@@ -615,7 +617,7 @@ def test_interrupt(tmp_path, there):
 
 @pytest.mark.parametrize("kind", ["tiles", "hdf5", "BSQ"])
 def test_report(tmp_path, there, kind):
-    """What decoding takes is told as of a local file; waiting for a server is none of it."""
+    """Decoding time is reported as for a local file, without waiting for the server."""
     scene = make(there, kind)
     with Server(there, latency=0.2) as server:
         far = server.vsicurl(os.path.basename(scene))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Servers whose answers are not what was asked for: another part, another version of the file, a coding. The run fails and
-names the server, whoever asked for the bytes: our readers of pixels, or GDAL's drivers page by page. What HTTP allows besides
-the usual answer gives the same result, with as few requests."""
+"""Servers that give wrong answers: another part, another version of the file, an encoding. The run fails and names the
+server, whether our readers of pixels or GDAL's drivers requested the bytes. Valid but unusual HTTP answers give the
+same result, with as few requests."""
 import gzip
 import os
 import signal
@@ -15,7 +15,7 @@ from conftest import PLUGINS, assert_untouched, first_error, read, run, start, s
 from http_server import Server
 from test_far_away import environment, make, spp, there, values  # noqa: F401
 
-# By raw bytes, by blocks, by chunks; by GDAL's codec; by a driver of GDAL's alone.
+# By raw bytes, by blocks, by chunks; by GDAL's codec; by a driver that only GDAL has.
 KINDS = ["BSQ", "tiles", "plain pixels", "hdf5", "packbits", "PCIDSK"]
 
 
@@ -88,7 +88,7 @@ WRONG = {
 
 
 def far(request):
-    """Behind what is asked for when a file is opened."""
+    """Returns a position after the data that are requested when a file is opened."""
     return request.method == "GET" and request.first is not None and request.first >= 256 << 10
 
 
@@ -116,7 +116,7 @@ def test_wrong_answers(tmp_path, there, kind, wrong):  # noqa: F811
 @pytest.mark.parametrize("name, wrong", [("scene.img", shifted), ("scene.img", tagged), ("scene.img", longer), ("scene.img", unnamed),
                                          ("scene.hdr", shifted), ("scene.hdr", unnamed), ("scene.img.aux.xml", unnamed)])
 def test_wrong_answers_in_opening(tmp_path, there, name, wrong):  # noqa: F811
-    """A file beside the scene is asked for once: its answer has no other version to differ from."""
+    """A file next to the scene is requested once, so another version cannot be detected."""
     make(there, "BSQ")
     (there / "scene.img.aux.xml").write_text("<PAMDataset>\n</PAMDataset>\n")
     out = tmp_path / "out"
@@ -138,7 +138,7 @@ def of_any_length(answer):
 
 
 def less(answer):
-    """A part of the part, which is what it says."""
+    """Sends a part of the requested range, with the right header."""
     if len(answer.body) < 100e3:
         return
     half = max(1, len(answer.body) // 2)
@@ -173,7 +173,7 @@ def test_unusual_answers(tmp_path, there, kind, right):  # noqa: F811
 
 @pytest.mark.parametrize("kind", ["BSQ", "tiles", "hdf5"])
 def test_answers_behind_a_redirect(tmp_path, there, kind):  # noqa: F811
-    """From one address to another, which holds the file, or one of the same name and size."""
+    """From one address to another, which has the file, or another file of the same name and size."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     scene = scene_of(there, kind)
@@ -194,7 +194,7 @@ def test_answers_behind_a_redirect(tmp_path, there, kind):  # noqa: F811
 
 
 def test_objects(tmp_path, there):  # noqa: F811
-    """/vsis3/: as /vsicurl/ where the keys are given."""
+    """/vsis3/ works like /vsicurl/ if keys are given."""
     (there / "bucket").mkdir()
     scene_of(there / "bucket", "tiles")
     with Server(there, fault=lambda request: shifted if far(request) else None) as server:
@@ -206,7 +206,7 @@ def test_objects(tmp_path, there):  # noqa: F811
 
 @pytest.mark.parametrize("debug", ["", "ON", "HSI"])
 def test_debug_messages(there, debug):  # noqa: F811
-    """Headers are read from GDAL's debug messages, which are printed where they are asked for, and not else."""
+    """Headers are read from GDAL's debug messages, which are printed only on request."""
     scene_of(there, "tiles")
     env = environment(**({"CPL_DEBUG": debug} if debug else {}))
     with Server(there) as server:
@@ -218,7 +218,8 @@ def test_debug_messages(there, debug):  # noqa: F811
 
 
 def test_custom_headers_follow_redirects(there):  # noqa: F811
-    """As with GDAL's own programs, and as files.md says: what a custom header has goes to the other host, too."""
+    """As in GDAL's own programs, and as documented in files.md: the contents of a custom header also go to the other
+    host."""
     scene_of(there, "tiles")
     got = []
 
@@ -285,7 +286,7 @@ def coefficients(folder):
 @pytest.mark.parametrize("endless", [by_length, by_chunks, until_closed, page_of_an_error])
 @pytest.mark.parametrize("what", ["pixels", "opening", "table"])
 def test_answers_without_an_end(tmp_path, there, what, endless):  # noqa: F811
-    """They are cut off where more comes than a stated multiple of what was asked for: memory has a bound."""
+    """An answer is cut off if it exceeds a fixed multiple of the request, so memory is limited."""
     scene = make(there, "BSQ")
     table = coefficients(there)
     out = tmp_path / "out"
@@ -302,7 +303,7 @@ def test_answers_without_an_end(tmp_path, there, what, endless):  # noqa: F811
         else:
             result = spp(server.vsicurl(name), out / "out.img", env=environment(GDAL_HTTP_MAX_RETRY="0"))
         requests = server.take()
-    if result.code == 0:  # the part that was asked for came first, and is what the file holds
+    if result.code == 0:  # the requested part came first, and equals the file
         assert what == "table" and endless is not page_of_an_error
         succeed(run("gdal_hsi_reflect", "-q", "-apply", there / table, scene, tmp_path / "near.img"))
         assert np.array_equal(read(out / "out.img"), read(tmp_path / "near.img"))
@@ -344,7 +345,8 @@ for name in sys.argv[1:]:
 
 
 def test_failures_one_after_another(tmp_path, there):  # noqa: F811
-    """In one process: an answer without an end, a failure of another file of that server, then another failure of the first."""
+    """In one process: an endless answer, a failure of another file on that server, then another failure of the first
+    file."""
     make(there, "BSQ")
     for suffix in (".img", ".hdr"):
         (there / ("other" + suffix)).write_bytes((there / ("scene" + suffix)).read_bytes())
@@ -371,7 +373,7 @@ def test_failures_one_after_another(tmp_path, there):  # noqa: F811
 
 @pytest.mark.parametrize("what", ["table", "library", "scene"])
 def test_a_signal_ends_a_wait_for_a_server(tmp_path, there, what):  # noqa: F811
-    """Whatever is read: the server sends half of it, and then nothing for as long as anybody waits."""
+    """For any read: the server sends half of the answer, and then nothing."""
     scene = make(there, "BSQ")
     coefficients(there)
     out = tmp_path / "out"

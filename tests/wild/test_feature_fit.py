@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_detect -method sff against a slow reference in double precision, and what it refuses."""
+"""gdal_hsi_detect -method sff, compared with a slow reference in double precision; and refused input."""
 
 import json
 
@@ -36,7 +36,7 @@ def write_features(path, lines, columns="name,from_nm,to_nm,weight,fit_min,depth
 
 
 def removed_of(x, v):
-    """By the greatest of all chords; nothing where an end is not above 0."""
+    """Returns the ratios by the greatest of all chords; nothing if an end is not above 0."""
     if not (v[0] > 0 and v[-1] > 0):
         return None
     hull = np.array(v, float)
@@ -52,7 +52,8 @@ def bands_in(low, high):
 
 
 def reference(scene, spectra, features):
-    """features: name -> [(from, to, weight or None, fit_min, depth_min)]. Arrays of fit, depth and fd: [target][line][sample]."""
+    """features: name -> [(from, to, weight or None, fit_min, depth_min)]. Returns arrays of fit, depth and fd:
+    [target][line][sample]."""
     used = sorted({b for lines in features.values() for one in lines for b in bands_in(*one[:2])})
     lines, samples = scene.shape[1:]
     result = np.full((3, len(spectra), lines, samples), np.nan)
@@ -99,8 +100,8 @@ def files(tmp_path):
     scene[20, 4, 5] = np.nan
     scene[:, 6, 7] = 0
     scene[bands_in(2280, 2370)[0], 8, 9] = -1  # an end of alunite's second range, and of calcite's only one
-    scene[:, 3, 3] = 0.25  # no feature at all
-    scene[bands_in(2120, 2250)[3], 5, 40] = -0.1  # inside of a range anything goes
+    scene[:, 3, 3] = 0.25  # no features
+    scene[bands_in(2120, 2250)[3], 5, 40] = -0.1  # values inside a range may be negative
     write_scene(tmp_path / "scene.img", scene, wavelengths=NM)
     write_library(tmp_path / "minerals.csv", spectra)
     return tmp_path
@@ -126,7 +127,7 @@ def test_scores_depths_and_map_against_the_reference(files, score):
     got, index = read(files / "s.tif"), ["fit", "depth", "fd"].index(score)
     np.testing.assert_allclose(got, want[index], atol=1e-5)
     np.testing.assert_allclose(read(files / "d.tif"), want[1], atol=1e-5)
-    # Where pixels are dark at an end, other targets have scores all the same.
+    # Where pixels are dark at an end, other targets still have scores.
     assert np.isnan(got[1:, 8, 9]).all() and got[0, 8, 9] >= 0 and np.isnan(got[:, 4, 5]).all() and np.isnan(got[:, 6, 7]).all()
     assert (got[:, 3, 3] == 0).all() and (got == 0).any(axis=(1, 2)).all() and (got > 0.05).any(axis=(1, 2)).all()
     best = np.where(np.isnan(want[index]), -1, want[index])
@@ -162,7 +163,7 @@ def test_a_copy_is_one_whatever_its_contrast(files):
     ell = removed_of(np.array(NM)[b], target[b])
     scene = np.zeros((BANDS, 1, 2), np.float32) + 0.5
     scene[b, 0, 0] = (ell + k) / (1 + k)
-    scene[b, 0, 1] = 2 - ell  # a feature upside down
+    scene[b, 0, 1] = 2 - ell  # an inverted feature
     scene[b[0], 0, 1] = scene[b[-1], 0, 1] = 1
     write_scene(files / "copy.img", scene, wavelengths=NM)
     succeed(sff(files, "-range", "2280-2400nm", "-spectrum", "calcite", "-depth", files / "d.tif", files / "copy.img", files / "s.tif"))
@@ -183,7 +184,7 @@ def test_tiles_and_threads_change_nothing(files):
 
 
 def test_a_share_as_threshold_counts_pixels_that_have_a_score(files):
-    """Where one target has no score, those of the others count."""
+    """If one target has no score, the scores of the others count."""
     write_features(files / "f.csv", [("calcite", 2280, 2400, "", "", ""), ("kaolinite", 2120, 2250, "", "", "")])
     succeed(sff(files, "-features", files / "f.csv", "-spectrum", "calcite", "-spectrum", "kaolinite", "-map", files / "m.tif",
                 "-threshold", "80%", "-report", files / "r.json", files / "scene.img", files / "s.tif"))
@@ -196,7 +197,7 @@ def test_a_share_as_threshold_counts_pixels_that_have_a_score(files):
 
 
 def test_other_bands_are_no_matter(files):
-    """Only bands in a range make a pixel invalid, and their order does not count."""
+    """Only bands in a range can make a pixel invalid, and their order has no effect."""
     scene = read(files / "scene.img")
     outside = [b for b in range(BANDS) if not 2280 <= NM[b] <= 2400]
     holes = scene.copy()

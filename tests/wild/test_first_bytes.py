@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Raw scenes may begin with any bytes, those of other formats too: no recognition refuses them, or takes them for something
-else."""
+"""Raw scenes may begin with any bytes, also those of other formats: no format detection may refuse or misread them."""
 import pathlib
 import re
 
@@ -22,7 +21,7 @@ MAGICS = {
 
 
 def header(path, kind):
-    """Beside a raw scene of 16 bits, band by band."""
+    """Writes a header next to a raw scene of 16 bits, band by band."""
     if kind == "ENVI":
         path.with_suffix(".hdr").write_text(
             f"ENVI\nsamples = {SAMPLES}\nlines = {LINES}\nbands = {BANDS}\nheader offset = 0\nfile type = ENVI Standard\n"
@@ -48,7 +47,7 @@ def scene(path, begin, fill, kind):
 @pytest.mark.parametrize("kind", ["ENVI", "EHdr", "PAux"])
 @pytest.mark.parametrize("second", [0, ord("a"), ord("?")])
 def test_any_first_byte(tmp_path, kind, second):
-    """Zero bytes behind it, as in small numbers, or none, as in a text."""
+    """The next bytes are zero, as in small numbers, or not, as in a text."""
     wrong = []
     for first in range(256) if kind == "ENVI" and second == 0 else b"<{[#%\x89IMBPGCD\x00\xff\xef\xfe":
         path = tmp_path / "s.img"
@@ -86,7 +85,7 @@ def test_labels_that_begin_so(tmp_path, magic):
 
 
 def test_a_raw_scene_that_is_larger_than_a_product_s_text(tmp_path):
-    """No zero byte at its beginning, many behind, and more than any XML file has."""
+    """Its beginning has no zero byte, but many follow, and it is larger than any XML file."""
     path = tmp_path / "s.img"
     lines = 70 << 20
     with open(path, "wb") as f:

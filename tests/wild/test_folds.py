@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Whole patches and folds of gdal_hsi_sample, and mean and spread of gdal_hsi_accuracy, against a flood fill and numpy."""
+"""Whole patches and folds of gdal_hsi_sample, and mean and spread of gdal_hsi_accuracy, compared with a flood fill and
+numpy."""
 import csv
 import json
 import zipfile
@@ -14,7 +15,7 @@ PLACE = (500000, 30, 0, 5400000, 0, -30)
 
 
 def patches(labels):
-    """A number from 1 on for each patch: pixels of a class that touch, corners included."""
+    """Numbers the patches from 1 on: pixels of a class that touch at sides or corners."""
     number, found = np.zeros(labels.shape, int), 0
     for start in np.argwhere(labels > 0):
         if number[tuple(start)]:
@@ -31,7 +32,7 @@ def patches(labels):
 
 
 def fields(lines=60, samples=50, seed=4):
-    """Small fields of four classes, some of them touching."""
+    """Makes small fields of four classes, some of which touch."""
     random = np.random.default_rng(seed)
     labels = np.zeros((lines, samples), int)
     for _ in range(60):
@@ -68,7 +69,7 @@ def test_whole_patches_are_drawn(tmp_path, seed):
         own = np.unique(number[train == value])
         assert not set(own) & set(np.unique(number[test == value]))
         sizes = [(number == k).sum() for k in own]
-        # No patch more than it takes.
+        # No patch more than necessary.
         assert sum(sizes) >= 40 and sum(sizes) - max(sizes) < 40 and (test == value).any()
     first = train
     sample(tmp_path, labels, "-by", "patches", "-n", 40, "-seed", seed)
@@ -97,7 +98,7 @@ def ring(corners):
 
 
 def test_polygons_stay_whole_and_multipolygons_do_not(tmp_path):
-    """A polygon with a waist that holds no centre is one; the parts of a multipolygon are several."""
+    """A polygon with a waist that contains no pixel centre is one patch; the parts of a multipolygon are several."""
     dumbbell = [(1, 1), (5, 1), (5, 3), (9, 3), (9, 1), (13, 1), (13, 6), (9, 6), (9, 3.3), (5, 3.3), (5, 6), (1, 6)]
     parts = [[(1 + 7 * k, 10), (5 + 7 * k, 10), (5 + 7 * k, 14), (1 + 7 * k, 14)] for k in range(3)]
     write_labels(tmp_path / "like.tif", np.zeros((30, 30)), place=PLACE)
@@ -186,11 +187,11 @@ def test_classes_that_folds_cannot_test(tmp_path):
 
 @pytest.mark.parametrize("distance", [0, 2, 12])
 def test_classes_of_one_patch_or_pixel(tmp_path, distance):
-    """What is said of folds is said of the pixels that -min-distance leaves in them."""
+    """Messages about folds refer to the pixels that remain after -min-distance."""
     labels = np.zeros((90, 90), int)
     for y, x in ((y, x) for y in range(0, 80, 16) for x in range(0, 80, 16)):
         labels[y:y + 3, x:x + 3] = 1
-    labels[8:11, 8:11] = 6  # one patch, nearer than 12 pixels to the four around it
+    labels[8:11, 8:11] = 6  # one patch, within 12 pixels of the four around it
     labels[88, 10], labels[88, 60] = 4, 4  # two pixels
     said = sample(tmp_path, labels, "-folds", 3, "-by", "patches", "-min-distance", distance).err
     train, test = zip(*(pair(tmp_path, k) for k in (1, 2, 3)))
@@ -230,7 +231,7 @@ def test_folds_that_cannot_be(tmp_path):
 
 
 def figures(mapped, reference):
-    """OA, AA, kappa and {class: (producer's, user's, F1)} of the classes in the reference."""
+    """Returns OA, AA, kappa and {class: (producer's, user's, F1)} of the classes in the reference."""
     m, r = mapped[reference > 0], reference[reference > 0]
     classes = np.unique(r)
     n, agreed = len(r), (m == r).sum()
@@ -298,7 +299,7 @@ def test_one_reference_for_several_maps(tmp_path):
 
 
 def test_one_reference_in_an_archive(tmp_path):
-    """A file of GDAL's file systems is there, too."""
+    """A file in GDAL's file systems also exists."""
     pairs = write_folds(tmp_path, 2)
     write_labels(tmp_path / "truth.tif", pairs[0][1], place=PLACE)
     with zipfile.ZipFile(tmp_path / "truth.zip", "w") as archive:
@@ -325,7 +326,7 @@ def test_folds_beside_their_training_pixels(tmp_path):
 
 @pytest.mark.parametrize("options", [("-field", "class"), ("-all-touched",), ("-min-cover", 0.5)])
 def test_a_training_raster_beside_polygons(tmp_path, options):
-    """How features are read is said of the reference; a raster of training labels has none."""
+    """Options for features refer to the reference; a raster of training labels does not use them."""
     labels = np.zeros((20, 20), int)
     labels[2:8, 2:8] = 1
     write_labels(tmp_path / "map.tif", np.maximum(labels, 2), place=PLACE)
@@ -347,7 +348,8 @@ def test_folds_that_are_not_there(tmp_path):
 
 
 def test_classes_of_few_reference_pixels(tmp_path):
-    """Under ten pixels of a class are told, with the folds, and each class's least and most stand in the table."""
+    """The report lists classes with fewer than ten pixels and their folds, and the table has each class's minimum and
+    maximum."""
     labels = np.zeros((40, 40), int)
     labels[:20], labels[20:30] = 1, 2
     counts = {3: (1, 25, 1, 12), 4: (30, 10, 9, 4)}
@@ -368,11 +370,11 @@ def test_classes_of_few_reference_pixels(tmp_path):
 
 
 def test_files_of_more_folds_are_told(tmp_path):
-    """A pattern takes what an earlier run with more folds has left."""
+    """A pattern also matches files that an earlier run with more folds left."""
     labels = fields()
     sample(tmp_path, labels, "-folds", 5)
     assert "more folds" not in sample(tmp_path, labels, "-folds", 5).err
-    (tmp_path / "train_007.tif").write_bytes(b"x")  # no name of ours
+    (tmp_path / "train_007.tif").write_bytes(b"x")  # not one of our names
     (tmp_path / "train_9.tif.aux.xml").write_bytes(b"x")
     said = " ".join(sample(tmp_path, labels, "-folds", 3).err.split())
     names = [f"'{tmp_path}/{part}_{k}.tif'" for part in ("train", "test") for k in (4, 5)]
@@ -385,7 +387,8 @@ def test_files_of_more_folds_are_told(tmp_path):
 
 
 def named_folds(folder, lists, seed=2):
-    """Maps and references of folds that number their classes as `lists` name them; returns the names of both's pixels."""
+    """Writes maps and references of folds that number their classes as in `lists`; returns the names of the pixels in
+    both."""
     random = np.random.default_rng(seed)
     pairs = []
     for k, names in enumerate(lists, 1):
@@ -417,7 +420,7 @@ def test_folds_that_number_their_classes_differently(tmp_path):
         rows = list(csv.DictReader(file))
     for k in range(3):
         assert float(rows[k]["producers_accuracy 2 B"]) == pytest.approx(figures_by_name(*pairs[k], "B")[0], abs=1e-6)
-    # Numbers that agree are not spoken of.
+    # Equal numbers are not mentioned.
     named_folds(tmp_path, [["", "A", "B"]] * 2)
     assert "differently" not in succeed(run("gdal_hsi_accuracy", "-folds", 2, tmp_path / "map.tif", tmp_path / "test.tif")).err
 
@@ -433,7 +436,7 @@ def test_folds_without_names_beside_some_with(tmp_path):
 
 
 def test_a_class_left_out_of_the_folds_that_have_it(tmp_path):
-    """As gdal_hsi_sample -folds makes them: a class of one patch is tested in one fold alone."""
+    """As gdal_hsi_sample -folds makes them: a class of one patch is tested in only one fold."""
     write_folds(tmp_path, 3)  # the second has no class 3
     result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, "-leave-out", 3, tmp_path / "map.tif", tmp_path / "test.tif")).out)
     assert [c["value"] for c in result["classes"]] == [1, 2]
@@ -452,7 +455,7 @@ def test_a_class_left_out_of_the_folds_that_have_it(tmp_path):
 def test_a_class_left_out_by_its_number_in_the_first_fold(tmp_path, options, which):
     lists = [["", "A", "B", "C", "D"], ["", "B", "A", "C", "D"], ["", "D", "C", 'B', "A"], ["", "A", "C", "D"]]
     pairs = named_folds(tmp_path, lists)
-    # Beyond what the first fold has, a number is that of the first one that has it.
+    # A number that the first fold lacks means the class of the first fold that has it.
     lists[3] += [""] * 5 + ["E"]
     labels = np.random.default_rng(3).choice([1, 2, 3, 9], (20, 20))
     for name in ("map", "test"):
@@ -468,13 +471,13 @@ def test_a_class_left_out_by_its_number_in_the_first_fold(tmp_path, options, whi
         judged = ~np.isin(reference, gone)
         assert fold["pixels"] == judged.sum()
         assert fold["overall_accuracy"]["value"] == pytest.approx((mapped == reference)[judged].mean())
-    if which == "training":  # each is its own: all that is judged was trained, and what is left out was not
+    if which == "training":  # each fold has its own model: all tested pixels were trained, and omitted pixels were not
         report = json.loads((tmp_path / "r.json").read_text())
         assert [f["training"]["pixels_of_training"] for f in report["folds"]] == [f["pixels"] for f in result["folds"]]
 
 
 def test_numbers_left_out_of_folds_without_names(tmp_path):
-    """One fold without names, which means the numbers that others name; and a number that no fold has."""
+    """One fold has no names, so its numbers mean the classes that the others name; and a number that no fold has."""
     pairs = named_folds(tmp_path, [["", "A", "B", "C"], ["", "", "", ""], ["", "A", "B"]])
     result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, "-leave-out", 2, tmp_path / "map.tif", tmp_path / "test.tif")).out)
     assert [c["name"] for c in result["classes"]] == ["A", "C"]

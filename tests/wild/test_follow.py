@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""-follow: scenes that are still being written. What comes out is what a run over the complete scene gives, line by line
+"""-follow: scenes that are still being written. The output equals that of a run over the complete scene, line by line
 while the scene grows."""
 import json
 import os
@@ -15,11 +15,11 @@ from osgeo import gdal
 
 SAMPLES, LINES, BANDS = 17, 16, 9
 WAVELENGTHS = [450 + 50 * b for b in range(BANDS)]
-FAR = 10 * PATIENCE  # seconds: the end comes in another way
+FAR = 10 * PATIENCE  # seconds: the end must have another cause
 
 
 class Recorder:
-    """Writes a complete scene anew, line by line, as an instrument does."""
+    """Writes a complete scene again, line by line, as an instrument does."""
 
     def __init__(self, scene, path, tells_lines=True):
         self.path = pathlib.Path(path)
@@ -42,7 +42,7 @@ class Recorder:
         self.written = end
 
     def tell_lines(self):
-        """As a recorder that completes its header at the end."""
+        """Completes the header at the end, as a recorder does."""
         self.tell(self.header)
 
     def tell(self, header):
@@ -52,15 +52,16 @@ class Recorder:
 
 
 def lines_out(paths, old=()):
-    """Whole lines that anybody who opens any of the files sees now. old: numbers of the files that were there before: a header
-    comes just before its data do, and where data of another file lie already, it tells of those until then."""
+    """Returns the number of whole lines that a reader of any output sees now. old: numbers of the files that existed
+    before. A header appears just before its data, and until then describes the data of the earlier file, if there is
+    one."""
     if not all(pathlib.Path(path).exists() and os.stat(path).st_ino not in old for path in paths):
         return 0
     return min(int(envi_header(path)["lines"]) for path in paths)
 
 
 def make_line(folder, interleave, dtype):
-    """A flight line, with what the tools need beside it."""
+    """Makes a flight line, with the tools' other inputs."""
     data = np.round(cube(SAMPLES, LINES, BANDS, seed=3, scale=4000.0))
     data[:, 5, 3:6] = 0  # pixels without a value
     write_scene(folder / "whole.img", data, dtype=dtype, wavelengths=WAVELENGTHS, options=[f"INTERLEAVE={interleave.upper()}"])
@@ -105,7 +106,7 @@ def outputs(name, dst):
 
 
 def same_as_offline(name, line, dst, source):
-    """Every output has the bytes, and every header the text, that the run over the complete scene gives."""
+    """Every output has the bytes, and every header the text, of a run over the complete scene."""
     offline = pathlib.Path(dst).parent / "offline"
     succeed(run(*command(name, source, offline, line)))
     for live, later in zip(outputs(name, dst), outputs(name, offline)):
@@ -134,7 +135,7 @@ def test_each_line_comes_out_before_the_next_one_is_written(either, tmp_path, na
             break
         assert lines_out(made) == k
         for path in made:
-            dataset = gdal.Open(path)  # anybody reads it meanwhile
+            dataset = gdal.Open(path)  # a reader opens it meanwhile
             assert dataset.RasterYSize >= k - 1 and dataset.ReadAsArray() is not None
     if not tells_lines:
         recorder.tell_lines()
@@ -149,7 +150,7 @@ def test_each_line_comes_out_before_the_next_one_is_written(either, tmp_path, na
 
 
 def test_a_file_that_has_its_size_beforehand(line, tmp_path):
-    """Zeros in the place of lines that have not come are told."""
+    """A warning reports zeros in place of lines that have not been written."""
     recorder = Recorder(line / "whole.img", tmp_path / "live.img")
     recorder.write(5)
     os.truncate(recorder.path, len(recorder.bytes))
@@ -195,7 +196,7 @@ def test_a_scene_that_ends_before_its_header_says(line, tmp_path):
 
 
 def test_several_pieces_and_threads(line, tmp_path):
-    """Pieces of some megabytes, cut into tiles for several threads."""
+    """Pieces of some megabytes, divided into tiles for several threads."""
     big = np.tile(np.round(cube(300, 20, BANDS, seed=5, scale=4000.0)), (1, 200, 1))
     scene = write_scene(tmp_path / "big.img", big, dtype="f4", wavelengths=WAVELENGTHS, options=["INTERLEAVE=BIL"])
     recorder = Recorder(scene, tmp_path / "live.img", False)
@@ -215,7 +216,8 @@ def test_several_pieces_and_threads(line, tmp_path):
 
 
 def begun(line, tmp_path, name="unmix", tells_lines=True, extra=(), fields="", without=("none",)):
-    """A run whose first five lines are out. fields: further ones of the header; without: those that it does not have yet."""
+    """Starts a run, and returns it after its first five lines. fields: additional fields of the header; without: fields
+    that it lacks so far."""
     recorder = Recorder(line / "whole.img", tmp_path / "live.img", tells_lines)
     recorder.header += fields
     shown = (recorder.path.with_suffix(".hdr").read_text() + fields).splitlines(True)
@@ -253,7 +255,7 @@ def other_header(recorder):
 
 
 def write_again(recorder):
-    """As a recorder that begins anew, with other lines, faster than anybody looks."""
+    """Starts again with other lines, faster than any reader."""
     recorder.path.write_bytes(recorder.bytes[::-1])
 
 
@@ -340,8 +342,8 @@ def spoil_header(recorder):
 @pytest.mark.parametrize("what, message", [(remove_header, "has been removed or renamed"), (spoil_header, "is not an ENVI header any more")])
 @pytest.mark.parametrize("name", ["unmix", "svm"])
 def test_a_header_that_goes(line, tmp_path, name, what, message):
-    """The lines are there, as the header has told of them: the result is theirs, and a warning says what has gone. A header that
-    is between two others, or comes back, is none."""
+    """The lines exist as described by the header: the result is theirs, and a warning names the lost file. A header
+    that is missing for a moment does not count."""
     for comes_back in False, True:
         recorder = Recorder(line / "whole.img", tmp_path / "live.img", True)
         tool, *words = command(name, recorder.path, tmp_path / "out", line)
@@ -378,7 +380,7 @@ def test_what_was_there_comes_back(line, tmp_path):
 @pytest.mark.parametrize("which", ["out.bip", "out.hdr", "out_e.dat"])
 @pytest.mark.parametrize("what", ["replaced", "removed", "renamed"])
 def test_an_output_that_others_take(line, tmp_path, what, which, at_the_end, old):
-    """The run ends, nothing of it is left, and what others have put there stays."""
+    """The run ends without leaving files, and files of other programs stay."""
     before = {}
     if old:
         for name, interleave in (("out.bip", "BIP"), ("out_e.dat", "BSQ")):
@@ -433,10 +435,10 @@ def emptied(path):
 @pytest.mark.parametrize("which", ["out.bip", "out_e.dat"])
 @pytest.mark.parametrize("change", [truncated, written_into, appended_to, emptied])
 def test_an_output_that_others_write(line, tmp_path, change, which, at_the_end):
-    """What is added to a file that was cut would leave zeros before it."""
+    """Appending to a file that was truncated would leave zeros before the new data."""
     recorder, process = begun(line, tmp_path, tells_lines=False)
     change(tmp_path / which)
-    if not at_the_end and change is not appended_to:  # a new line lies over what was appended
+    if not at_the_end and change is not appended_to:  # a new line overwrites the appended data
         recorder.write(1)
     recorder.tell(recorder.header.replace(f"lines   = {LINES}", f"lines   = {recorder.written}"))
     code, err = ended(process)
@@ -476,7 +478,7 @@ def test_whole_lines_stay_where_the_last_one_is_none(line, tmp_path, tells_lines
     header = recorder.path.with_suffix(".hdr")
     header.write_text(recorder.header.replace(f"lines   = {LINES}", "lines   = 7"))
     same_as_offline("ace", line, tmp_path / "out", recorder.path)
-    # The same of statistics.
+    # The same for statistics.
     with open(recorder.path, "ab") as file:
         file.write(b"1")
     header.write_text("".join(t for t in recorder.header.splitlines(True) if not t.startswith("lines")))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_detect with a background of its own for every group of pixels (columns of a scanner, classes of a map), with
-shrinkage on bands of unit variance, pixels that leave the statistics, and absorptions as targets: against numpy."""
+"""gdal_hsi_detect with a separate background for every group of pixels (columns of a scanner, classes of a map), with
+shrinkage on bands of unit variance, excluded pixels, and absorptions as targets, compared with numpy."""
 
 import json
 import os
@@ -19,7 +19,7 @@ WAVELENGTHS = [2000 + 20 * b for b in range(BANDS)]
 
 
 def striped(lines=LINES, samples=SAMPLES, bands=BANDS, seed=5):
-    """Mixtures of four spectra, read by detectors whose gains and offsets differ; two bad pixels."""
+    """Makes mixtures of four spectra, read by detectors whose gains and offsets differ; two pixels are bad."""
     random = np.random.default_rng(seed)
     spectra = 200 + np.abs(np.cumsum(random.normal(0, 25, (4, bands)), axis=1))
     data = random.dirichlet(np.ones(4), (lines, samples)) @ spectra + random.normal(0, 1, (lines, samples, bands))
@@ -38,7 +38,7 @@ def write_library(path, rows, wavelengths=WAVELENGTHS):
 
 
 def class_map():
-    """Classes 1, 4 and 9 in patches, and pixels that have none."""
+    """Makes patches of classes 1, 4 and 9, and pixels without a class."""
     classes = np.zeros((1, LINES, SAMPLES))
     classes[0, :, :8], classes[0, :25, 8:], classes[0, 25:, 8:] = 4, 9, 1
     classes[0, 10:14, 3:12] = 9
@@ -68,7 +68,7 @@ def detect(folder, *options, name="scene.img", out="d.tif"):
 
 
 def share_of(z):
-    """Ledoit and Wolf's share of rows on bands of unit variance, by its definition."""
+    """Returns Ledoit and Wolf's share of rows on bands of unit variance, by definition."""
     n, bands = z.shape
     p = z.T @ z / n
     delta = ((p - np.eye(bands)) ** 2).sum() / bands
@@ -77,7 +77,7 @@ def share_of(z):
 
 
 def one_group(x, inside, method, targets, shrinkage, exclude=0.0, rounds=1, absorption=False):
-    """(scores (targets, pixels), share) of pixels (pixels, bands) against those of them that are `inside`."""
+    """Returns (scores (targets, pixels), share) of pixels (pixels, bands), against those that are `inside`."""
     kept, share = np.flatnonzero(inside), 0.0
     count = len(kept)
     for again in range(rounds + 1 if exclude else 1):
@@ -112,7 +112,8 @@ def one_group(x, inside, method, targets, shrinkage, exclude=0.0, rounds=1, abso
 
 
 def reference(data, keys, method, targets, shrinkage="ledoit-wolf", inside=None, **more):
-    """Scores (targets, lines, samples), and the shares of the groups; keys: of every pixel, 0 none."""
+    """Returns scores (targets, lines, samples), and the shares of the groups. keys: group of every pixel, 0 without a
+    group."""
     x = np.moveaxis(data.astype(float), 0, 2)
     valid = np.isfinite(x).all(axis=2) & (x != 0).any(axis=2)
     scores, shares = np.full((1 if method == "rx" else len(targets), *valid.shape), np.nan), []
@@ -236,7 +237,8 @@ def test_the_greatest_scores_leave_the_statistics(method, rounds, by, files):
 
 @pytest.mark.parametrize("options", [["-shrinkage", "auto"], ["-nc", "5"], [], ["-shrinkage", "0.2"]])
 def test_exclusion_of_one_background_goes_with_what_it_had(options, files):
-    """The pixels that left are those of the scores without it; a -background of the others gives the same."""
+    """The excluded pixels are those with the greatest scores without exclusion; a -background of the others gives the
+    same result."""
     base = ["-method", "mf", "-target", write_library(files / "one.csv", targets_of(read(files / "scene.img"))[:1]), *options]
     detect(files, *base)
     scores = read(files / "d.tif")[0]
@@ -250,7 +252,7 @@ def test_exclusion_of_one_background_goes_with_what_it_had(options, files):
 
 
 def plume_scene(lines=300, samples=24, bands=30, seed=3):
-    """A striped scene of radiance with a gas of known amount in a part of it: (data, amounts, absorption)."""
+    """Makes a striped scene of radiance with a gas of known amount in a part of it: (data, amounts, absorption)."""
     random = np.random.default_rng(seed)
     spectra = 60 + np.abs(np.cumsum(random.normal(0, 6, (5, bands)), axis=1))
     data = random.dirichlet(np.ones(5) * 3, (lines, samples)) @ spectra
@@ -270,16 +272,16 @@ def test_a_plume_in_a_striped_scene(tmp_path):
     base = ["-method", "mf", "-target", tmp_path / "gas.csv", "-library-scale", 0.001, "-target-is-absorption"]
     columns = ["-background-by", "columns"]
     result = detect(tmp_path, *base, *columns)
-    assert result.err == ""  # no word of other units
+    assert result.err == ""  # without a warning about units
     got = read(tmp_path / "d.tif")[0]
     want, _ = reference(data, column_keys(1, 0, 300, 24), "mf", [absorption], absorption=True)
     assert close("mf", got, want[0])
-    # The plume is seen, a little weakened by being in its own background; stripes are not.
+    # The plume is detected, slightly weakened by its own background; stripes are not.
     assert 200 < got[amounts > 0].mean() < 251 and abs(got[amounts == 0].mean()) < 12
     detect(tmp_path, *base, out="whole.tif")
     whole = read(tmp_path / "whole.tif")[0]
     quiet = amounts == 0
-    # Another gain of each detector changes nothing here, and much in one background.
+    # Another gain of each detector changes nothing here, but much with one background.
     random = np.random.default_rng(8)
     again = data * random.normal(1, 0.02, (30, 1, 24))
     write_scene(tmp_path / "again.img", again.astype(np.float32), wavelengths=wavelengths, geotransform=None, epsg=None)
@@ -307,7 +309,7 @@ def test_absorption_in_one_background_and_in_a_vrt(method, files):
 
 
 def test_closed_forms(tmp_path):
-    """mf of m (1 + a k) is a, of the target 1 and of the mean 0, in every group; constant bands do not matter."""
+    """mf of m (1 + a k) is a, of the target 1 and of the mean 0, in every group; constant bands have no effect."""
     data = striped(60, 6, 10)
     data[4] = 3
     data[:, 3, 5], data[:, 9, 5] = data[:, 4, 5], data[:, 10, 5]
@@ -328,11 +330,11 @@ def test_closed_forms(tmp_path):
     got = read(tmp_path / "d.tif")[0]
     for g in range(3):
         assert got[0, 2 * g] == pytest.approx(7, abs=2e-3) and got[0, 2 * g + 1] == pytest.approx(0, abs=2e-3)
-    # rx of n pixels has the mean (n - 1) B / n without shrinkage.
+    # Without shrinkage, rx of n pixels has the mean (n - 1) B / n.
     detect(tmp_path, "-method", "rx", "-shrinkage", "none", "-background-by", "columns", "-columns-per-group", 2)
     for g in range(3):
         assert read(tmp_path / "d.tif")[0][groups == g].mean() == pytest.approx(9 * 119 / 120, rel=1e-5)
-    # A group alone in a raster of classes, and columns that take all, are one background.
+    # A single group in a raster of classes, and columns that include all samples, equal one background.
     write_scene(tmp_path / "one.tif", np.full((1, 60, 6), 7), driver="GTiff", dtype="u1", geotransform=None, epsg=None)
     results = []
     for options in (["-background-by", tmp_path / "one.tif"], ["-background-by", "columns", "-columns-per-group", 6],
@@ -392,7 +394,7 @@ def test_groups_without_a_background(tmp_path):
     data[:, 1:, 4] = np.nan          # one pixel
     data[:, 10:12, 6] = np.nan
     mean = data[:, :, 7].astype(float).mean(axis=1)
-    data[:, :, 7] = (data[:, :1, 7] + [[0, 1] * 15])  # its mean is known exactly
+    data[:, :, 7] = (data[:, :1, 7] + [[0, 1] * 15])  # its mean is exact
     mean = data[:, :, 7].astype(float).mean(axis=1)
     write_scene(tmp_path / "scene.img", data, geotransform=None, epsg=None)
     (tmp_path / "t.csv").write_text("band,t\n" + "".join(f"{b + 1},{mean[b]:.17g}\n" for b in range(6)))

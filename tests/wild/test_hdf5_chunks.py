@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Chunks of products in HDF5, which all lanes decode past its library: the values that h5py was given, for every type, filter,
-list of chunks and layout that it writes; chunks that were never written; what is left to the library; and damaged chunks,
-which are errors that say where."""
+"""Chunks of products in HDF5, which all lanes decode without its library: the values that h5py wrote, for every type,
+filter, list of chunks and layout; chunks that were never written; cases for the library; and damaged chunks, which give
+errors with their positions."""
 import ctypes
 import ctypes.util
 import json
@@ -23,20 +23,20 @@ ZSTD = 32015
 
 
 def values(dtype="<f4", lines=LINES, samples=SAMPLES, bands=BANDS, seed=3):
-    """(line, sample, band): no value twice in a row, none 0, up to the ends of the type."""
+    """Returns (line, sample, band): consecutive values differ, none is 0, and they reach the ends of the type."""
     random = np.random.default_rng(seed)
     kind = np.dtype(dtype)
     if kind.kind == "f":
         return (random.normal(0, 100, (lines, samples, bands)) + 1000).astype(kind)
     ends = np.iinfo(kind)
-    # Sums of three floats tell whole numbers apart up to 2^53; larger ones must only come near.
+    # Sums of three floats distinguish integers up to 2^53; larger ones are only compared approximately.
     low, high = max(ends.min, -2**53), min(ends.max, 2**53)
     data = random.integers(low, high, (lines, samples, bands), dtype="i8", endpoint=True)
     return np.where(data == 0, 7, data).astype(kind)
 
 
 def site(path, make, bands=BANDS, **file):
-    """NEON's layout; `make` puts the cube of (line, sample, band) into the group it is given."""
+    """Makes NEON's layout; `make` puts the cube of (line, sample, band) into its group argument."""
     with h5py.File(path, "w", **file) as h:
         group = h.create_group("SITE/Reflectance")
         make(group)
@@ -59,7 +59,7 @@ def access(path):
 
 
 def copied(path, lines, samples, *options):
-    """(line, sample, band) as the file tells them, through a tool that copies numbers: on a grid that is the scene's own."""
+    """Returns (line, sample, band) of the file, through a tool that copies numbers, on the scene's own grid."""
     grid, out = path.with_name("grid.tif"), path.with_name("copy.tif")
     if not grid.exists():
         table = gdal.GetDriverByName("GTiff").Create(str(grid), samples, lines, 2, gdal.GDT_Int32)
@@ -75,7 +75,7 @@ WAYS = (["-threads", 1], ["-threads", 3, "-tile", 7, 6])
 
 
 def check(path, data, how="chunks", ways=WAYS):
-    """All values are those of `data`, and `how` they are read."""
+    """Checks that all values equal `data`, and `how` they are read."""
     assert access(path) == how
     native = data.astype(data.dtype.newbyteorder("="))
     native = native.astype({"int8": "i2", "float16": "f4"}.get(native.dtype.name, native.dtype))
@@ -108,12 +108,12 @@ def test_types(tmp_path, dtype):
 def test_filters(tmp_path, name):
     for k, dtype in enumerate(("<f4", ">i2", "u1")):
         data = values(dtype).copy()
-        data[3:20, 4:15] = data[3, 4]  # something to compress
+        data[3:20, 4:15] = data[3, 4]  # compressible
         check(cube(tmp_path / "scene.h5", data, **PIPELINES[name]), data, ways=[WAYS[k % 2]])
 
 
 def low_level(path, data, chunk, filters, write, dtype=None, fill=None):
-    """Filters in any order, and chunks as they come: write(dataset id)."""
+    """Writes filters in any order and prepared chunks: write(dataset id)."""
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk(chunk)
     if fill is not None:
@@ -137,7 +137,7 @@ def test_orders_of_filters(tmp_path, order):
 
 
 def padded(data, chunk):
-    """Chunks with their places; those at the end are filled up."""
+    """Returns chunks with their positions; chunks at the end are padded."""
     for a in range(0, data.shape[0], chunk[0]):
         for b in range(0, data.shape[1], chunk[1]):
             for c in range(0, data.shape[2], chunk[2]):
@@ -152,7 +152,7 @@ def shuffled(raw, width):
 
 
 def test_zstd(tmp_path):
-    """The filter 32015 is not among HDF5's own: its chunks are written as they are."""
+    """HDF5 has no filter 32015, so its chunks are written directly."""
     library = ctypes.CDLL(ctypes.util.find_library("zstd") or pytest.skip("no libzstd"))
     library.ZSTD_compress.restype = library.ZSTD_compressBound.restype = ctypes.c_size_t
     def pack(raw):
@@ -167,7 +167,7 @@ def test_zstd(tmp_path):
 
 
 def test_filters_that_a_chunk_was_spared(tmp_path):
-    """Bit k of a chunk's mask says that filter k was not applied."""
+    """Bit k of a chunk's mask means that filter k was not applied."""
     data, chunk = values("<u2"), (8, 5, 4)
     def write(dataset):
         for k, (at, part) in enumerate(padded(data, chunk)):
@@ -189,7 +189,7 @@ CHUNKS = [(1, 1, BANDS), (32, 32, 16), (7, SAMPLES, 2)]
 @pytest.mark.parametrize("most", [None, (None, SAMPLES, BANDS), (40, None, BANDS), (LINES, 50, None), (None, None, BANDS), (60, 60, 60)],
                          ids=str)
 def test_lists_of_chunks(tmp_path, chunk, libver, most):
-    """Trees of both versions, fixed arrays and extensible ones, single chunks, and chunks one behind another."""
+    """Uses trees of both versions, fixed and extensible arrays, single chunks, and consecutive chunks."""
     ends = most or (LINES, SAMPLES, BANDS)
     chunk = tuple(n if end is None else min(n, end) for n, end in zip(chunk, ends))
     data = values("<i2")
@@ -201,7 +201,7 @@ def test_lists_of_chunks(tmp_path, chunk, libver, most):
 @pytest.mark.parametrize("most", [None, (None, 120, 2), (130, None, 2), (None, None, 2), (200, 120, 2)], ids=str)
 @pytest.mark.parametrize("compression", [None, "gzip"])
 def test_long_lists(tmp_path, most, compression):
-    """More chunks than a page of a list holds, several levels of a tree, blocks of blocks."""
+    """Uses more chunks than a page of a list holds, several levels of a tree, and blocks of blocks."""
     data = values("<u2", 130, 120, 2)
     for libver in ("earliest", "latest"):
         path = cube(tmp_path / "scene.h5", data, {"libver": libver}, chunks=(1, 1, 2), maxshape=most, compression=compression)
@@ -209,7 +209,7 @@ def test_long_lists(tmp_path, most, compression):
 
 
 def test_one_behind_another(tmp_path):
-    """Allocated at once and without filters: the list is a single address."""
+    """Allocated at once and without filters, so the list is a single address."""
     data = values("<i4")
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk((8, 5, 4))
@@ -223,10 +223,10 @@ def test_one_behind_another(tmp_path):
 @pytest.mark.quick
 @pytest.mark.parametrize("libver", ["earliest", "latest"])
 def test_user_blocks(tmp_path, libver):
-    """MATLAB puts 512 bytes of its own before the file of HDF5: addresses count from behind them."""
+    """MATLAB puts 512 bytes before the HDF5 file: addresses count from their end."""
     data = values("<u2")
     path = tmp_path / "scene.mat"
-    with h5py.File(path, "w", userblock_size=512, libver=libver) as h:  # the subscripts the other way round
+    with h5py.File(path, "w", userblock_size=512, libver=libver) as h:  # the subscripts in reverse order
         h.create_dataset("cube", data=np.transpose(data, (2, 1, 0)), chunks=(3, 5, 8), compression="gzip").attrs["MATLAB_class"] = np.bytes_("uint16")
     with open(path, "r+b") as file:
         file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
@@ -248,7 +248,7 @@ def test_chunks_that_were_never_written(tmp_path, dtype, fill, libver):
 
 
 def test_no_fill_value(tmp_path):
-    """Nothing is to be written where nothing was: what the library leaves as it was is 0 here."""
+    """Chunks that were never written and have no fill value: the library leaves memory unchanged, which is 0 here."""
     creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     creation.set_chunk((8, 5, 4))
     creation.set_fill_value(np.array(5, "<f4"))
@@ -275,7 +275,7 @@ def test_nodata_and_masks_of_other_orders(tmp_path):
 
 
 def test_axes_in_any_order(tmp_path):
-    """Cubes of bands first and of bands in the middle, cut by windows and chosen bands."""
+    """Uses cubes with bands first and in the middle, with windows and selected bands."""
     data = values("<f4")
     for axes in ((0, 1, 2), (2, 0, 1), (0, 2, 1)):
         names = np.array(["y", "x", "wavelength"])[list(axes)]
@@ -287,7 +287,7 @@ def test_axes_in_any_order(tmp_path):
                 h[name].make_scale(name)
                 array.dims[k].attach_scale(h[name])
         if access(path) != "chunks":
-            continue  # GDAL's own reader shows it as it is meant
+            continue  # GDAL's own reader shows it correctly
         for bands in ([], ["-b", "8,2,3,5"]):
             chosen = data[:, :, [7, 1, 2, 4]] if bands else data
             got = copied(path, LINES, SAMPLES, *bands)
@@ -295,7 +295,8 @@ def test_axes_in_any_order(tmp_path):
     assert access(tmp_path / "yxwavelength.nc") == "chunks"
 
 
-# What the library has to read --------------------------------------------------------------------------------------------
+# Cases for the library
+# ------------------------------------------------------------------------------------------------------
 
 
 def shared_type(group, data):
@@ -345,7 +346,7 @@ CHUNK, PLACE = (8, 5, 4), (8, 10, 4)
 
 
 def with_one_chunk(path, filters, stored, mask=0):
-    """The chunk at PLACE as stored(its samples); the others are as they should be."""
+    """Makes a file whose chunk at PLACE is stored(its samples); other chunks are valid."""
     data = values("<u2")
     def write(dataset):
         dataset[...] = data
@@ -378,12 +379,13 @@ def test_damaged_chunks(tmp_path, out, name):
     filters, stored, what = DAMAGE[name]
     path = with_one_chunk(tmp_path / "scene.h5", filters, stored)
     refused(path, out, what, "at 8, 10, 4", "tile at sample")
-    # What lies beside it is read.
+    # The chunks next to it can be read.
     succeed(run("gdal_hsi_spp", "-device", "cpu", "-q", "-srcwin", 0, 0, 10, 8, path, out / "part.tif"))
 
 
 def key_in_tree(content, at):
-    """Where the tree of chunks tells of the chunk at these places: its bytes, its mask, its places, its address."""
+    """Returns the position in the tree of chunks of the entry for these coordinates: its bytes, mask, coordinates,
+    address."""
     return content.index(struct.pack("<4Q", *at, 0)) - 8
 
 
@@ -415,7 +417,8 @@ def test_size_that_is_not_a_chunks(tmp_path, out):
 @pytest.mark.parametrize("libver, most", [("latest", None), ("latest", (None, SAMPLES, BANDS)), ("latest", (None, None, BANDS)),
                                           ("earliest", None)], ids=str)
 def test_no_damage_gives_other_numbers_in_silence(tmp_path, out, libver, most):
-    """Any byte of lists and chunks: an error, or the values that were written. gzip has a checksum; headers are the library's."""
+    """Changes any byte of lists and chunks: an error, or the values that were written. gzip has a checksum; the library
+    reads headers."""
     data = values("<i2")
     whole = cube(tmp_path / "scene.h5", data, {"libver": libver}, maxshape=most, compression="gzip", fletcher32=True).read_bytes()
     path = tmp_path / "damaged.h5"
@@ -441,7 +444,7 @@ def test_no_damage_gives_other_numbers_in_silence(tmp_path, out, libver, most):
 
 
 def test_threads_tiles_and_memory(tmp_path):
-    """The same outputs to the last byte, with chunks that are kept and with chunks that are decoded ahead."""
+    """Outputs have equal bytes with chunks that are kept and with chunks that are decoded ahead."""
     data = values("<f4", 300, 260, 40)
     path = cube(tmp_path / "scene.h5", data, chunks=(96, 64, 16), compression="gzip", shuffle=True)
     answers, sums = set(), set()
@@ -456,7 +459,7 @@ def test_threads_tiles_and_memory(tmp_path):
 
 @pytest.mark.parametrize("chunk", [(1, 1, 40), (4, 4, 4), (128, 100, 40)], ids=str)
 def test_memory(tmp_path, chunk):
-    """What the process takes is -memory and what a scene of a few pixels takes."""
+    """The process needs at most -memory plus the memory for a scene of a few pixels."""
     peaks = []
     for lines, samples in ((640, 500), (8, 8)):
         data = np.random.default_rng(1).integers(0, 50, (lines, samples, 40)).astype("f4")

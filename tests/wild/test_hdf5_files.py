@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a scene refers to in other files is what a run reads: HDF5 with its values elsewhere, VRTs as text in VRTs, virtual
-Zarr datasets. No output may replace it, and what is missing is said before any work is done."""
+"""Files to which a scene refers are inputs of the run: HDF5 with external values, VRTs as text in VRTs, virtual Zarr
+datasets. Outputs cannot replace them, and missing files are reported before any work."""
 
 import os
 import pathlib
@@ -17,7 +17,7 @@ VALUES = np.moveaxis(cube(samples=10, lines=12, bands=BANDS), 0, 2).astype("f4")
 
 
 def site(h, make):
-    """NEON's layout; `make` puts the cube into its group."""
+    """Makes NEON's layout; `make` puts the cube into its group."""
     group = h.create_group("SITE/Reflectance")
     make(group)
     spectral = group.create_group("Metadata/Spectral_Data")
@@ -29,7 +29,7 @@ def site(h, make):
 
 
 def mapped(group, sources, name="Reflectance_Data"):
-    """A virtual dataset whose lines come from several sources (file, dataset, lines)."""
+    """Makes a virtual dataset whose lines come from several sources (file, dataset, lines)."""
     layout = h5py.VirtualLayout(VALUES.shape, "f4")
     for file, inner, lines in sources:
         size = len(range(*lines.indices(len(VALUES))))
@@ -55,7 +55,7 @@ def mapping(folder):
 
 
 def numbered(folder):
-    """part_0.h5, part_1.h5 ... as one pattern, which HDF5 allows for datasets without an end."""
+    """Makes part_0.h5, part_1.h5 ... with one pattern, which HDF5 allows for unlimited datasets."""
     space = h5py.h5s.create_simple(VALUES.shape, (h5py.h5s.UNLIMITED, *VALUES.shape[1:]))
     source = h5py.h5s.create_simple((4, *VALUES.shape[1:]))
     source.select_all()
@@ -72,8 +72,8 @@ def numbered(folder):
 
 
 def link(folder):
-    """The source is a link into another file, whose values lie in a third one. (Links in the scene's own file GDAL does
-    not follow.)"""
+    """The source is a link into another file, whose values are in a third file. (GDAL does not follow links in the
+    scene's own file.)"""
     with h5py.File(folder / "scene.h5", "w") as h:
         site(h, lambda g: mapped(g, [("inner.h5", "group/d", slice(0, 12))]))
     with h5py.File(folder / "inner.h5", "w") as h:
@@ -86,7 +86,7 @@ def link(folder):
 
 
 def crowded(folder):
-    """Groups of hundreds of members, of the older and the newer form, with many attributes before them."""
+    """Makes groups of hundreds of members, of the older and the newer form, with many attributes before them."""
     for name, version in (("a.h5", "earliest"), ("scene.h5", "latest")):
         with h5py.File(folder / name, "w", libver=version, track_order=version == "latest") as h:
             if name == "scene.h5":
@@ -105,7 +105,7 @@ KINDS = [storage, mapping, numbered, link, crowded]
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """HDF5 looks for values of external storage where the command runs."""
+    """HDF5 searches for external values in the folder in which the command runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -120,7 +120,7 @@ def test_what_a_product_refers_to_is_never_replaced(here, kind):
         assert result.code == 2 and "would overwrite" in first_error(result), result.err
         assert (here / name).read_bytes() == before
         (here / "linked").unlink(missing_ok=True)
-        os.link(here / name, here / "linked")  # the same file by another name
+        os.link(here / name, here / "linked")  # the same file with another name
         assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", "scene.h5", "linked").code == 2
 
 
@@ -166,7 +166,7 @@ def test_a_source_that_is_not_needed_may_be_missing(here):
 @pytest.mark.parametrize("version", ["earliest", "latest"])
 @pytest.mark.parametrize("name", ["scene.h5", "HDF5:scene.h5://cube", 'NETCDF:"scene.h5":cube'])
 def test_a_link_to_a_pipe_is_not_followed(here, name, version):
-    """The library opens what a link names, and would wait for the pipe's other end."""
+    """The library would open the target of a link, and wait for the other end of the pipe."""
     (here / "in").mkdir()
     os.mkfifo(here / "in/p")
     for target in ("in/p", str(here / "in/p"), "next.h5"):
@@ -243,7 +243,7 @@ def test_vrts_within_vrts(here):
 
 
 def test_what_kerchunk_names_is_read(here):
-    """GDAL from 3.11 on opens it; the register knows the files whatever GDAL is here."""
+    """GDAL 3.11 and newer opens it; the register lists the files with any GDAL."""
     with h5py.File("a.h5", "w") as h:
         h["d"] = VALUES
     pathlib.Path("refs.json").write_text('{"version": 1, "refs": {"d/0.0.0": ["a.h5", 2048, 3840]}}')

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Headers and their data: which belongs to which, fields that lack or are none, and wavelengths that stand elsewhere than
-in a header."""
+"""Headers and their data: which belong together, missing or invalid fields, and wavelengths outside the header."""
 import json
 
 import numpy as np
@@ -9,7 +8,8 @@ from conftest import cube, first_error, gdal, run, seen_pixels, succeed
 from envi_scenes import NM, braces, facts, fields, small, text_of, warnings, write
 
 
-# --- fields that lack or are none ------------------------------------------------------------------------------------------
+# --- missing or invalid fields
+# ---------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dtype", ["<u2", "<f4", "<f8"])
 def test_without_a_byte_order(tmp_path, dtype):
@@ -43,7 +43,8 @@ def test_a_header_offset(tmp_path):
     np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
 
 
-# --- which header, which data ----------------------------------------------------------------------------------------------
+# --- which header belongs to which data
+# ------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("data_name, header", [
     ("p", "p.hdr"), ("p.img", "p.hdr"), ("p.img", "p.img.hdr"), ("p.IMG", "p.HDR"), ("p.bip", "p.hdr"),
@@ -88,10 +89,12 @@ def test_labels_by_their_header(tmp_path):
     assert "(OA): 100" in text
 
 
-# --- elsewhere -------------------------------------------------------------------------------------------------------------
+# --- outside the header
+# ----------------------------------------------------------------------------------------------------
 
 def geotiff(path, dataset=(), bands=()):
-    """A scene of 3 bands with items (key, value, domain) of the dataset, and (key, values, domain) of its bands."""
+    """Makes a scene of 3 bands with items (key, value, domain) of the dataset, and (key, values, domain) of its
+    bands."""
     made = gdal.GetDriverByName("GTiff").Create(str(path), 5, 4, 3, gdal.GDT_Float32)
     made.WriteArray(cube(5, 4, 3).astype("f4"))
     for key, value, domain in dataset:
@@ -163,7 +166,7 @@ def test_names_of_isis_cubes(tmp_path, fields, nm):
 @pytest.mark.parametrize("name", ["s.hdr", "s.img"])
 @pytest.mark.parametrize("begin", [b"II*\0", b"MM\0*", b"\x89HDF\r\n\x1a\n", b"\x89PNG\r\n\x1a\n", b"<VRTDataset>"])
 def test_a_vrt_of_data_that_begin_like_another_format(tmp_path, begin, name):
-    """GDAL would open the data alone, and as what they look like."""
+    """GDAL would open only the data, as the format that they resemble."""
     data = np.ones((5, 7, 9), "<f4").tobytes()
     (tmp_path / "s.img").write_bytes(begin + data[len(begin):])
     (tmp_path / "s.hdr").write_text("ENVI\nsamples = 9\nlines = 7\nbands = 5\nheader offset = 0\ndata type = 4\n"
@@ -172,14 +175,14 @@ def test_a_vrt_of_data_that_begin_like_another_format(tmp_path, begin, name):
     if result.code != 0:
         assert first_error(result) and not (tmp_path / "o.vrt").exists(), result.err
         return
-    # This GDAL passes on to ENVI's driver what HDF5's cannot open.
+    # This GDAL passes files that HDF5's driver cannot open on to ENVI's driver.
     seen = gdal.Open(str(tmp_path / "s.img"))
     assert seen.GetDriver().ShortName == "ENVI"
     np.testing.assert_array_equal(seen.ReadAsArray().tobytes(), (tmp_path / "s.img").read_bytes())
 
 
 def places(folder, info, tie):
-    """The place of a pixel's corner (from 1), by the scene's geotransform, and by that of an output."""
+    """Returns the position of a pixel's corner (from 1), by the scene's geotransform, and by an output's."""
     np.ones((1, 7, 9)).tofile(folder / "s.img")
     (folder / "s.hdr").write_text("ENVI\nsamples = 9\nlines = 7\nbands = 1\nheader offset = 0\ndata type = 5\ninterleave = bsq\n"
                                   f"byte order = 0\nmap info = {{{info}}}\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ENVI headers as people have them: every habit of writing one gives the values that it means, or an error that says why
-it gives none. What is expected is known here, not read by the tools."""
+"""ENVI headers as people write them: every common form gives its intended values, or an error with the reason. The
+expected values do not come from the tools."""
 import json
 
 import numpy as np
@@ -11,7 +11,7 @@ from envi_scenes import NM, braces, facts, fields, small, text_of, warnings, wri
 # --- long lines ----------------------------------------------------------------------------------------------------------
 
 def long_list(bands):
-    """Spectral Python's way: one line."""
+    """Writes a list on one line, as Spectral Python does."""
     return "{ " + " , ".join(repr(400 + i * 3.3333333333) for i in range(bands)) + " }"
 
 
@@ -35,7 +35,7 @@ def test_fields_behind_a_line_that_gdal_does_not_read(tmp_path, dtype, interleav
     assert seen["band_names"][1].startswith("n2")
     np.testing.assert_allclose(seen["wavelengths_nm"], [400 + i * 3.3333333333 for i in range(1, bands)])
     assert seen["access"] == "raw", "no slower for it"
-    # The same pixels, with no georeference in the way.
+    # The same pixels, without the effect of a georeference.
     del header["map info"]
     path = write(tmp_path, data, text_of(header), dtype=dtype, interleave=interleave)
     np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path, "-bbl", "ignore"), data)
@@ -60,12 +60,12 @@ def test_class_names_behind_a_long_line(tmp_path, tool):
     reference = None
     map_, truth = (path, tmp_path / "r.tif") if tool == "raster" else (tmp_path / "r.tif", path)
     result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", map_, truth)).out)
-    right = (classes == 2).mean()  # by name: water and soil are numbered the other way round there
+    right = (classes == 2).mean()  # by name: water and soil have exchanged numbers there
     assert abs(result["overall_accuracy"]["value"] - right) < 1e-9 or result["overall_accuracy"] == pytest.approx(right)
 
 
 def test_an_output_of_such_a_scene_is_read_by_gdal(tmp_path):
-    """Fields travel, in lines that GDAL reads; a field that fits no list goes on in braces."""
+    """Fields are copied, in lines that GDAL can read; a field that fits no list is stored in braces."""
     data = cube(6, 5, 4)
     path = write(tmp_path, data, {"wavelength": braces(NM), "history": "step, " * 3000, "sensor type": "x",
                                   "data ignore value": -1})
@@ -86,7 +86,7 @@ def test_a_vrt_of_a_scene_that_gdal_reads_otherwise_is_refused(tmp_path):
     path = write(tmp_path, data, text_of({**layout, **wide, **lost}), interleave="bip")
     result = run("gdal_hsi_spp", "-of", "VRT", path, tmp_path / "o.vrt")
     assert result.code == 2 and str(path) in first_error(result) and not (tmp_path / "o.vrt").exists()
-    # One that GDAL has made shows bands that are none.
+    # A header made by GDAL lists bands that do not exist.
     gdal.Translate(str(tmp_path / "made.vrt"), str(path), format="VRT")
     result = run("gdal_hsi_info", tmp_path / "made.vrt")
     assert result.code == 1 and str(path) in first_error(result)
@@ -119,13 +119,13 @@ def test_a_wavelength_that_is_no_number_is_unknown(tmp_path, entry):
     assert seen["wavelengths_nm"] == [450, None, 883.5, 1100] and seen["fwhm_nm"] == [9, None, 8, 7]
     told = warnings(path)
     assert "'wavelength' has" in told and "'fwhm' has" in told and "band 2" in told
-    # The output's list has no gaps: 0 stands there, which is no wavelength when it is read again.
+    # The output's list has no gaps: a missing wavelength is 0, which is read as unknown.
     succeed(run("gdal_hsi_spp", "-q", "-of", "ENVI", path, tmp_path / "o.img"))
     assert facts(tmp_path / "o.img")["wavelengths_nm"] == [450, None, 883.5, 1100]
 
 
 def in_items(path, scene, wavelengths, widths, units):
-    """The scene as a GTiff, whose bands have items."""
+    """Writes the scene as a GTiff with band items."""
     gdal.Translate(str(path), str(scene))
     dataset = gdal.Open(str(path), gdal.GA_Update)
     for b, (nm, width) in enumerate(zip(wavelengths, widths), 1):
@@ -160,10 +160,10 @@ def test_a_negative_width_among_the_items_of_a_band_is_unknown(tmp_path):
     ("Nanometers", [2000, 2100, 2200, 2300], [14, 14, 6100, 14], "the width of band 3 is taken for 6100 nm"),
     ("Nanometers", [450, 450, 450, 450], [10, 10, 1000, 10], "the width of band 3 is taken for 1000 nm"),
     ("Nanometers", [450, 560, 665, 842], [66, 36, 31, 106], ""),
-    ("Nanometers", [450, 451, 452, 453], [10, 10, 10, 10], ""),      # finer than the bands are wide
+    ("Nanometers", [450, 451, 452, 453], [10, 10, 10, 10], ""),      # finer than the bands' widths
     ("Nanometers", [550, 550.1, 1600, 1600.1], [900, 900, 900, 900], ""),  # less than all together
     ("Nanometers", [450, 450, 450, 450], [10, 100, 400, 10], ""),
-    ("Nanometers", [450, 500, 550, 600], [10, 400, 900, 10], ""),    # a panchromatic one
+    ("Nanometers", [450, 500, 550, 600], [10, 400, 900, 10], ""),    # one panchromatic band
 ])
 def test_a_width_of_another_unit_is_told(tmp_path, units, wavelengths, widths, told):
     path = write(tmp_path, small(), {"wavelength": braces(wavelengths), "fwhm": braces(widths), "wavelength units": units})
@@ -227,7 +227,8 @@ def test_gains(tmp_path):
 @pytest.mark.parametrize("key", ["data gain values", "data reflectance gain values"])
 @pytest.mark.parametrize("entry", ["N/A", "", "0"])
 def test_a_gain_that_is_none(tmp_path, key, entry):
-    """Nobody may take it for 1: the whole list goes, with its offsets, and that is told; not for bands left out."""
+    """It must not be read as 1: the whole list is ignored, with its offsets, and a warning states this, unless the band
+    is excluded."""
     header = {key: f"{{0.5, {entry}, 2, 4}}", key.replace("gain", "offset"): "{1, 2, 3, 4}"}
     path = write(tmp_path, small(), header)
     seen = facts(path)
@@ -310,7 +311,7 @@ def test_utf_16_is_refused_with_its_name(tmp_path, encoding, named):
 
 @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-8"])
 def test_names_in_any_encoding(tmp_path, encoding):
-    """A map against itself with the same names in another encoding: all of it agrees."""
+    """Compares a map with itself, with the same names in another encoding: all pixels agree."""
     classes = np.random.default_rng(0).integers(1, 3, (1, 12, 16)).astype("u1")
     wood = "Wald – Forêt" if encoding != "latin-1" else "Wald; Forêt"
     path = write(tmp_path, classes, {"file type": "ENVI Classification", "classes": 3, "class lookup":
@@ -345,7 +346,7 @@ def test_texts_of_other_formats_that_are_not_utf_8(tmp_path):
                                    '<VRTRasterBand dataType="Float32" band="2"><Description>Grün</Description>')
     vrt.write_bytes(text.encode("latin-1"))
     assert facts(vrt)["band_names"][1] == "Grün"
-    odd = tmp_path / "gr\udcfcn.tif"  # a name of a file is bytes
+    odd = tmp_path / "gr\udcfcn.tif"  # file names are bytes
     (tmp_path / "s.tif").rename(odd)
     assert facts(odd)["size"] == [6, 5, 4]
 
@@ -355,7 +356,8 @@ def test_texts_of_other_formats_that_are_not_utf_8(tmp_path):
 @pytest.mark.parametrize("form", [str, lambda v: str(tuple(v)), lambda v: str(np.array(v)), lambda v: "{" + str(np.array(v)) + "}",
                                   lambda v: repr(np.array(v))], ids=["list", "tuple", "numpy", "numpy in braces", "repr"])
 def test_lists_as_python_prints_them(tmp_path, form):
-    """Through the tools, as GDAL is shown them; tests/raster/envi_header_test.cpp has every habit of such lists."""
+    """Reads them through the tools, as GDAL is shown them; tests/raster/envi_header_test.cpp has all forms of such
+    lists."""
     nm = [float(v) for v in np.linspace(450, 900, 12)]
     header = {"wavelength units": "Nanometers", "wavelength": form(nm), "fwhm": form([10.0] * 12),
               "bbl": form([0] + [1] * 10 + [0]), "data gain values": form([0.0001] * 12), "data offset values": "0.5"}
@@ -389,7 +391,7 @@ def test_a_list_that_numpy_has_shortened(tmp_path):
     ("UTM, 1, 1, 500000, 4000000, 2, 2, 11, North, WGS-84, units=Feet", None),
     ("Arbitrary, 1, 1, 0, 0, 1, 1, 0, North", None)])
 def test_codes_of_map_info(tmp_path, info, epsg):
-    """GDAL calls the SRS of most of these "unnamed"."""
+    """GDAL names the SRS of most of these "unnamed"."""
     path = write(tmp_path, small(), {"map info": f"{{{info}}}"})
     assert facts(path)["epsg"] == epsg
     if "rotation" not in info and "Arbitrary" not in info:
@@ -401,7 +403,7 @@ def test_codes_of_map_info(tmp_path, info, epsg):
 # --- outputs -------------------------------------------------------------------------------------------------------------
 
 def test_an_output_has_no_scales_that_its_source_has_not(tmp_path):
-    """Nor a side file that repeats what the header has."""
+    """Also without a side file that repeats the header."""
     path = write(tmp_path, cube(9, 8, 4), {"wavelength": braces(NM), "wavelength units": "Nanometers"})
     for name, tool in {"spp": ("gdal_hsi_spp", "-ws", 3), "pca": ("gdal_hsi_pca", "-nc", 2),
                        "mnf": ("gdal_hsi_mnf", "-nc", 2)}.items():
@@ -414,14 +416,14 @@ def test_an_output_has_no_scales_that_its_source_has_not(tmp_path):
     assert facts(tmp_path / "pca.dat")["band_names"] == ["PC1", "PC2"]
     succeed(run("gdal_hsi_spp", "-q", "-ws", 3, path, tmp_path / "o.tif"))
     assert all(b"SCALE" not in text for text in [(tmp_path / "o.tif").read_bytes()])
-    # Those that it has stay, for all bands.
+    # Scales of the source are kept, for all bands.
     path = write(tmp_path, cube(9, 8, 4), {"data gain values": "{0.5, 1, 1, 1}"}, name="g")
     succeed(run("gdal_hsi_spp", "-q", "-ws", 3, path, tmp_path / "scaled.dat"))
     assert facts(tmp_path / "scaled.dat")["scale"] == [0.5, 1, 1, 1]
 
 
 def test_class_names_with_commas_come_back(tmp_path):
-    """From a GeoTIFF into an ENVI file and back; GDAL itself parts names at every comma."""
+    """From a GeoTIFF to an ENVI file and back; GDAL splits names at every comma."""
     names = ["Unclassified", "Corn, young", "Soil, \"dry\"", "Water"]
     classes = np.random.default_rng(0).integers(1, 4, (1, 8, 9)).astype("u1")
     path = write(tmp_path, classes, {"file type": "ENVI Classification", "classes": 4,

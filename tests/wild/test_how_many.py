@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_endmembers -t 2-20: nested sets, their volumes, residuals and knee, against numpy and a solver of its own kind;
-and what gdal_hsi_vd prints first."""
+"""gdal_hsi_endmembers -t 2-20: nested sets, their volumes, residuals and knee, compared with numpy and an independent
+solver; and the first output of gdal_hsi_vd."""
 import csv
 import json
 import math
@@ -21,7 +21,7 @@ def mixtures(sources=4, lines=16, samples=18, bands=9, noise=0.5, seed=5):
 
 
 def search(folder, data, numbers, *options):
-    """(report of the range, targets, result)"""
+    """Returns (report of the range, targets, result)."""
     scene = data if isinstance(data, str) else write_scene(folder / "scene.img", data, dtype="f8")
     result = succeed(run("gdal_hsi_endmembers", "-overwrite", "-t", numbers, *options, "-report", folder / "r.json", scene, folder / "e.gpkg"))
     report = json.loads((folder / "r.json").read_text())
@@ -29,7 +29,7 @@ def search(folder, data, numbers, *options):
 
 
 def grown(data, t):
-    """Pixels of the growing simplex: the greatest determinant, tried for every pixel."""
+    """Returns the pixels of the growing simplex: the greatest determinant, tried for every pixel."""
     bands, lines, samples = data.shape
     x = data.reshape(bands, -1)
     values, vectors = np.linalg.eigh(np.cov(x))
@@ -78,7 +78,7 @@ def test_what_every_number_explains(tmp_path, method):
     places = [targets[0]] + [(s["line"], s["sample"]) for s in steps]
     assert targets == places[:found["chosen"]]
     if all_places:
-        assert all_places == places[:len(all_places)]  # the same sets, whatever the range
+        assert all_places == places[:len(all_places)]  # the same sets for any range
     variance = x.var(0).mean()
     before = None
     for step in steps:
@@ -91,7 +91,7 @@ def test_what_every_number_explains(tmp_path, method):
         assert step["rmse"] == pytest.approx(residual(x, members), rel=2e-4)
         assert step["explained"] == pytest.approx(1 - step["rmse"] ** 2 / variance, abs=1e-6)
         assert step["gain"] == pytest.approx(step["explained"] - (before["explained"] if before else 0), abs=1e-12)
-        assert not before or step["rmse"] <= before["rmse"] * (1 + 1e-6)  # a set holds the one before
+        assert not before or step["rmse"] <= before["rmse"] * (1 + 1e-6)  # a set contains the previous one
         before = step
     assert found["knee"] == knee(steps) == found["chosen"] and "grows" not in result.err
     assert f"Knee: {found['chosen']} endmembers" in result.out and result.out.count("\n   ") >= 6
@@ -103,7 +103,7 @@ def test_what_every_number_explains(tmp_path, method):
 
 
 def test_the_knee_is_the_number_of_materials(tmp_path):
-    """Where noise is small against the materials' differences nothing else is to be seen."""
+    """Where noise is small compared with the materials' differences, only the materials are visible."""
     for sources in 3, 4, 5:
         found, targets, _ = search(tmp_path, mixtures(sources, 24, 24, 12, 0.05, seed=sources), "2-12")
         assert found["knee"] == sources == len(targets)
@@ -123,7 +123,7 @@ def test_the_library_is_that_of_the_knee(tmp_path):
 
 
 def test_curves_without_a_knee(tmp_path):
-    # Every pixel of its own band: each further one explains as much as the one before.
+    # Every pixel has its own band, so each additional one explains as much as the previous.
     data = np.zeros((8, 2, 8))
     for k in range(8):
         data[k, :, k] = 100
@@ -167,7 +167,7 @@ def test_the_plot_is_a_picture_of_the_curve(tmp_path):
     assert np.allclose(np.diff(x), np.diff(x)[0], atol=0.02) and np.all(np.diff(y) >= 0)
     slope, offset = np.polyfit(rmse, y, 1)
     assert slope < 0 and np.allclose(slope * rmse + offset, y, atol=0.02)
-    assert offset == pytest.approx(340, abs=0.1)  # zero lies on the axis
+    assert offset == pytest.approx(340, abs=0.1)  # zero is on the axis
     assert f"t = {found['chosen']}" in [t.text for t in root.findall(name + "text")]
 
 
@@ -210,7 +210,7 @@ def test_the_number_comes_first_and_the_table_on_request(tmp_path, method):
 
 
 def test_the_scene_is_read_once_for_all_numbers(tmp_path):
-    """And what is told of a number is what it would be alone, to the last bit."""
+    """The results for a number equal those of a separate run, bit by bit."""
     data = mixtures()
     scene = write_scene(tmp_path / "s.tif", data, driver="GTiff", options=["COMPRESS=DEFLATE"])
     def told(numbers):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""-if-needed: a command whose outputs stand as it has made them does nothing; whatever was changed since makes it work again."""
+"""-if-needed: a command whose outputs are as it made them does nothing; any relevant change makes it run again."""
 import json
 import os
 import subprocess
@@ -37,7 +37,7 @@ def test_the_same_again_does_nothing(tmp_path, scene):
     assert not skipped(tmp_path, scene)
     for _ in range(2):
         assert skipped(tmp_path, scene)
-    # What changes no result does not count.
+    # Changes without effect on results do not count.
     assert skipped(tmp_path, scene, "-threads", 1, "-tile", 30, 5, "-memory", "200MB", "-overwrite")
     assert succeed(run("gdal_hsi_pca", "-q", "-if-needed", "-nc", 3, "-model", tmp_path / "m.json", scene, tmp_path / "o.img", "-of", "ENVI")).out == ""
 
@@ -97,7 +97,7 @@ def test_what_was_changed_is_made_anew(tmp_path, scene, change):
 
 @pytest.mark.parametrize("late", ["s.wld", "s.tfw", "s.tif.aux.xml"])
 def test_what_comes_beside_a_scene_later(tmp_path, late):
-    """It changes the result, though all files that were read are as they were."""
+    """It changes the result, although all files that were read are unchanged."""
     scene = write_scene(tmp_path / "s.tif", cube(30, 20, 8), "GTiff", geotransform=None, epsg=None)
     assert not skipped(tmp_path, scene)
     assert skipped(tmp_path, scene)
@@ -209,7 +209,7 @@ def test_every_tool_with_outputs_has_it():
 
 
 def test_a_killed_run_is_done_again(tmp_path):
-    """However it ends, what stands afterwards is whole, and the next run knows whether it has to work."""
+    """However the run ends, its files are complete, and the next run detects whether it must work."""
     scene = write_scene(tmp_path / "s.img", cube(200, 300, 60), dtype="f4")
     line = ["-if-needed", "-q", "-nc", 5, scene, tmp_path / "o.tif"]
     succeed(run("gdal_hsi_pca", *line))
@@ -237,7 +237,7 @@ def test_no_word_of_the_command_is_kept(tmp_path, scene):
 
 
 def test_a_side_file_of_an_output(tmp_path, scene):
-    """Whoever looks at an output may add statistics, but neither numbers with another meaning nor another place."""
+    """Readers of an output may add statistics, but neither values with another meaning nor another position."""
     pca(tmp_path, scene)
     side = tmp_path / "o.img.aux.xml"
     before = side.read_bytes()
@@ -286,7 +286,7 @@ def test_settings_count_wherever_they_stand(tmp_path, scene, setting):
     assert NOTHING in succeed(run(*line, "--config", name, value)).out
     (tmp_path / "gdalrc").write_text(f"[configoptions]\n{name}={value}\n")
     assert NOTHING in succeed(run(*line, env={"GDAL_CONFIG_FILE": str(tmp_path / "gdalrc")})).out
-    # The command line's word comes before the file's.
+    # The option on the command line has priority over the file.
     assert NOTHING not in succeed(run(*line, "--config", name, "ssse3" if name == "HSI_SIMD" else "MAYBE", env={"GDAL_CONFIG_FILE": str(tmp_path / "gdalrc")})).out
     assert NOTHING not in succeed(run(*line)).out
     for free in "GDAL_CACHEMAX=300", "AWS_SECRET_ACCESS_KEY=swordfish", "CPL_DEBUG=OFF", "GDAL_HTTP_TIMEOUT=7":
@@ -328,7 +328,7 @@ def test_headers_and_data_that_come_first_for_gdal(tmp_path, scene):
 
 @pytest.mark.parametrize("option, name", [("-statistics", "o.stat"), ("-apply", "o.json")])
 def test_a_text_beside_the_header_of_an_output(tmp_path, scene, option, name):
-    """The header of o.img is none of o.stat."""
+    """The header of o.img does not belong to o.stat."""
     make = {"o.stat": ["gdal_hsi_statistics", scene, "-o", tmp_path / name],
             "o.json": ["gdal_hsi_pca", "-nc", 2, "-model", tmp_path / name, scene, tmp_path / "x.tif"]}[name]
     succeed(run(*make))

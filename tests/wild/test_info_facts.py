@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_info: what it tells of places, wavelengths and values, and the commands that it proposes, which must run."""
+"""gdal_hsi_info: its report of positions, wavelengths and values, and the commands that it proposes, which must run."""
 
 import json
 import shlex
@@ -26,9 +26,9 @@ def test_epsg_and_extent(tmp_path):
     assert facts["epsg"] == 32633 and facts["extent"] == [300000, 5800000 - 7 * 30, 300000 + 9 * 30, 5800000]
     assert "WGS 84 / UTM zone 33N (EPSG:32633)" in text_of(scene)
     assert "300000 to 300270, 5799790 to 5800000 (x, y)" in text_of(scene)
-    # Of the window.
+    # For the window.
     assert info("-srcwin", 2, 3, 4, 2, scene)["extent"] == [300060, 5800000 - 150, 300180, 5800000 - 90]
-    # Rotated: corners by hand.
+    # Rotated: the corners by hand.
     gt = (100, 3, 2, 50, 1, -4)
     rotated = write_scene(tmp_path / "r.tif", cube(9, 7, 3), driver="GTiff", geotransform=gt)
     corners = [(gt[0] + x * gt[1] + y * gt[2], gt[3] + x * gt[4] + y * gt[5]) for x in (0, 9) for y in (0, 7)]
@@ -37,7 +37,7 @@ def test_epsg_and_extent(tmp_path):
 
 
 def test_an_srs_that_does_not_say_its_code(tmp_path):
-    """ENVI's headers have ESRI's WKT, without codes."""
+    """ENVI headers have ESRI's WKT, without codes."""
     scene = write_scene(tmp_path / "s.img", cube(9, 7, 3), epsg=32616)
     assert info(scene)["epsg"] == 32616
     own = write_scene(tmp_path / "own.tif", cube(9, 7, 3), driver="GTiff", epsg=None)
@@ -67,7 +67,7 @@ def test_empty_bands_and_extremes(tmp_path, interleave):
     data = np.random.default_rng(3).normal(100, 900, (7, 31, 37)).astype(np.float32)
     data[[2, 5]] = -9999
     data[:, 4, 9] = -9999
-    data[1, 5, 6] = np.nan  # so that the pixel is none that counts
+    data[1, 5, 6] = np.nan  # makes the pixel invalid
     data[0, 5, 6] = 1e9
     data[[0, 1, 3, 4, 6], 8, 8] = 0
     scene = write_scene(tmp_path / "s.img", data, nodata=-9999, options=[f"INTERLEAVE={interleave}"])
@@ -118,7 +118,7 @@ def test_what_was_seen_decides(tmp_path):
     assert " -if GTiff " in commands("-if", "GTiff", few, cwd=tmp_path)[0]
 
 
-# --- libraries, and files that are neither
+# --- libraries, and files that are neither libraries nor scenes
 
 
 def write_sli(path, spectra, wavelengths=(400, 500, 600, 700)):
@@ -188,7 +188,7 @@ def test_a_file_of_matlab_may_hold_a_scene_beside_the_library(tmp_path):
     assert "Name one of them" in json.loads(run("gdal_hsi_info", "-json", tmp_path / "toy.mat").out)["not_a_scene"]
 
 
-# --- no pixel that is valid in all bands
+# --- no pixel is valid in all bands
 
 
 @pytest.mark.parametrize("interleave", ["BSQ", "BIP"])
@@ -232,7 +232,7 @@ def test_figures_of_a_scene_without_any_value(tmp_path):
 ])
 @pytest.mark.parametrize("kind", ["scene", "library"])
 def test_units_of_wavelengths(tmp_path, fields, first, told, kind):
-    """The same rule for scenes and libraries; 4000 and 5000 of what the header says."""
+    """Scenes and libraries follow one rule; 4000 and 5000 in the unit of the header."""
     nm = [4, 5] if "THz" in fields else [4000, 5000]
     path = write_sli(tmp_path / "f.sli", [[.1, .2]], nm)
     header = path.with_suffix(".hdr")

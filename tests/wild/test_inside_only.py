@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""-inside-only: pixels that lie in a polygon as a whole, compared with GEOS's word on every pixel's square."""
+"""-inside-only: pixels that are completely inside a polygon, compared with GEOS's result for every pixel's square."""
 import numpy as np
 import pytest
 from conftest import first_error, read, run, succeed, write_scene
@@ -22,20 +22,21 @@ def ring(place, corners):
 
 
 def star(random, x, y, radius, corners=24):
-    """A ring around a pixel position that does not cross itself."""
+    """Returns a ring around a pixel position that does not cross itself."""
     angles = np.sort(random.uniform(0, 2 * np.pi, corners))
     radii = radius * random.uniform(0.4, 1, corners)
     return [(float(x + r * np.cos(a)), float(y + r * np.sin(a))) for a, r in zip(angles, radii)]
 
 
 def on_borders(random, x, y, size):
-    """A staircase whose sides are borders of pixels."""
+    """Returns a staircase whose sides are borders of pixels."""
     steps = [(x, y + size)] + [p for k in range(size) for p in ((x + k, y + size - k - 1), (x + k + 1, y + size - k - 1))] + [(x + size, y + size)]
     return [(float(a), float(b)) for a, b in dict.fromkeys(steps)]
 
 
 def shapes(place, random):
-    """Stars with holes, a staircase, a triangle with corners on corners of pixels, two parts, and what leaves the grid."""
+    """Returns stars with holes, a staircase, a triangle with corners on corners of pixels, two parts, and shapes that
+    leave the grid."""
     hole = ring(place, star(random, 20, 20, 6))
     outer = ring(place, [(20 + 1.1 * 16 * np.cos(a), 20 + 1.1 * 16 * np.sin(a)) for a in np.arange(0, 6.28, 0.2)])
     return [("POLYGON (" + outer + ", " + hole + ")", 1), ("POLYGON (" + ring(place, star(random, 8, 28, 9)) + ")", 2),
@@ -46,7 +47,7 @@ def shapes(place, random):
 
 
 def shrunk(place, line, sample):
-    """A pixel's square, less a millionth of a pixel: what lies within that counts as its border."""
+    """Returns a pixel's square minus a millionth of a pixel: within this distance, shapes count as on its border."""
     e = 1e-6
     corners = [(sample + e, line + e), (sample + 1 - e, line + e), (sample + 1 - e, line + 1 - e), (sample + e, line + 1 - e)]
     return ogr.CreateGeometryFromWkt("POLYGON (" + ring(place, corners) + ")")
@@ -78,13 +79,13 @@ def test_pixels_inside_of_polygons(tmp_path, place, seed):
     got, _ = burned(tmp_path, place, texts, "-inside-only")
     assert np.array_equal(got, want, equal_nan=True), np.argwhere(~((got == want) | (np.isnan(got) & np.isnan(want))))[:5]
     assert len(np.unique(want[np.isfinite(want)])) >= 6
-    # Fewer than by centres, which are fewer than those touched.
+    # Fewer pixels than by centres, and these are fewer than by -all-touched.
     centres, touched = burned(tmp_path, place, texts)[0], burned(tmp_path, place, texts, "-all-touched")[0]
     assert np.isfinite(got).sum() < np.isfinite(centres).sum() < np.isfinite(touched).sum()
 
 
 def test_a_long_polygon_crosses_strips(tmp_path):
-    """Lines are burned 256 at a time; the pixels do not tell."""
+    """Lines are burned 256 at a time, without an effect on the pixels."""
     write_labels(tmp_path / "like.tif", np.zeros((700, 9)))
     place = PLACES["north up"]
     text = "POLYGON (" + ring(place, [(1.5, 3.5), (7.25, 250.0), (6.0, 690.5), (0.5, 511.0)]) + ")"
@@ -113,7 +114,7 @@ def test_what_has_no_inside_is_told(tmp_path):
 
 
 def test_every_tool_that_burns_polygons(tmp_path):
-    """The same pixels in each, and no second meaning beside -all-touched."""
+    """The pixels are the same in each tool, and it cannot be combined with -all-touched."""
     place = PLACES["north up"]
     labels = np.where(np.arange(SAMPLES) < 20, 1, 2) * np.ones((LINES, 1), int)
     write_scene(tmp_path / "scene.tif", scene_of(labels), "GTiff", geotransform=place, epsg=32633)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Labelled points in tables, labels in pixel coordinates, and points of our own tools read again."""
+"""Labelled points in tables, labels in pixel coordinates, and points that our own tools wrote."""
 import json
 
 import numpy as np
@@ -73,7 +73,7 @@ TABLES = {
 @pytest.mark.parametrize("regular", [True, False])
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_of_points(tmp_path, case, regular):
-    """Each point labels its pixel, on a regular grid, of which GDAL makes a raster, and off it."""
+    """Each point labels its pixel, both on a regular grid, which GDAL opens as a raster, and off it."""
     name, head, where, options = TABLES[case]
     path = table(tmp_path / name, head, where, **options)
     want = wanted()
@@ -105,7 +105,7 @@ def test_tables_in_every_tool_that_reads_labels(tmp_path):
 
 
 def test_names_and_gaps_in_tables(tmp_path):
-    """Names become classes; what lacks a place or a class is counted."""
+    """Names become classes; points without a position or a class are counted."""
     x, y = on_map(3, 4)
     path = tmp_path / "p.csv"
     path.write_text(f"x;y;class\n{x};{y};oats\n{x + 30};{y};\n;;corn\n{x + 60};{y};corn\nNA;{y};corn\n\n{x + 90};{y};oats\n"
@@ -142,7 +142,7 @@ def test_tables_that_cannot_be_read_say_why(tmp_path, case):
 
 
 def test_a_grid_in_xyz_is_still_a_raster(tmp_path):
-    """Without names of classes, and not called a sheet: each number fills a pixel of its own grid."""
+    """Without class names, and if it is not a sheet: each number fills a pixel of its own grid."""
     for name, head in (("g.xyz", ""), ("g.xyz", "x y z\n"), ("g.txt", "x y z\n")):
         (tmp_path / name).write_text(head + "".join(f"{on_map(i, j)[0]} {on_map(i, j)[1]} {labels()[i, j]}\n"
                                                     for i in range(LINES) for j in range(SAMPLES)))
@@ -157,7 +157,7 @@ def flat_scene(folder, name="flat.tif"):
 
 
 def pixels_of(folder, scene, features, *options):
-    """What gdal_hsi_spectra takes for labelled: {(line, sample): class}."""
+    """Returns the pixels that gdal_hsi_spectra treats as labelled: {(line, sample): class}."""
     result = succeed(run("gdal_hsi_spectra", "-overwrite", "-kind", "every", *options, scene, features, folder / "s.geojson"))
     found = [f["properties"] for f in json.loads((folder / "s.geojson").read_text())["features"]]
     return {(p["line"], p["sample"]): p["class"] for p in found}, result.err
@@ -179,7 +179,7 @@ def in_squares():
 @pytest.mark.parametrize("up", [False, True])
 @pytest.mark.parametrize("driver, name", [("ESRI Shapefile", "v.shp"), ("GPKG", "v.gpkg"), ("GeoJSON", "v.geojson")])
 def test_polygons_in_pixel_coordinates(tmp_path, driver, name, up):
-    """Lines run downwards, or where QGIS draws a scene without georeference: from 0 to negative numbers."""
+    """Lines go downwards, or as QGIS draws a scene without georeference: from 0 to negative numbers."""
     shapes = [(square(up, a, b), (v,)) for a, b, v in SQUARES]
     path = write_features(tmp_path / name, shapes, CLASS, driver, srs=None)
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), path)
@@ -208,7 +208,7 @@ def test_points_in_pixel_coordinates(tmp_path):
 
 
 def test_what_has_an_srs_is_no_pixel_coordinate(tmp_path):
-    """Unless the user says so; GeoJSON that names its SRS is such a case."""
+    """Unless the user requests it; GeoJSON that names its SRS is such a case."""
     scene = flat_scene(tmp_path)
     shapes = [(square(False, a, b), (v,)) for a, b, v in SQUARES]
     write_features(tmp_path / "v.gpkg", shapes, CLASS)
@@ -222,7 +222,7 @@ def test_what_has_an_srs_is_no_pixel_coordinate(tmp_path):
 
 
 def test_a_scene_placed_otherwise_takes_no_pixel_coordinates_unasked(tmp_path):
-    """Features without an SRS may lie where its ground control points say."""
+    """Features without an SRS may be at the position of its ground control points."""
     dataset = gdal.Open(str(flat_scene(tmp_path)), gdal.GA_Update)
     dataset.SetGCPs([gdal.GCP(13.0 + x / 100, 52.0 - y / 100, 0, x, y) for x in (0, SAMPLES) for y in (0, LINES)], 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]')
     dataset = None
@@ -236,7 +236,7 @@ def test_a_scene_placed_otherwise_takes_no_pixel_coordinates_unasked(tmp_path):
 @pytest.mark.parametrize("tool", ["atdca", "endmembers"])
 @pytest.mark.parametrize("name", ["t.gpkg", "t.geojson", "t.csv", "t.shp"])
 def test_points_of_our_own_are_read_again(tmp_path, tool, name, flat):
-    """With georeference and without it, where GeoJSON has no geometries: the pixels that were found, by rank."""
+    """With a georeference, and without it, where GeoJSON has no geometries: the pixels that were found, by rank."""
     scene = flat_scene(tmp_path)
     if not flat:
         write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
@@ -251,12 +251,12 @@ def test_points_of_our_own_are_read_again(tmp_path, tool, name, flat):
 
 
 def test_spectra_of_our_own_are_labels_again(tmp_path):
-    """GeoJSON without geometries, of a scene without georeference, and with longitudes where there is one."""
+    """GeoJSON without geometries for a scene without georeference, and with longitudes for a scene that has one."""
     for scene in (flat_scene(tmp_path), write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)):
         first, _ = pixels_of(tmp_path, scene, table(tmp_path / "p.csv", "sample,line,class", lambda i, j: (j, i), step=5))
         (tmp_path / "s.geojson").rename(tmp_path / "again.geojson")
         assert pixels_of(tmp_path, scene, tmp_path / "again.geojson")[0] == first and len(first) == len(places(5))
-    # Longitudes do not lead to pixels of a copy without georeference; their lines and samples do.
+    # Longitudes cannot select pixels of a copy without georeference, but lines and samples can.
     found, said = pixels_of(tmp_path, tmp_path / "flat.tif", tmp_path / "again.geojson")
     assert found == first and f"{len(first)} points are placed by the fields sample and line" in said
 
@@ -266,7 +266,7 @@ def test_pixels_beside_the_scene_are_counted(tmp_path):
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), tmp_path / "p.csv")
     assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
     assert "3 of 5 features lie outside of the scene, by their samples and lines" in said
-    # On a scene with a georeference, too.
+    # Also on a scene with a georeference.
     placed = write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
     found, said = pixels_of(tmp_path, placed, tmp_path / "p.csv")
     assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
@@ -274,7 +274,7 @@ def test_pixels_beside_the_scene_are_counted(tmp_path):
 
 
 def test_points_without_a_place_lie_where_their_fields_say(tmp_path):
-    """Features without geometry over a placed scene, in a layer that has no geometries at all."""
+    """Features without geometry over a georeferenced scene, in a layer without any geometries."""
     want = {(2, 3): 1, (7, 11): 2}
     write_features(tmp_path / "v.gpkg", [(None, (v, i, j)) for (i, j), v in want.items()],
                    CLASS + [("line", ogr.OFTInteger), ("sample", ogr.OFTInteger)])
@@ -285,7 +285,7 @@ def test_points_without_a_place_lie_where_their_fields_say(tmp_path):
 
 @pytest.mark.quick
 def test_points_of_ungridded_labels_stay_points(tmp_path):
-    """A table with names where the file is also a layer for GDAL: WKT in a CSV."""
+    """A table with names that GDAL also opens as a layer: WKT in a CSV."""
     (tmp_path / "w.csv").write_text("WKT,class\n" + "".join(f'"{text}",{value[0]}\n' for text, value in points_of(labels())))
     got, _ = labels_on(tmp_path, tmp_path / "w.csv")
     assert np.array_equal(got, labels())
@@ -294,12 +294,12 @@ def test_points_of_ungridded_labels_stay_points(tmp_path):
 @pytest.mark.parametrize("head", ["lon,lat,class", "x,y,class"])
 @pytest.mark.parametrize("west, epsg", [(170, 4326), (-190, 4326), (170, None), (-190, None)])
 def test_longitudes_of_either_count_in_tables(tmp_path, head, west, epsg):
-    """A scene across 180 degrees, and points on both sides of it, whichever way both count."""
+    """A scene across 180 degrees, with points on both sides of it, for both conventions of longitude in both files."""
     write_scene(tmp_path / "like.tif", np.ones((1, LINES, SAMPLES)), driver="GTiff", geotransform=(west, 1, 0, 40, 0, -1), epsg=epsg)
     want = wanted(3)
     for shift in (lambda lon: (lon + 180) % 360 - 180, lambda lon: lon % 360):
         if epsg is None and head.startswith("x"):
-            continue  # nothing says that these are degrees
+            continue  # nothing states that these are degrees
         rows = [f"{shift(west + j + 0.5)},{40 - i - 0.5},{labels()[i, j]}" for i, j in places(3)]
         (tmp_path / "p.csv").write_text(head + "\n" + "\n".join(rows) + "\n")
         got, _ = labels_on(tmp_path, tmp_path / "p.csv")

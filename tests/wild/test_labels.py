@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Labels of other programs: numbers written as texts, rasters of every type, layers with odd geometries."""
+"""Labels of other programs: numbers written as texts, rasters of every type, layers with unusual geometries."""
 import json
 
 
@@ -18,14 +18,14 @@ def values_at(got, places):
 
 
 def sampled(folder, labels, *options):
-    """As labels_on(), for what fails."""
+    """Returns labels_on() for a run that fails."""
     write_labels(folder / "like.tif", np.zeros((LINES, SAMPLES)))
     return run("gdal_hsi_sample", "-fraction", 0.5, "-like", folder / "like.tif", *options, labels, folder / "train.tif",
                folder / "test.tif")
 
 
 def features(folder, values, fields, driver="GPKG", name="v.gpkg"):
-    """Points in the first line of pixels, two a value."""
+    """Returns points in the first line of pixels, two per value."""
     shapes = [(centre(line, s), value if isinstance(value, tuple) else (value,)) for s, value in enumerate(values) for line in (0, 1)]
     return write_features(folder / name, shapes, fields, driver)
 
@@ -105,7 +105,7 @@ def test_names_that_two_classes_share_and_two_names_of_one(tmp_path):
 
 
 def test_names_in_latin_1(tmp_path):
-    """From wherever they come, they are the same names, and what is written of them is UTF-8."""
+    """Names are equal for all sources, and are written in UTF-8."""
     write_labels(tmp_path / "a.tif", truth() + 1, names=["", "Gr\u00fcnland", "W\u00e4lder", "H\u00e4user"])
     side = tmp_path / "a.tif.aux.xml"
     text = side.read_text()
@@ -148,7 +148,7 @@ def test_undeclared_nodata_of_minus_one(tmp_path):
 
 
 def test_bands_beside_the_numbers(tmp_path):
-    """An alpha band is a mask; any other second band is a question."""
+    """An alpha band is a mask; any other second band is an error."""
     hidden = np.arange(SAMPLES) < 5
     planes = np.stack([truth() + 1, np.where(np.broadcast_to(hidden, (LINES, SAMPLES)), 0, 255)])
     write_labels(tmp_path / "alpha.tif", planes, options=["ALPHA=YES"])
@@ -177,13 +177,13 @@ def test_palettes(tmp_path, driver, name):
 
 
 def box(left, top, right, bottom, z=""):
-    """A polygon over pixels, as coordinates."""
+    """Returns a polygon over pixels, as coordinates."""
     corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
     return "((" + ", ".join(f"{PLACE[0] + 30 * x} {PLACE[3] - 30 * y}{z}" for x, y in corners) + "))"
 
 
 def test_heights_and_measures(tmp_path):
-    """Z and M are no places."""
+    """Z and M have no effect on positions."""
     shapes = [("POLYGON Z " + box(1, 1, 4, 4, " 7"), (1,)), ("POLYGON M " + box(5, 1, 8, 4, " 7"), (2,)),
               ("POLYGON ZM " + box(9, 1, 12, 4, " 7 8"), (3,)),
               (centre(10, 3).replace("POINT", "POINT ZM").replace(")", " 1 2)"), (4,)),
@@ -205,7 +205,7 @@ def test_features_of_several_classes_in_one_pixel(tmp_path):
 
 
 def test_features_too_small_for_a_pixel(tmp_path):
-    """Without area, between the centres, or thinner than a pixel."""
+    """Without area, between pixel centres, or thinner than a pixel."""
     shapes = [("POLYGON " + box(1, 1, 6, 6), (1,)), ("POLYGON " + box(10.6, 3.6, 11.4, 4.4), (2,)),
               ("POLYGON " + box(10, 8, 15, 8), (2,)), ("POLYGON " + box(10, 9.6, 15, 10.4), (2,)),
               ("POLYGON " + box(-3, 9.6, 0.2, 10.4), (2,)), (centre(15, 3), (4,))]
@@ -241,7 +241,7 @@ def test_a_layer_by_its_name(tmp_path):
 
 
 def test_names_travel_from_a_shapefile(tmp_path):
-    """Fields of ten letters, names of its encoding."""
+    """Fields of ten letters, with names in the file's encoding."""
     fields = [("class_id", ogr.OFTInteger), ("class_name", ogr.OFTString)]
     shapes = points_of(truth(), lambda v: (int(v) + 1, NAMES[v] + " \u00fc"))
     write_features(tmp_path / "v.shp", shapes, fields, "ESRI Shapefile")
@@ -251,10 +251,10 @@ def test_names_travel_from_a_shapefile(tmp_path):
     assert train.GetMetadata() and train.GetRasterBand(1).GetCategoryNames()[1:] == [n + " \u00fc" for n in NAMES]
 
 
-# --- longitudes that go from -180 to 180, and from 0 to 360
+# --- longitudes from -180 to 180, and from 0 to 360
 
 def degrees(folder, west, east):
-    """A grid that begins at one longitude, and labels of it that tell of the same place by another."""
+    """Returns a grid that begins at one longitude, and labels at the same position with another longitude."""
     like = gdal.GetDriverByName("GTiff").Create(str(folder / "like.tif"), SAMPLES, LINES)
     like.SetGeoTransform((west, 0.25, 0, 40, 0, -0.25))
     srs = osr.SpatialReference()
@@ -287,7 +287,7 @@ def test_longitudes_of_either_count(tmp_path, west, east, driver, suffix):
 
 
 def test_a_scene_whose_srs_stands_for_none(tmp_path):
-    """ENVI's headers have an SRS in any case, "Arbitrary" where there is none: it is no other than that of a TIFF without."""
+    """ENVI headers always have an SRS, "Arbitrary" without one: it equals the missing SRS of a TIFF."""
     random = np.random.default_rng(3)
     dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "s.tif"), SAMPLES, LINES, 4, gdal.GDT_Float32)
     dataset.SetGeoTransform(PLACE)
@@ -304,7 +304,7 @@ def test_a_scene_whose_srs_stands_for_none(tmp_path):
 
 
 def test_a_local_srs_leads_nowhere(tmp_path):
-    """What PROJ says of it is pages of WKT."""
+    """PROJ's message would contain pages of WKT."""
     local = osr.SpatialReference()
     local.SetLocalCS("Site grid")
     dataset = gdal.GetDriverByName("GTiff").Create(str(tmp_path / "s.tif"), SAMPLES, LINES, 4, gdal.GDT_Float32)

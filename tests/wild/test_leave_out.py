@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""-leave-out: pixels of the classes that it names have no label, in every tool that reads labels; compared with files
-in which numpy has wiped them."""
+"""-leave-out: pixels of the named classes have no label in any tool that reads labels; compared with files in which
+numpy has removed the labels."""
 import json
 
 import numpy as np
@@ -16,7 +16,7 @@ NAMED_MAP = ["Unclassified", "water", "forest"]
 
 @pytest.fixture
 def place(tmp_path):
-    """A scene with the classes 1 to 3, as a raster and as points, and the raster without class 3."""
+    """Makes a scene with the classes 1 to 3, as a raster and as points, and the raster without class 3."""
     labels = truth() + 1
     write_scene(tmp_path / "scene.tif", scene_of(labels), "GTiff", geotransform=PLACE, epsg=32633)
     write_labels(tmp_path / "labels.tif", labels, names=NAMED)
@@ -56,7 +56,8 @@ def test_every_tool_reads_labels_without_it(place, labels, which):
 
 
 def test_a_map_keeps_the_class_that_the_reference_loses(place):
-    """What the map calls by its name is wrong there; pixels of the reference are not judged, training pixels not counted."""
+    """Pixels that the map assigns to its name are wrong. Pixels of the class in the reference are not assessed, and
+    training pixels not counted."""
     labels = truth() + 1
     mapped = np.where(np.arange(labels.size).reshape(labels.shape) % 5 == 0, 3, labels)
     write_labels(place / "map.tif", mapped, names=NAMED)
@@ -84,7 +85,7 @@ def test_a_class_that_is_none(place, labels, which, missing):
 
 
 def test_numbers_without_names(place):
-    """A raster that tells of no classes is read to its end before a number is called none."""
+    """A raster without class names is read to its end before a number is reported missing."""
     labels = truth() + 1
     write_labels(place / "bare.tif", labels)
     succeed(run("gdal_hsi_sample", "-n", 20, "-leave-out", "1,3", place / "bare.tif", place / "a.tif", place / "b.tif"))
@@ -93,7 +94,7 @@ def test_numbers_without_names(place):
     assert np.array_equal(both, np.where(labels == 2, 2, 0))
     result = run("gdal_hsi_sample", "-leave-out", "5", place / "bare.tif", place / "c.tif", place / "d.tif")
     assert result.code == 2 and "Its classes: 1, 2, 3." in result.err
-    # What lies beside the scene is there all the same.
+    # Files next to the scene still exist.
     write_features(place / "beside.gpkg", [("POINT (500015 5399985)", (1,)), ("POINT (900000 5399985)", (9,))], [("class", ogr.OFTInteger)])
     succeed(run("gdal_hsi_spectra", "-leave-out", 9, place / "scene.tif", place / "beside.gpkg", place / "s.csv"))
 
@@ -125,7 +126,7 @@ def square(x, y, side):
 
 
 def test_shares_without_it(place):
-    """A class that is left out has no band of shares, and keeps the pixels that it has: those below it get no label."""
+    """An omitted class has no band of shares, but keeps its pixels: classes below it get no label."""
     write_features(place / "v.gpkg", [(square(2, 2, 6), (1,)), (square(5, 2, 6), (2,)), (square(12, 2, 4.5), (3,))], [("class", ogr.OFTInteger)])
     files = {}
     for name, options in ("all", ()), ("some", ("-leave-out", "2")):
@@ -177,7 +178,7 @@ def test_counts_of_classes_with_commas(tmp_path):
 
 
 def test_accents_composed_or_not(tmp_path):
-    """Unicode's NFC and NFD of one name are one name: the map's file name came from macOS."""
+    """NFC and NFD of a name are equal: the map's file name came from macOS."""
     composed, apart = ["", "Wald é", "Größe", "Лесной"], ["", "Wald e\u0301", "Gro\u0308ße", "Леснои\u0306"]
     labels = truth() + 1
     swapped = np.choose(labels, [0, 3, 2, 1])
@@ -188,7 +189,7 @@ def test_accents_composed_or_not(tmp_path):
     found = json.loads(result.out)
     assert [c["name"] for c in found["classes"]] == composed[1:]
     assert found["overall_accuracy"]["value"] == pytest.approx((mapped == labels).mean()) and result.err.count("composed in another way") == 3
-    # Two classes of one file stay two, and other letters are other names.
+    # Two classes of one file remain two, and other letters are other names.
     write_labels(tmp_path / "both.tif", labels, names=["", composed[1], apart[1], "Groesse"])
     found = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "both.tif", tmp_path / "both.tif")).out)
     assert [c["name"] for c in found["classes"]] == ["Wald é", "Wald e\u0301", "Groesse"]
@@ -217,7 +218,7 @@ def test_names_that_an_envi_library_cannot_hold(tmp_path):
     assert names == ["Corn young (2)", "Corn young", "Corn young (3)", "x"]
     succeed(run("gdal_hsi_unmix", "-method", "nnls", "-spectrum", "Corn young", tmp_path / "s.tif", tmp_path / "o.sli", tmp_path / "u.tif"))
     abundance = read(tmp_path / "u.tif")
-    assert len(abundance) == 1  # that of the name alone: about 1 in its own field, and of the others what they are
+    assert len(abundance) == 1  # only of this name: about 1 in its own field, and the true values elsewhere
     assert abundance[0][labels == 2].mean() == pytest.approx(1, abs=0.05)
     for name in ("o.csv", "plain.sli"):
         if name == "plain.sli":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Spectral libraries as instruments, archives and other programs leave them: ENVI's with headers of all kinds, USGS's with
-holes, files of field spectrometers, and our own. The scene's pixels are known spectra, so that the spectral angle to the
-right one is 0 and shares of a mixture are known."""
+"""Spectral libraries as instruments, archives and other programs write them: ENVI libraries with headers of all kinds,
+USGS libraries with holes, files of field spectrometers, and our own. The scene's pixels are known spectra, so the
+spectral angle to the right spectrum is 0, and shares of a mixture are known."""
 
 import json
 import os
@@ -23,13 +23,13 @@ NAMES = ["Kaolinite CM9", "Kaolinite KGa-1", "Alunite GDS84", "Grass"]
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """Pixel k is spectrum k."""
+    """Makes a scene whose pixel k is spectrum k."""
     return write_scene(tmp_path_factory.mktemp("scene") / "scene.img", SPECTRA.T.reshape(BANDS, 1, 4), wavelengths=list(NM))
 
 
 def write_library(path, spectra=SPECTRA, names=NAMES, wavelengths=NM, units="wavelength units = Nanometers\n", header=None,
                   more="", dtype="f4"):
-    """An ENVI library with the header under another name where one is given."""
+    """Writes an ENVI library, with the header under another name if given."""
     types = {"f4": 4, "f8": 5, "i2": 2}
     path.write_bytes(np.asarray(spectra).astype("<" + dtype).tobytes())
     text = (f"ENVI\nsamples = {np.shape(spectra)[1]}\nlines = {len(spectra)}\nbands = 1\nheader offset = 0\n"
@@ -42,7 +42,7 @@ def write_library(path, spectra=SPECTRA, names=NAMES, wavelengths=NM, units="wav
 
 
 def angles(scene, library, *args):
-    """(spectra, pixels) in radians, and what was said."""
+    """Returns (spectra, pixels) in radians, and the messages."""
     out = library.parent / "angles.tif"
     result = succeed(run("gdal_hsi_detect", "-overwrite", "-method", "sam", *args, "-target", library, scene, out))
     return read(out).reshape(-1, 4), result
@@ -155,7 +155,7 @@ def test_spectra_that_lack_the_bands_are_left_out_and_told(scene, tmp_path):
 
 
 def test_most_values_are_kept(scene, tmp_path):
-    """Few holes take bands out, not spectra: 4 spectra in 28 bands are more than 3 in 30."""
+    """A few holes exclude bands instead of spectra: 4 spectra in 28 bands have more values than 3 in 30."""
     spectra = SPECTRA.copy()
     spectra[0, [3, 4]] = np.nan
     kept = [b for b in range(BANDS) if b not in (3, 4)]
@@ -177,7 +177,7 @@ def test_spectra_that_are_named_stay(scene, tmp_path):
 
 
 def test_remains_of_deleted_channels(scene, tmp_path):
-    """Convolution spreads -1.23e34: whatever is below all that a spectrum can be is no value, too."""
+    """Resampling spreads -1.23e34: values below the range of spectra are also missing values."""
     spectra = SPECTRA.copy()
     spectra[2, 5:9] = [-1.23e34, -8.1426526e29, -4.6e32, -3.5]
     kept = [b for b in range(BANDS) if b not in range(5, 9)]
@@ -194,7 +194,7 @@ def test_spectra_by_name(wanted, chosen, scene, tmp_path):
     args = [w for one in wanted for w in ("-spectrum", one)]
     got, _ = angles(scene, library, *args)
     assert np.allclose(got, ANGLES[chosen], atol=2e-4) and names_of(tmp_path / "angles.tif") == [NAMES[k] for k in chosen]
-    # Pixels that are these spectra have all of them.
+    # All bands are used for pixels that equal these spectra.
     succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", *args, scene, library, tmp_path / "shares.tif"))
     shares = read(tmp_path / "shares.tif").reshape(-1, 4)
     assert np.allclose(shares[:, chosen], np.eye(len(chosen)), atol=1e-4)
@@ -284,9 +284,9 @@ def test_asd_divides_by_its_white_reference(version, kind, form, scene, tmp_path
 
 def test_asd_of_reflectance_alone(scene, tmp_path):
     assert "Warning" not in assert_angles(scene, asd(tmp_path / "a.asd", SPECTRA[2], version=b"ASD"), ANGLES[2:3]).err
-    # A reference of counts beside numbers that were divided by it.
+    # A reference in counts, with values that were divided by it.
     assert_angles(scene, asd(tmp_path / "a.asd", SPECTRA[2], REFERENCE), ANGLES[2:3])
-    # Fractions, as the scene is: nothing is said of units.
+    # Fractions, as in the scene: no message about units.
     result = succeed(run("gdal_hsi_unmix", "-overwrite", scene, tmp_path / "a.asd", tmp_path / "o.tif"))
     assert "are the units the same" not in result.err
 
@@ -344,7 +344,8 @@ def test_spectral_evolution(head, scene, tmp_path):
     "Chan.#\t%s\tNorm. DN (Ref.)\tNorm. DN (Target)\tReflect. %%", "Chan.#\t%s\tNorm. DN (Ref.)\tNorm. DN (Target)",
     "Reflect. [1.0]\tChan.#\t%s"])
 def test_columns_of_spectral_evolution_are_found_by_their_names(head, wavelengths, between, scene, tmp_path):
-    """The scene's pixel 1 is this spectrum: its share is 1 and all bands fit, which they do at the right wavelengths alone."""
+    """The scene's pixel 1 is this spectrum: its share is 1 and all bands fit, which is only true at the right
+    wavelengths."""
     library = sed(tmp_path / "a.sed", SPECTRA[1], head % wavelengths)
     library.write_text(library.read_text().replace(head % wavelengths, (head % wavelengths).replace("\t", between)))
     succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", "-rmse", tmp_path / "r.tif", scene, library, tmp_path / "o.tif"))
@@ -374,13 +375,13 @@ def test_damaged_field_spectra(name, text, message, scene, tmp_path):
 
 
 def fed(path, data):
-    """A FIFO, into which something writes `data` once; what is read twice would wait for the second time."""
+    """Makes a FIFO into which `data` is written once; a second read would wait."""
     os.mkfifo(path)
     return subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', str(data), str(path)])
 
 
 def forms(folder):
-    """Files of all kinds that are read from end to end, each with spectrum 1."""
+    """Returns files of all types that are read from end to end, each with spectrum 1."""
     rows = "".join(f"{w},{v}\n" for w, v in zip(NM, SPECTRA[1]))
     (folder / "table").write_text("wavelength,a\n" + rows)
     (folder / "utf16").write_bytes(("wavelength,a\n" + rows).encode("utf-16"))
@@ -408,7 +409,7 @@ def test_libraries_through_pipes(scene, tmp_path):
 
 @pytest.mark.parametrize("name", ["l.sli", "l.hdr", "l.mat", "l.gpkg"])
 def test_libraries_that_no_pipe_can_give_are_refused_at_once(name, scene, tmp_path):
-    os.mkfifo(tmp_path / name)  # nobody writes into it: whoever opens it waits
+    os.mkfifo(tmp_path / name)  # without a writer, so a reader waits
     result = run("gdal_hsi_detect", "-target", tmp_path / name, scene, tmp_path / "o.tif")
     assert result.code == 1 and f"{name}' is a pipe or a device" in first_error(result) and "Write it to a file" in result.err
 
@@ -437,7 +438,7 @@ def test_labels_and_masks_through_pipes_are_refused_at_once(tool, args, scene, t
 def test_one_signal_ends_the_wait_for_a_pipe(tool, args, scene, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     process = start("gdal_hsi_" + tool, *args(scene, tmp_path / "pipe", tmp_path / "o.tif"))
-    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns when the tool reads; nothing comes
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns when the tool reads; it writes nothing
     try:
         process.send_signal(signal.SIGTERM)
         error = process.communicate(timeout=PATIENCE)[1]
@@ -447,12 +448,12 @@ def test_one_signal_ends_the_wait_for_a_pipe(tool, args, scene, tmp_path):
     assert process.returncode == 1 and b"interrupted" in error and not (tmp_path / "o.tif").exists()
 
 
-# --- what we write ourselves
+# --- our own libraries
 
 
 @pytest.fixture
 def unknown(tmp_path):
-    """A scene whose last two bands have no wavelength, with a label for each of its four pixels."""
+    """Makes a scene whose last two bands have no wavelength, with a label for each of its four pixels."""
     data = np.repeat(SPECTRA.T.reshape(BANDS, 1, 4), 2, axis=1)
     wavelengths = [*map(str, NM[:-2]), "nan", "nan"]
     path = write_scene(tmp_path / "u.img", data, wavelengths=wavelengths)
@@ -465,7 +466,7 @@ def test_unknown_wavelengths_come_back(extension, unknown, tmp_path):
     path, labels = unknown
     library = tmp_path / f"l.{extension}"
     succeed(run("gdal_hsi_spectra", "-q", path, labels, library))
-    # The scene's own bands, and another scene's by the wavelengths that are known.
+    # The scene's own bands, and another scene's by the known wavelengths.
     succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", path, library, tmp_path / "a.tif"))
     assert np.allclose(read(tmp_path / "a.tif")[:, 0], np.eye(4), atol=1e-4)
     order = np.r_[10:BANDS - 2, 0:10]
@@ -514,14 +515,14 @@ def test_a_library_of_a_scene_without_wavelengths_and_with_empty_bands_fits_it(t
     path = write_scene(tmp_path / "s.tif", data, driver="GTiff", nodata=-32768)
     succeed(run("gdal_hsi_endmembers", "-q", "-t", 4, "-spectra", tmp_path / "e.sli", path, tmp_path / "e.gpkg"))
     result = succeed(run("gdal_hsi_unmix", "-method", "ucls", path, tmp_path / "e.sli", tmp_path / "a.tif"))
-    assert "27 of 30 bands" in result.out  # they are known by their numbers
+    assert "27 of 30 bands" in result.out  # they are identified by number
     shares = read(tmp_path / "a.tif")
     assert np.allclose(np.sort(shares[:, 0], axis=0), np.sort(np.eye(4), axis=0), atol=1e-4)
 
 
 @pytest.mark.parametrize("extension", ["sli", "csv", "geojson"])
 def test_deviations_are_no_materials(tmp_path, extension):
-    """A library of means and standard deviations is one of the means; what -spectrum names is taken."""
+    """A library of means and standard deviations is read as the means; -spectrum may name other spectra."""
     random = np.random.default_rng(11)
     classes = np.repeat([1, 2, 3], 40).reshape(12, 10)
     data = np.moveaxis(SPECTRA[classes - 1] + random.normal(0, 0.01, (12, 10, BANDS)), 2, 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A library in other units than the scene: the warning proposes the factor that leads from one to the other, and with
-that the shares come out; what unmixing prints tells how near the factor is; methods without units hear nothing."""
+"""A library in other units than the scene: the warning proposes the factor between them, with which the shares are
+right; unmixing prints how close the factor is; methods that ignore units print nothing."""
 
 import json
 
@@ -40,7 +40,7 @@ def test_the_factor_is_proposed(tmp_path, factor, dtype, proposed):
 @pytest.mark.parametrize("factor, dtype, times, proposed", [(100, "u1", 10000, "0.01"), (100, "u1", 25000, "0.01"),
                                                             (6000, "u2", 3e8, "1e-05")])
 def test_whole_numbers_are_no_share_of_their_type(tmp_path, factor, dtype, times, proposed):
-    """1/255 would make a scene of bytes one of numbers from 0 to 1."""
+    """1/255 would convert a scene of bytes to numbers from 0 to 1."""
     result, _ = unmixed(tmp_path, factor, dtype, library=SPECTRA * times)
     assert f"-library-scale {proposed} would make them so" in result.err, result.err
 
@@ -66,7 +66,7 @@ def test_spectra_of_one_size_earn_no_warning(tmp_path):
 
 
 def test_bright_pixels_and_dark_spectra_do_not_mislead(tmp_path):
-    """Most spectra of the library are dark; the maxima of the bands decide, not the lengths."""
+    """Most spectra of the library are dark; the maxima of the bands decide instead of the lengths."""
     dark = np.vstack([SPECTRA[:1], RANDOM.uniform(0.01, 0.03, (4, 16))])
     result, _ = unmixed(tmp_path, 10000, "f4", library=dark)
     assert "-library-scale 10000 would" in result.err, result.err
@@ -81,7 +81,7 @@ def test_detection_proposes_it_too(tmp_path, method):
 
 @pytest.mark.parametrize("method", ["sam", "sid"])
 def test_methods_without_units_say_nothing_of_them(tmp_path, method):
-    """And rightly so: the scores are the same to rounding."""
+    """The scores are equal to rounding, so no message is needed."""
     scores = []
     for scale in 1, 10000:
         result, library = unmixed(tmp_path, 10000, "f4", "-library-scale", scale, command="gdal_hsi_detect", method=method)
@@ -106,7 +106,7 @@ def report_of(folder):
 
 @pytest.mark.parametrize("method", ["ucls", "nnls", "scls", "fcls"])
 def test_the_mean_residual(tmp_path, method):
-    """What is left of the scene, from the abundances that were written; the same for all tiles, with and without -rmse."""
+    """The residual of the scene, from the written abundances; equal for all tiles, with and without -rmse."""
     noisy = CUBE + np.random.default_rng(1).normal(0, 0.02, CUBE.shape)
     noisy[:, 3, 4] = np.nan
     scene = write_scene(tmp_path / "s.tif", noisy, driver="GTiff", dtype="f4")
@@ -136,7 +136,7 @@ def test_the_mean_residual(tmp_path, method):
 
 
 def test_the_factor_that_was_looked_for(tmp_path):
-    """Between powers of ten: the sum of nnls leads to it, and with it the residual is least."""
+    """Between powers of ten: the sum of nnls gives the factor, and with it the residual is least."""
     result, library = unmixed(tmp_path, 5300, "f4", "-method", "nnls", "-library-scale", 10000)
     factor = 10000 * report_of(tmp_path)["mean_abundance_sum"]
     assert factor == pytest.approx(5300, rel=1e-4)
@@ -171,10 +171,11 @@ def compared(folder, command, method, library, cube, *args):
 
 @pytest.mark.parametrize("command, method", COMPARED)
 def test_other_signs_are_told(tmp_path, command, method):
-    """Logarithms or derivatives beside what they were made of; not beside themselves, and not a few dark bands."""
+    """Logarithms or derivatives together with their originals give a warning; equal types, or a few dark bands, do
+    not."""
     few = SPECTRA.copy()
     few[:, :3] *= -1
-    if method != "sff":  # has no continuum of them
+    if method != "sff":  # they have no continuum
         said = compared(tmp_path, command, method, np.log(SPECTRA), CUBE)
         assert "3 spectra of the library ('a' ...) are " + SIGNS in said.err, said.err
         assert ("-target-is-absorption" in said.err) == (method in ("mf", "ace"))
@@ -201,7 +202,7 @@ def test_a_gas_that_absorbs_nothing(tmp_path, method):
 
 @pytest.mark.parametrize("tool", ["gdal_hsi_unmix", "gdal_hsi_detect"])
 def test_bright_spectra_of_a_dark_scene_are_in_its_units(tmp_path, tool):
-    """As those that are found in a scene with much water."""
+    """As spectra from a scene with much water."""
     dark = 0.02 * CUBE
     dark[:, 0, :3] = SPECTRA.T
     assert "times as long" not in compared(tmp_path, tool, "nnls" if tool == "gdal_hsi_unmix" else "ace", SPECTRA, dark).err
