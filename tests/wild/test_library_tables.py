@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables of spectra as people and programs write them. The scene is a mixture of known spectra by known shares, so that
-unconstrained unmixing must give the shares back: a column that is taken for the wrong thing gives another number of bands,
-other shares or an error."""
+"""Tables of spectra as people and programs write them. The scene is a mixture of known spectra with known shares, so
+unconstrained unmixing must recover the shares: a misread column gives another number of bands, other shares or an
+error."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def scene(tmp_path_factory):
 
 
 def columns(head, first, separator=",", decimal=".", names=NAMES, spectra=SPECTRA):
-    """A column a spectrum, behind columns of other things: head and first are lists of as many."""
+    """Writes one spectrum per column, after columns of other data; head and first are lists of equal length."""
     lines = [separator.join([*head, *names])]
     for b in range(BANDS):
         cells = [*(f[b] for f in first), *spectra[:, b]]
@@ -33,7 +33,7 @@ def columns(head, first, separator=",", decimal=".", names=NAMES, spectra=SPECTR
 
 
 def rows(head, cells, keys, separator=",", decimal=".", spectra=SPECTRA):
-    """A line a spectrum, behind cells of other things."""
+    """Writes one spectrum per row, after cells of other data."""
     lines = [separator.join([*head, *map(str, keys)])]
     for k in range(3):
         lines.append(separator.join([*(c[k] for c in cells), *(repr(float(v)).replace(".", decimal) for v in spectra[k])]))
@@ -75,7 +75,7 @@ def test_names_of_wavelengths(head, values, scene, tmp_path):
     said = assert_shares(scene, tmp_path / "l.csv").err
     unit = head in ("Wavelength", "wvl", "Wvl", "lambda", "Band center", "centre", "CWL")
     assert ("no unit of the wavelengths is stated" in said) == unit and said.count("Warning") == unit
-    # They place the bands: in another order of lines they are the same ones.
+    # They identify the bands: in another order of rows, the bands are the same.
     lines = columns([head], [values]).splitlines()
     (tmp_path / "l.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n", encoding="utf-8")
     assert_shares(scene, tmp_path / "l.csv")
@@ -122,7 +122,7 @@ def test_bad_bands_of_a_table_have_no_value(scene, tmp_path):
 
 
 def test_a_rising_spectrum_is_told_and_stays_one(tmp_path):
-    """Reflectance that happens to rise, in few bands beside others of its size: a spectrum, with a word about it."""
+    """Reflectance that happens to rise, in a few bands next to others of its magnitude: a spectrum, with a message."""
     spectra = np.array([[0.21, 0.22, 0.35, 0.5, 0.52, 0.7], [0.4, 0.3, 0.5, 0.2, 0.6, 0.1]])
     scene = write_scene(tmp_path / "s.img", spectra.T.reshape(6, 1, 2))
     (tmp_path / "l.csv").write_text("sand,tar\n" + "".join(f"{a},{b}\n" for a, b in spectra.T))
@@ -131,7 +131,7 @@ def test_a_rising_spectrum_is_told_and_stays_one(tmp_path):
     assert np.allclose(read(tmp_path / "o.tif").reshape(2, 2), np.eye(2), atol=1e-5)
 
 
-# --- wavelengths several times
+# --- repeated wavelengths
 
 
 @pytest.mark.parametrize("head, values", [
@@ -148,7 +148,7 @@ def test_wavelengths_in_two_units_are_no_spectrum(head, values, place, scene, tm
 
 
 def pairs(heads, wavelengths):
-    """Each spectrum behind its wavelengths."""
+    """Writes each spectrum after its wavelengths."""
     lines = [",".join(w + "," + n for w, n in zip(heads, NAMES))] if heads else []
     for b in range(BANDS):
         lines.append(",".join(f"{wavelengths[k][b]!r},{SPECTRA[k, b]!r}".replace("np.float64(", "").replace(")", "")
@@ -171,7 +171,8 @@ UNEVEN = np.sort(np.random.default_rng(2).uniform(450, 2400, BANDS)).round(1)
 
 @pytest.mark.parametrize("heads, other", [
     *((heads, NM + 7) for heads in PAIRED),
-    *((heads, UNEVEN) for heads in PAIRED if not heads or heads[0] != "first x"),  # these might be spectra, but for even steps
+    # These could be spectra, except for their even steps
+    *((heads, UNEVEN) for heads in PAIRED if not heads or heads[0] != "first x"),
 ])
 def test_spectra_that_each_have_other_wavelengths_are_refused(heads, other, scene, tmp_path):
     (tmp_path / "l.csv").write_text(pairs(heads, [NM, other, NM]))
@@ -215,7 +216,7 @@ def smooth(nm):
 
 @pytest.fixture(scope="module")
 def half(tmp_path_factory):
-    """Half the spectrum that smooth() is, at wavelengths of which there are as many as whole nanometres from 400 to 700."""
+    """Returns half the spectrum of smooth(), at as many wavelengths as whole nanometres from 400 to 700."""
     nm = 400 + 7.0 * np.arange(301)
     data = np.broadcast_to(smooth(nm)[:, None, None] / 2, (301, 2, 3)).astype("f4")
     return write_scene(tmp_path_factory.mktemp("half") / "half.img", data, wavelengths=list(nm))
@@ -251,7 +252,7 @@ def test_whole_numbers_that_may_be_either_are_refused(head, numbers, message, ha
     assert result.code == 1 and message in first_error(result), result.err
 
 
-# --- what stands above the numbers
+# --- text above the numbers
 
 
 USGS = ("USGS Digital Spectral Library splib06a\nClark and others 2007, USGS, Data Series 231.\n\nFor further information see: "
@@ -405,7 +406,7 @@ def test_what_is_no_value_takes_its_band_out_and_is_counted(hole, side, scene, t
 
 
 def test_negative_numbers_of_the_size_of_a_fill_are_numbers(tmp_path):
-    """-999 among derivatives of that size is one of them."""
+    """-999 among derivatives of this magnitude is a value."""
     spectra = np.array([[-999, 1500, -2000, 700, 30, -400], [400, 300, 1500, -200, 600, 100.]])
     scene = write_scene(tmp_path / "s.img", spectra.T.reshape(6, 1, 2))
     (tmp_path / "l.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b in spectra.T))

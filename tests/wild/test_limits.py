@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Inputs without an end, or far too large to be what they are given for: refused with their name and size, before memory is
-full; scenes of odd shapes; limits on addresses. What a tool holds meanwhile is bounded."""
+"""Endless inputs, or inputs far too large for their purpose: refused with their name and size, before memory is full;
+scenes of unusual shapes; limits on addresses. Memory in use during this is limited."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def place(tmp_path):
 
 
 class Endless:
-    """A FIFO into which somebody writes the same text again and again, as long as anybody reads."""
+    """A FIFO into which a thread writes the same text repeatedly, as long as it has a reader."""
 
     def __init__(self, path, text):
         os.mkfifo(path)
@@ -50,12 +50,12 @@ class Endless:
         return self
 
     def __exit__(self, *_):
-        os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))  # where nobody has opened it
+        os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))  # if it has no reader
         self.thread.join(PATIENCE)
 
 
 def peak(place, *words):
-    """Runs a tool in the folder; its exit code, its messages, and the megabytes that it has held at most."""
+    """Runs a tool in the folder; returns its exit code, its messages, and its peak memory in megabytes."""
     process = start(*words, cwd=place)
     out, err = b"", b""
     timer = threading.Timer(PATIENCE, process.kill)
@@ -79,7 +79,7 @@ def with_model(tool, name):
 def test_a_model_of_gigabytes_of_zeros(tool, place):
     with assert_untouched(place):
         with open(place / "m.json", "wb") as file:
-            file.truncate(6 << 30)  # sparse: takes no disk
+            file.truncate(6 << 30)  # sparse: needs no disk space
         code, err, megabytes, _ = peak(place, *with_model(tool, "m.json"))
         (place / "m.json").unlink()
     assert code == 1 and "ERROR: 'm.json' has 6.0 GB" in err and "1.0 GB" in err, err
@@ -176,7 +176,7 @@ def test_a_library_without_an_end(place):
 
 @pytest.mark.parametrize("samples, lines", [(1000000000, 10), (10, 1000000000), (2000000000, 2)])
 def test_a_scene_without_measure_is_planned_at_once(samples, lines, tmp_path):
-    """info -plan asks every tool for its tiles; that takes no more work than for a small scene."""
+    """info -plan computes the tiles of every tool, without more work than for a small scene."""
     bands = "".join(f'<VRTRasterBand dataType="Byte" band="{band}"/>' for band in (1, 2, 3))
     (tmp_path / "s.vrt").write_text(f'<VRTDataset rasterXSize="{samples}" rasterYSize="{lines}">{bands}</VRTDataset>')
     process = start("gdal_hsi_info", "-plan", "-memory", "4GB", tmp_path / "s.vrt")
@@ -188,7 +188,7 @@ def test_a_scene_without_measure_is_planned_at_once(samples, lines, tmp_path):
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, process.stderr.read()
     assert "random field of 9 classes: " in out and "background: " in out
-    assert usage.ru_utime + usage.ru_stime < 5  # processor seconds, which a busy machine does not change; were 70
+    assert usage.ru_utime + usage.ru_stime < 5  # processor seconds, which do not depend on other load; earlier 70
 
 
 def addresses_of(process):
@@ -197,7 +197,7 @@ def addresses_of(process):
 
 
 def test_few_addresses_are_an_error_or_enough(place):
-    """ulimit -v: the threads of OpenBLAS, which try for ever to get their buffers, must not be waited for."""
+    """ulimit -v: the threads of OpenBLAS try endlessly to allocate their buffers, and must not be waited for."""
     clean = dict(os.environ)
     clean.pop("OPENBLAS_NUM_THREADS", None)
     codes = set()
@@ -206,7 +206,7 @@ def test_few_addresses_are_an_error_or_enough(place):
         result = run("gdal_hsi_pca", "-device", "cpu", "-q", "-nc", 2, place / "s.img", dst, env=clean,
                      limits={resource.RLIMIT_AS: megabytes << 20})
         codes.add(result.code)
-        # 127: the program was not even loaded; -2: OpenBLAS interrupts a process whose threads it cannot start.
+        # 127: the program was not loaded; -2: OpenBLAS interrupts a process whose threads it cannot start.
         assert result.code in (0, 1, 127, -2), (megabytes, result)
         assert result.code == 0 or result.err, megabytes
         assert dst.exists() == (result.code == 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""-with: targets and endmembers of several scenes are those of one scene made of all their lines, each told by its own scene."""
+"""-with: targets and endmembers of several scenes equal those of one scene with all their lines, each reported with its
+own scene."""
 import csv
 import json
 
@@ -15,12 +16,12 @@ HEIGHTS = (23, 9, 40)
 
 @pytest.fixture(scope="module", params=["u2", "f4"])
 def campaign(request, tmp_path_factory):
-    """Three lines side by side on one grid, and one scene made of them all, one below the other."""
+    """Makes three flight lines side by side on one grid, and one scene of all lines, one below another."""
     folder = tmp_path_factory.mktemp("lines")
     dtype = request.param
     data = cube(31, sum(HEIGHTS), BANDS, seed=7, scale=5000.0 if dtype == "u2" else 1.0, noise=0.05)
     data = np.round(data) if dtype == "u2" else data
-    for k in range(3):  # a pixel in each line that is unlike all others
+    for k in range(3):  # one unique pixel in each flight line
         data[k::3, sum(HEIGHTS[:k]) + 2, 10 + k] *= 4
     data[:, 12, 4] = 0
     write_scene(folder / "all.img", data, dtype=dtype, wavelengths=WAVELENGTHS)
@@ -34,7 +35,7 @@ def campaign(request, tmp_path_factory):
 
 
 def points(path):
-    dataset = gdal.OpenEx(str(path))  # it has to outlive its layer
+    dataset = gdal.OpenEx(str(path))  # the dataset must outlive its layer
     layer = dataset.GetLayer(0)
     return [{**{layer.GetLayerDefn().GetFieldDefn(k).GetName(): feature.GetField(k) for k in range(feature.GetFieldCount())},
              "x": feature.GetGeometryRef().GetX(), "y": feature.GetGeometryRef().GetY()} for feature in layer]
@@ -67,7 +68,7 @@ def test_the_same_as_of_one_scene_of_all_lines(tmp_path, campaign, name):
         one, many = points(tmp_path / "one.gpkg"), points(tmp_path / "many.gpkg")
         assert [(p["line"], p["sample"]) for p in one] == [place_in_all(lines, p) for p in many]
         assert [p["score"] for p in one] == [p["score"] for p in many]
-        # Each lies in its own scene.
+        # Each target is in its own scene.
         for p in many:
             k = [str(line) for line in lines].index(p["scene"])
             assert (p["x"], p["y"]) == (500000 + 1000 * k + 20 * (p["sample"] + 0.5), 4480000 - 20 * (p["line"] + 0.5))
@@ -162,7 +163,7 @@ def test_what_is_refused(tmp_path, campaign):
 
 
 def labelled(data, count):
-    """Every sixth pixel has one of the classes."""
+    """Labels every sixth pixel."""
     height, width = data.shape[1:]
     labels = np.zeros((height, width))
     labels[::2, ::3] = 1 + (np.arange(height)[::2, None] // 6 + np.arange(width)[None, ::3] // 9) % count
@@ -178,7 +179,7 @@ def write_classes(path, labels, names):
 
 
 def test_one_training_of_many_scenes(tmp_path, campaign):
-    """The same model as of one scene of all lines; and with classes that other labels number otherwise."""
+    """The model equals that of one scene of all lines, also if some labels number the classes differently."""
     whole, lines, data = campaign
     names = ["corn", "wheat", "oats"]
     labels = labelled(data, 3)
@@ -202,7 +203,7 @@ def test_one_training_of_many_scenes(tmp_path, campaign):
                          "-report", tmp_path / "r.json", lines[0], parts[0], tmp_path / "many.json"))
     assert "class 1 oats is 3 of the first labels" in result.out
     one, many = (json.loads((tmp_path / f"{kind}.json").read_text()) for kind in ("one", "many"))
-    for document in one, many:  # files have other names
+    for document in one, many:  # file names differ
         del document["history"], document["checksum"], document["training"]["labels"], document["training"]["scene"]
     for key in one:
         assert one[key] == many[key], key
@@ -242,7 +243,7 @@ def test_what_training_refuses(tmp_path, campaign):
 
 @pytest.mark.parametrize("kind", ["mean", "deviation", "every"])
 def test_spectra_of_many_scenes(tmp_path, campaign, kind):
-    """Those of one scene of all lines, class by class."""
+    """Spectra equal those of one scene of all lines, class by class."""
     whole, lines, data = campaign
     names = ["corn", "wheat", "oats"]
     labels = labelled(data, 3)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""-mask, -mask-exclude, -mask-output: clouds and water out of what tools learn of a scene. What is learned is, to the last
-bit, what a copy of the scene tells in which the other pixels are nodata."""
+"""-mask, -mask-exclude, -mask-output: tools exclude clouds and water from statistics and training. The result equals,
+bit by bit, that of a copy of the scene in which the other pixels are nodata."""
 
 import csv
 import dataclasses
@@ -27,7 +27,7 @@ def write_mask(path, inside, **kwargs):
 
 
 def write_box(path, left, top, right, bottom, epsg=None, driver="GPKG"):
-    """A polygon around the pixels [left, right) x [top, bottom) of the scene, in its SRS or another one."""
+    """Writes a polygon around the pixels [left, right) x [top, bottom) of the scene, in its SRS or another one."""
     utm, srs = osr.SpatialReference(), osr.SpatialReference()
     for one, code in ((utm, 32616), (srs, epsg or 32616)):
         one.ImportFromEPSG(code)
@@ -52,7 +52,7 @@ class Files:
     clear: np.ndarray   # neither cloud nor water
     data: np.ndarray    # the scene
     labels: np.ndarray
-    valid: np.ndarray   # clear, and no nodata of the scene
+    valid: np.ndarray   # clear, and not nodata in the scene
 
     def __truediv__(self, name):
         return self.folder / name
@@ -60,7 +60,8 @@ class Files:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """scene.img with a bright cloud and dark water; clear.tif: neither of them; cut.img: both are nodata."""
+    """Makes scene.img with a bright cloud and dark water; clear.tif: pixels without either; cut.img: both are
+    nodata."""
     folder = tmp_path_factory.mktemp("masks")
     data = cube(SAMPLES, LINES, BANDS, seed=5)
     clear = np.ones((LINES, SAMPLES), bool)
@@ -69,8 +70,8 @@ def files(tmp_path_factory):
     clear[30:34:2, 3:40:3] = False
     data[:, 8:21, 4:31] = 9000 + 40 * data[:, 8:21, 4:31]
     data[:, :, 51:] = 1 + 0.01 * data[:, :, 51:]
-    data[:, 40, 40:44] = -9999  # nodata of the scene itself, in the mask
-    data[:, 2, 55] = -9999      # and outside of it
+    data[:, 40, 40:44] = -9999  # nodata in the scene, inside the mask
+    data[:, 2, 55] = -9999      # and outside the mask
     cut = np.where(clear, data, -9999)
     field = 1 + (np.arange(LINES)[:, None] // 7 + np.arange(SAMPLES) // 5) % 3
     labels = np.where(np.random.default_rng(3).uniform(size=field.shape) < 0.05, field, 0)
@@ -92,7 +93,7 @@ def tool(name, *args, **kwargs):
 
 
 MASK = ["-mask", "clear.tif"]
-# The tool, its options, its arguments; text outputs that hold what it has learned.
+# The tool, its options, its arguments; text outputs that contain its results.
 LEARNING = {
     "pca": ("gdal_hsi_pca", ["-model", "model.json"], ["{src}", "{dst}"]),
     "pca scale": ("gdal_hsi_pca", ["-scale", "-nc", "3", "-model", "model.json"], ["{src}", "{dst}"]),
@@ -113,7 +114,7 @@ LEARNING = {
 
 
 def without_origin(model):
-    """A model without where it comes from."""
+    """Returns a model without its source."""
     model = {key: value for key, value in model.items() if key not in ("history", "source", "checksum")}
     if "training" in model:
         model["training"] = {key: value for key, value in model["training"].items() if key != "scene"}
@@ -121,7 +122,7 @@ def without_origin(model):
 
 
 def learned(folder):
-    """Whatever the run has learned, without where from."""
+    """Returns the results of the run, without their sources."""
     facts = {}
     for name in ("model.json", "points.csv", "table.csv"):
         if not (folder / name).exists():
@@ -133,7 +134,7 @@ def learned(folder):
 
 
 def in_folder(files, tmp_path, name):
-    """A folder of its own for what is written, in which the inputs have their names."""
+    """Makes a separate folder for outputs, in which inputs keep their names."""
     folder = tmp_path / name
     folder.mkdir()
     for path in files.folder.iterdir():
@@ -152,7 +153,7 @@ def call(folder, job, extra, src):
 @pytest.mark.parametrize("src", ["scene.img", "scene.tif"])
 @pytest.mark.parametrize("name", LEARNING)
 def test_what_is_learned_is_that_of_a_scene_without_the_other_pixels(name, src, files, tmp_path):
-    """Whatever the tiles and threads; a compressed scene is kept in memory, without the mask."""
+    """For all tiles and threads; a compressed scene is kept in memory, without the mask."""
     cut, masked, tiled = (in_folder(files, tmp_path, n) for n in ("cut", "masked", "tiled"))
     job = LEARNING[name]
     succeed(call(cut, job, ["-q"], src.replace("scene", "cut")))
@@ -171,7 +172,7 @@ def test_what_is_learned_is_that_of_a_scene_without_the_other_pixels(name, src, 
 
 
 def test_components_are_those_of_the_mask_and_of_all_pixels(files, tmp_path):
-    """Against numpy, and the same as the model applied to the scene."""
+    """Compared with numpy, and with the model applied to the scene."""
     for name in ("pca", "mnf"):
         model, dst = tmp_path / f"{name}.json", tmp_path / f"{name}.tif"
         succeed(tool(f"gdal_hsi_{name}", "-q", "-mask", files / "clear.tif", "-model", model, files / "scene.img", dst))
@@ -221,7 +222,7 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("name", OUTPUTS)
 def test_outputs_in_the_mask_alone(name, files, tmp_path):
-    """Whole outputs, those of neighbourhoods among them, of a scene without the other pixels."""
+    """Outputs, including those of neighbourhoods, equal those of a scene without the other pixels."""
     program, options, outputs = OUTPUTS[name]
     tiles = ["-tile", "23", "7", "-threads", "3"]
     for extra in ([], tiles):
@@ -248,7 +249,7 @@ def test_apply_gives_values_in_the_mask_alone(files, tmp_path):
 
 
 def test_eadp_finds_contrasts_in_the_mask(files, tmp_path):
-    """Contrasts are those of the mask, in the cascade those of every copy; the profile has all pixels."""
+    """Contrasts come from the mask, in the cascade from every copy in the mask; the profile has all pixels."""
     for extra in ([], ["-evolution", "cascade"], ["-tile", "20", "20"], ["-no-pca", "-b", "1,5"]):
         options = ["-q", "-nc", "2", "-c", "2", "-overwrite", "-report", tmp_path / "r.json", *extra]
         if "-no-pca" in extra:
@@ -261,7 +262,7 @@ def test_eadp_finds_contrasts_in_the_mask(files, tmp_path):
         k = [[c["k"] for c in one if c["copy"] == 0] for one in contrasts]
         assert k[0] == k[1] and k[0] != k[2], extra
         assert np.array_equal(np.isnan(first[0][0]), files.data[0] == -9999)
-        # The component itself, where both have it.
+        # The component itself, for pixels that both have.
         assert np.array_equal(first[0][0][files.valid], first[1][0][files.valid])
 
 
@@ -273,7 +274,8 @@ def test_profiles_of_all_pixels_by_components_of_the_mask(files, tmp_path):
 
 
 def test_the_background_of_detectors(files, tmp_path):
-    """Statistics of the mask, scores of all pixels; with -background, of the pixels that both have."""
+    """Statistics come from the mask, scores cover all pixels; with -background, statistics use pixels that are in
+    both."""
     x = files.data.astype(np.float32).astype(np.float64).reshape(BANDS, -1).T
     half = np.zeros_like(files.clear)
     half[:30] = True
@@ -288,7 +290,7 @@ def test_the_background_of_detectors(files, tmp_path):
         has = files.data[0] != -9999
         assert np.array_equal(np.isnan(got), ~has)
         assert np.allclose(got[has], expected[has], rtol=1e-4)
-    # Rings of the mask alone: those of the clear pixels are the same when the others are not there at all.
+    # Rings use only pixels of the mask: scores of the clear pixels are equal if the others are missing.
     window = ["-q", "-window", 3, 9, "-overwrite"]
     succeed(tool("gdal_hsi_detect", *window, "-mask", files / "clear.tif", files / "scene.img", tmp_path / "some.tif"))
     succeed(tool("gdal_hsi_detect", *window, files / "cut.img", tmp_path / "cut.tif"))
@@ -307,7 +309,7 @@ def test_spp_moves_all_pixels_towards_the_mean_of_the_mask(files, tmp_path):
     has = np.isfinite(alpha)
     assert np.array_equal(has, files.data[0] != -9999)
     assert np.allclose(y[:, has], expected[:, has], rtol=1e-4, atol=0.5)
-    # Virtual, too: the mean is in the VRT.
+    # Also as a VRT, which contains the mean.
     succeed(tool("gdal_hsi_pca", "-q", "-nc", 2, "-of", "VRT", "-mask", files / "clear.tif", "-model", tmp_path / "m.json",
                  files / "scene.img", tmp_path / "pcs.vrt"))
     model = json.loads((tmp_path / "m.json").read_text())
@@ -315,7 +317,7 @@ def test_spp_moves_all_pixels_towards_the_mean_of_the_mask(files, tmp_path):
 
 
 def pixels_of(args, files, tmp_path):
-    """The mask as it was read: dry runs tell how many pixels count, -mask-output which."""
+    """Returns the mask as it was read: dry runs state the number of pixels, -mask-output the pixels."""
     dst = tmp_path / "which.tif"
     result = succeed(tool("gdal_hsi_pca", "-nc", 1, "-overwrite", "-mask-output", *args, files / "scene.img", dst))
     inside = np.isfinite(read(dst)[0])
@@ -326,14 +328,14 @@ def pixels_of(args, files, tmp_path):
 
 @pytest.mark.quick
 def test_masks_of_every_kind(files, tmp_path):
-    """Rasters and features, on the scene's grid, on another one and in another SRS."""
+    """Uses rasters and features, on the scene's grid, on another grid and in another SRS."""
     valid = files.data[0] != -9999
     box = np.zeros_like(files.clear)
     box[9:38, 12:47] = True
     write_mask(tmp_path / "box.tif", box)
     write_box(tmp_path / "box.gpkg", 12, 9, 47, 38)
     write_box(tmp_path / "world.geojson", 11.7, 8.7, 47.3, 38.3, epsg=4326, driver="GeoJSON")
-    # Pixels a quarter as large, around the box alone: whatever lies beside the file is not in it.
+    # Pixels of a quarter of the size, around only the box: pixels outside the file are not in the mask.
     write_mask(tmp_path / "fine.tif", np.ones((4 * 29, 4 * 35)), geotransform=(500240, 5, 0, 4479820, 0, -5))
     gdal.Warp(str(tmp_path / "turned.tif"), str(tmp_path / "box.tif"), dstSRS="EPSG:32615", xRes=2, yRes=2)
     for name in ("box.tif", "box.gpkg", "world.geojson", "fine.tif", "turned.tif"):
@@ -352,7 +354,7 @@ def test_masks_of_every_kind(files, tmp_path):
 
 @pytest.mark.quick
 def test_which_values_of_a_mask_count(files, tmp_path):
-    """As gdal_hsi_accuracy -mask has it: what is not 0; neither nodata nor NaN."""
+    """As in gdal_hsi_accuracy -mask: values that are not 0, not nodata and not NaN."""
     values = np.zeros((LINES, SAMPLES))
     values[:, 0:6], values[:, 6:12], values[:, 12:18], values[:, 18:24], values[:, 24:30] = 0.25, -3, np.nan, 7, 70000
     inside = np.zeros_like(files.clear)
@@ -368,7 +370,7 @@ def test_which_values_of_a_mask_count(files, tmp_path):
 
 
 def test_a_window_and_bands_of_the_scene(files, tmp_path):
-    """The mask lies on the scene, wherever the window is; bands are chosen as ever."""
+    """The mask is positioned on the scene, for any window; bands are selected as usual."""
     window = ["-srcwin", 10, 5, 40, 30, "-b", "2-6"]
     for name, args in (("a", ["-mask", files / "clear.tif", files / "scene.img"]), ("b", [files / "cut.img"])):
         succeed(tool("gdal_hsi_pca", "-q", *window, "-model", tmp_path / f"{name}.json", *args, tmp_path / f"{name}.tif"))
@@ -389,7 +391,7 @@ def test_a_scene_without_georeference(files, tmp_path):
 
 
 def test_a_band_without_values_in_the_mask(files, tmp_path):
-    """It spoils the pixels of the mask, and is left out; so it is in a scene without the others."""
+    """The band would make the mask's pixels invalid, so it is omitted, as in a scene without the other pixels."""
     data = files.data.copy()
     data[3][files.clear] = -9999
     cut = np.where(files.clear, data, -9999)
@@ -405,7 +407,7 @@ def test_a_band_without_values_in_the_mask(files, tmp_path):
 
 def test_labels_outside_of_the_mask_train_nothing(files, tmp_path):
     labels = np.zeros((LINES, SAMPLES), int)
-    labels[0:4, 0:8], labels[36:39, 0:8], labels[10:14, 6:12] = 1, 2, 3  # class 3 lies in the cloud
+    labels[0:4, 0:8], labels[36:39, 0:8], labels[10:14, 6:12] = 1, 2, 3  # class 3 is in the cloud
     write_mask(tmp_path / "labels.tif", labels)
     for name, args in (("svm_train", ["-C", 8, "-gamma", 1]), ("sahic", ["-iterations", 3])):
         outputs = [tmp_path / "m.json"] if name == "svm_train" else ["-model", tmp_path / "m.json", tmp_path / "o.tif"]
@@ -416,7 +418,7 @@ def test_labels_outside_of_the_mask_train_nothing(files, tmp_path):
         model = json.loads((tmp_path / "m.json").read_text())
         assert [c["value"] for c in model["classes"]] == [1, 2]
     mapped = read(tmp_path / "o.tif")[0]
-    assert set(np.unique(mapped[files.data[0] != -9999])) <= {1, 2}  # clouds are classified, too
+    assert set(np.unique(mapped[files.data[0] != -9999])) <= {1, 2}  # clouds are also classified
     write_mask(tmp_path / "cloudy.tif", np.where(labels == 3, 3, 0))
     result = run("gdal_hsi_svm_train", "-mask", files / "clear.tif", files / "scene.img", tmp_path / "cloudy.tif",
                  tmp_path / "none.json")
@@ -424,7 +426,7 @@ def test_labels_outside_of_the_mask_train_nothing(files, tmp_path):
 
 
 def test_the_map_of_a_model_of_the_mask(files, tmp_path):
-    """All pixels are classified as by the same model applied to the scene, also where its borders touch."""
+    """All pixels are classified as by the same model applied to the scene, including neighbours across the border."""
     write_mask(tmp_path / "clear_labels.tif", np.where(files.clear, files.labels, 0))
     for boundary in ("reflect", "periodic"):
         options = ["-q", "-overwrite", "-iterations", 4, "-boundary", boundary, "-probabilities"]
@@ -464,7 +466,7 @@ def test_an_exclusion_beside_the_scene_is_told(files, tmp_path):
 
 
 def test_a_mask_takes_memory(tmp_path):
-    """A bit a pixel, out of -memory; what a mask would leave too little of is refused before it is read."""
+    """One bit per pixel, within -memory; if the rest would be too small, the mask is refused before it is read."""
     samples, lines = 30000, 20000
     with open(tmp_path / "large.img", "wb") as scene:
         scene.truncate(2 * samples * lines)
@@ -556,7 +558,7 @@ MASKED = ("pca", "mnf", "vd", "eadp", "profile", "atdca", "endmembers", "svm_tra
 
 
 def test_who_has_a_mask():
-    """As a file of labels, for which forms and completion offer rasters and vectors."""
+    """It is declared as a file of labels, so forms and completion offer rasters and vectors."""
     usage = json.loads(succeed(run("gdal_hsi", "--json-usage")).out)
     for one in usage["tools"]:
         arguments = {a["name"]: a for a in one["arguments"]}
@@ -572,7 +574,7 @@ def test_who_has_a_mask():
 @pytest.mark.parametrize("box", [(12, 44, 18, 45.148), (14, 44, 16, 45.148), (14.99, 45.1, 15.02, 45.148), (5, 40, 25, 45.148),
                                  (12, 45.148, 18, 47), "slanted"])
 def test_edges_are_straight_in_their_own_srs(tmp_path, box):
-    """A parallel is no straight line in UTM: the pixels are those whose centres, in degrees, lie in the polygon."""
+    """A parallel is not a straight line in UTM: a pixel is inside if its centre, in degrees, is in the polygon."""
     lines, samples = 40, 50
     scene = write_scene(tmp_path / "scene.img", cube(samples, lines, 4), geotransform=(500000, 30, 0, 5000000, 0, -30), epsg=32633)
     utm, degrees = osr.SpatialReference(), osr.SpatialReference()
@@ -583,7 +585,7 @@ def test_edges_are_straight_in_their_own_srs(tmp_path, box):
     places = np.array(osr.CoordinateTransformation(utm, degrees).TransformPoints(
         np.stack([500015 + 30. * x.ravel(), 4999985 - 30. * y.ravel()], axis=1).tolist()))
     lon, lat = places[:, 0].reshape(x.shape), places[:, 1].reshape(x.shape)
-    if box == "slanted":  # crosses the central meridian, so that it is bent to both sides
+    if box == "slanted":  # crosses the central meridian, so it is curved on both sides
         ring = [(12, 43.9), (18.3, 46.5), (18, 40), (12, 40)]
         inside = lat < 43.9 + (lon - 12) * (46.5 - 43.9) / 6.3
         middle = np.interp(lat.mean(), [43.9, 46.5], [12, 18.3])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""MATLAB's .mat files of versions 4, 5 and 7.3 as scenes, labels and libraries. The files are made by scipy, by h5py and,
-for what these do not write, by hand; the right values are numpy's own."""
+"""MATLAB's .mat files of versions 4, 5 and 7.3 as scenes, labels and libraries. scipy and h5py make the files, or the
+test itself if they cannot; the right values come from numpy."""
 
 import json
 import os
@@ -18,13 +18,13 @@ import scipy.sparse
 
 from conftest import assert_untouched, first_error, open_band, read, real_scene, run, stored_bytes, succeed, write_scene
 
-LINES, SAMPLES, BANDS = 5, 7, 11  # no two alike, so that nothing turned around fits
+LINES, SAMPLES, BANDS = 5, 7, 11  # all different, so that transposed axes do not match
 CLASSES = {"double": "f8", "single": "f4", "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4",
            "uint32": "u4", "int64": "i8", "uint64": "u8"}
 
 
 def numbers(dtype="u2", lines=LINES, samples=SAMPLES, bands=BANDS, seed=1):
-    """(line, sample, band), all different in their place; negative ones and fractions where the type has them."""
+    """Returns (line, sample, band), all different, with negative values and fractions if the type has them."""
     kind = np.dtype(dtype)
     values = np.random.default_rng(seed).permutation(lines * samples * bands).reshape(lines, samples, bands) + 1.0
     if kind.itemsize == 1:
@@ -42,7 +42,8 @@ def element(number, data, order):
 
 
 def matrix(name, array, order, stored=None):
-    """A variable of version 5; `stored`: the type of the numbers in the file, where MATLAB takes a smaller one."""
+    """Returns a variable of version 5. `stored`: the type of the numbers in the file, where MATLAB uses a smaller
+    type."""
     classes = dict(zip(CLASSES.values(), range(6, 16)))
     stored_as = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 9, "i8": 12, "u8": 13}
     stored = stored or array.dtype.str[1:]
@@ -69,7 +70,7 @@ def save5(path, variables, order="<", compressed=False, stored=None):
 
 
 def save73(path, variables, **storage):
-    """As MATLAB writes version 7.3: HDF5 behind a block of 512 bytes, the first subscript in the last axis."""
+    """Saves as MATLAB's version 7.3: HDF5 after a block of 512 bytes, with the first subscript in the last axis."""
     names = {code: name for name, code in CLASSES.items()}
 
     def put(group, name, value):
@@ -108,7 +109,7 @@ WRITERS = {
 
 
 def expect_scene(name, data, *options):
-    """The scene of that name holds the values of `data` (line, sample, band) at their places."""
+    """Checks that the scene with this name has the values of `data` (line, sample, band)."""
     reference = pathlib.Path(str(name).partition(".mat")[0] + ".reference.img")
     write_scene(reference, np.moveaxis(data, 2, 0), dtype="f8", geotransform=None, epsg=None)
     result = succeed(run("gdal_hsi_compare", "-json", "-metric", "maxabs", "-max-maxabs", 0, *options, name, reference))
@@ -155,7 +156,7 @@ def test_doubles_that_are_stored_as_something_smaller(tmp_path, stored, compress
 
 
 def test_descriptions_of_other_programs(tmp_path):
-    """Sizes without a sign, and names in UTF-8 or unsigned bytes: others than MATLAB write them."""
+    """Sizes without a sign, and names in UTF-8 or unsigned bytes, as programs other than MATLAB write them."""
     save5(tmp_path / "scene.mat", {"cube": numbers()})
     text = (tmp_path / "scene.mat").read_bytes()
     for kind in (2, 16):
@@ -200,7 +201,7 @@ def test_version_4(tmp_path):
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_pixels_in_a_list(tmp_path, writer):
-    """As the sets for unmixing come: bands x pixels, with the size beside it; or turned."""
+    """As sets for unmixing are published: bands x pixels, with the size next to it; or transposed."""
     data = numbers("f8")
     pixels = data.reshape(-1, BANDS, order="F")
     size = {"nRow": np.array([[float(LINES)]]), "nCol": np.array([[float(SAMPLES)]]), "maxValue": np.array([[12.0]])}
@@ -253,7 +254,7 @@ def test_several_arrays_and_fields(tmp_path, writer):
 def test_names_with_colons(tmp_path):
     first, second, third = (numbers(seed=k) for k in range(3))
     scipy.io.savemat(tmp_path / "scene.mat", {"cube": first})
-    # A file of this very name comes first.
+    # A file of exactly this name has priority.
     scipy.io.savemat(tmp_path / "scene.mat:cube", {"other": second}, appendmat=False)
     expect_scene(tmp_path / "scene.mat:cube", second)
     os.remove(tmp_path / "scene.mat:cube")
@@ -279,9 +280,9 @@ def test_wavelengths(tmp_path, writer):
     assert seen["wavelengths_nm"] == pytest.approx(list(nm)) and seen["fwhm_nm"] == [9.5] * BANDS
     WRITERS[writer](tmp_path / "b.mat", {"cube": data, "wl": (nm / 1000)[None, :].astype("f4")})
     assert info(tmp_path / "b.mat")["wavelengths_nm"] == pytest.approx(list(nm), rel=1e-6)
-    WRITERS[writer](tmp_path / "c.mat", {"cube": data, "lambda": nm[None, :-1]}) # of some other number of bands
+    WRITERS[writer](tmp_path / "c.mat", {"cube": data, "lambda": nm[None, :-1]}) # with another number of bands
     assert all(value is None for value in info(tmp_path / "c.mat")["wavelengths_nm"])
-    # The wavelengths tell that bands come first.
+    # The wavelengths show that bands come first.
     WRITERS[writer](tmp_path / "d.mat", {"cube": np.moveaxis(data, 2, 0), "wl": nm[None, :]})
     assert info(tmp_path / "d.mat")["size"] == [SAMPLES, LINES, BANDS]
     expect_scene(tmp_path / "d.mat", data)
@@ -302,7 +303,7 @@ def scene_with_classes(folder, lines=24, samples=30, bands=8):
 def test_labels(tmp_path, writer, dtype):
     data, labels = scene_with_classes(tmp_path)
     succeed(run("gdal_hsi_spectra", tmp_path / "scene.img", tmp_path / "labels.tif", tmp_path / "right.csv"))
-    # One file holds both, as some sets come; and a cube and its labels in two.
+    # One file contains both, as some sets are published; and a cube and its labels in two files.
     WRITERS[writer](tmp_path / "both.mat", {"scene": data, "gt": labels.astype(dtype)})
     WRITERS[writer](tmp_path / "gt.mat", {"gt": labels.astype(dtype)})
     right = (tmp_path / "right.csv").read_bytes()
@@ -321,7 +322,7 @@ def test_labels(tmp_path, writer, dtype):
 def test_which_array_holds_the_labels(tmp_path):
     data, labels = scene_with_classes(tmp_path)
     scene, mat = tmp_path / "scene.img", tmp_path / "labels.mat"
-    # By the scene's size, and of these the whole numbers.
+    # By the scene's size, and among these the integers.
     scipy.io.savemat(mat, {"gt": labels.astype("u1"), "M": np.ones((8, 3), "u1"), "distance": labels + 0.5})
     succeed(run("gdal_hsi_spectra", scene, mat, tmp_path / "found.csv"))
     scipy.io.savemat(mat, {"train": labels.astype("u1"), "test": labels.astype("u1")})
@@ -333,7 +334,7 @@ def test_which_array_holds_the_labels(tmp_path):
     assert result.code == 1 and "no array with two subscripts" in first_error(result)
     result = run("gdal_hsi_spectra", "-overwrite", scene, f"{mat}:scene", tmp_path / "found.csv")
     assert result.code == 1 and "has 8 bands" in first_error(result)
-    scipy.io.savemat(mat, {"gt": labels.T.astype("u1")}) # lines and samples the wrong way round
+    scipy.io.savemat(mat, {"gt": labels.T.astype("u1")}) # lines and samples exchanged
     result = run("gdal_hsi_spectra", "-overwrite", scene, mat, tmp_path / "found.csv")
     assert result.code == 1 and "has 24x30 pixels" in first_error(result).replace(" x ", "x")
     scipy.io.savemat(mat, {"gt": labels + 0.5})
@@ -420,14 +421,14 @@ def test_a_file_that_was_cut_short(tmp_path):
         for length in sorted({1, 100, 127, 129, 136, 200, 500, *np.linspace(150, len(text) - 1, 6).astype(int)}):
             (tmp_path / "short.mat").write_bytes(text[:length])
             result = run("gdal_hsi_info", "-count", tmp_path / "short.mat")
-            # Version 5 may end behind a whole variable.
+            # Version 5 may end after any whole variable.
             whole = result.code == 0 and "gt" not in info(tmp_path / "short.mat")["product"]
             assert (result.code == 1 and first_error(result)) or whole, (writer, length, result)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_damaged_files(tmp_path, compressed):
-    """An error or, where a number itself was changed, the scene; never the end by a signal, and nothing left behind."""
+    """Gives an error, or the scene if a value itself was changed; never a signal, and no files."""
     names = np.array([["a"], ["longer"]], dtype=object)
     scipy.io.savemat(tmp_path / "whole.mat", {"s": {"cube": numbers("i2"), "text": "word"}, "M": np.ones((11, 2)), "names": names},
                      do_compression=compressed)
@@ -437,7 +438,7 @@ def test_damaged_files(tmp_path, compressed):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     codes = []
-    for number in range(60):  # tests/fuzz/matlab.cpp tries far more
+    for number in range(60):  # tests/fuzz/matlab.cpp tries many more
         changed = bytearray(text)
         for _ in range(random.choice([1, 1, 2, 5])):
             at = random.randrange(124, len(changed))
@@ -468,7 +469,7 @@ def test_sizes_that_do_not_fit_the_data(tmp_path):
     packed = bytearray()
     save5(tmp_path / "a.mat", {"cube": numbers()}, compressed=True)
     packed[:] = (tmp_path / "a.mat").read_bytes()
-    packed[-1] ^= 1  # the check sum
+    packed[-1] ^= 1  # the checksum
     (tmp_path / "b.mat").write_bytes(packed)
     result = run("gdal_hsi_info", "-count", tmp_path / "b.mat")
     assert result.code == 1 and "cannot be inflated" in first_error(result)
@@ -493,7 +494,7 @@ def test_memory_stays_at_its_ceiling(tmp_path, writer):
     del data
 
     def peak(*arguments):
-        """Of a process and its children, in MB: measured in a child, whose only child is the tool."""
+        """Returns the memory of a process and its children in MB, measured in a child whose only child is the tool."""
         reading, writing = os.pipe()
         child = os.fork()
         if child == 0:
@@ -510,7 +511,7 @@ def test_memory_stays_at_its_ceiling(tmp_path, writer):
 
 
 def test_indian_pines(tmp_path):
-    """The real scene, from MATLAB's file and from ENVI's: the same bits."""
+    """The real scene from MATLAB's file and from ENVI's gives equal bits."""
     from osgeo import gdal
     source = real_scene("indian_pines/indian_pines.img")
     data = np.moveaxis(gdal.Open(str(source)).ReadAsArray(), 0, 2)
@@ -527,7 +528,7 @@ def test_indian_pines(tmp_path):
 
 
 def test_files_that_matlab_wrote(tmp_path):
-    """Those that scipy brings for its own tests: versions 4 to 7.4 of MATLAB, on Linux and on big-endian Suns."""
+    """Reads scipy's own test files: versions 4 to 7.4 of MATLAB, from Linux and from big-endian Suns."""
     folder = pathlib.Path(scipy.io.matlab.__file__).parent / "tests" / "data"
     compared = 0
     for path in sorted(folder.glob("test*.mat")):
@@ -548,14 +549,14 @@ def test_files_that_matlab_wrote(tmp_path):
 
 @pytest.mark.parametrize("writer", WRITERS)
 def test_bands_in_the_second_place(tmp_path, writer):
-    """Band-interleaved by line: the wavelengths are as many as the second subscript counts."""
+    """Band-interleaved by line: the number of wavelengths equals the second dimension."""
     data = numbers()
     nm = np.linspace(400, 2400, BANDS)
     WRITERS[writer](tmp_path / "a.mat", {"cube": np.swapaxes(data, 1, 2), "wavelength": nm[None, :]})
     seen = info(tmp_path / "a.mat")
     assert seen["size"] == [SAMPLES, LINES, BANDS] and seen["wavelengths_nm"] == pytest.approx(list(nm))
     expect_scene(tmp_path / "a.mat", data)
-    # As many bands as samples: the usual order, in which they come last.
+    # As many bands as samples: the usual order, in which bands come last.
     square = numbers(samples=BANDS)
     WRITERS[writer](tmp_path / "b.mat", {"cube": square, "wavelength": nm[None, :]})
     expect_scene(tmp_path / "b.mat", square)
@@ -569,7 +570,7 @@ def test_wavelengths_of_another_number_are_told(tmp_path, count):
 
 
 def test_hdf5_that_is_called_mat(tmp_path):
-    """h5py's arrays are as they lie, as in any HDF5 file: what MATLAB would count otherwise is said."""
+    """h5py's arrays keep their axes, as in any HDF5 file; a message states that MATLAB would count differently."""
     data = numbers()
     with h5py.File(tmp_path / "a.mat", "w") as h:
         h["cube"] = np.moveaxis(data, 2, 0)
@@ -578,7 +579,7 @@ def test_hdf5_that_is_called_mat(tmp_path):
     expect_scene(tmp_path / "a.mat", data)
 
 
-LABEL_FILES = {  # what is read of it (None: nothing), and what is said
+LABEL_FILES = {  # what is read from it (None: nothing), and the message
     "a mask": (lambda la: {"gt": la.astype("f8"), "valid": la > 0}, "gt", "valid (24x30 logical) beside it"),
     "a mask first": (lambda la: {"a": la > 0, "gt": la.astype("f4")}, "gt", "a (24x30 logical) beside it"),
     "whole numbers": (lambda la: {"gt": la.astype("u1"), "valid": la > 0}, "gt", ""),
@@ -609,7 +610,7 @@ def test_labels_beside_a_mask(tmp_path, case):
 
 
 def test_a_mask_beside_labels(tmp_path):
-    """As a mask the logical array counts."""
+    """As a mask, the logical array is used."""
     _, labels = scene_with_classes(tmp_path)
     mask = np.zeros(labels.shape, bool)
     mask[3:9, 4:20] = True
@@ -624,7 +625,8 @@ def test_a_mask_beside_labels(tmp_path):
 # --- sets for unmixing ---------------------------------------------------------------------------------------------------
 
 def unmixing_set(cube_name="Y", listed=True, sums=True, **more):
-    """A scene, its endmembers M (band, endmember) and abundances (line, sample, endmember), as such sets have them."""
+    """Makes a scene, its endmembers M (band, endmember) and abundances (line, sample, endmember), in the form of such
+    sets."""
     data = numbers("f8")
     pixels = np.asfortranarray(data.reshape(-1, BANDS, order="F").T)
     random = np.random.default_rng(3)
@@ -640,7 +642,8 @@ def size(lines, samples, values=(LINES, SAMPLES)):
 @pytest.mark.parametrize("names", [("nRow", "nCol"), ("lines", "cols"), ("H", "W"), ("numRows", "numCols"), ("nl", "ns"),
                                    ("n_row", "n_col"), ("height", "width"), ("Lines", "Samples"), ("num_rows", "num_columns"), None])
 def test_sets_for_unmixing(tmp_path, writer, names):
-    """Without a size in numbers, the abundances tell it. They are never the scene, whether they add up to 1 or not."""
+    """Without a size in numbers, the abundances give it. They are never read as the scene, whether they add up to 1 or
+    not."""
     for sums in (True, False):
         for turned in (False, True):
             data, variables = unmixing_set(sums=sums)
@@ -703,7 +706,7 @@ def test_abundances_alone_are_no_scene(tmp_path):
 
 
 def test_a_list_beside_a_cube_that_may_be_either(tmp_path):
-    """Nothing tells whether the cube of three planes is a picture of the scene or the scene of a list of features."""
+    """Nothing shows whether the cube of three planes is a picture of the scene, or the scene of a list of features."""
     data, variables = unmixing_set(sums=False)
     del variables["M"]
     scipy.io.savemat(tmp_path / "s.mat", variables)

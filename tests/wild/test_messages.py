@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a user who works with the tools for a day runs into: a library given as a scene, side files of outputs that are
-gone, a noise that few pixels tell, logs of both streams, a script that is started again."""
+"""Everyday mistakes: a library given as a scene, side files of outputs that no longer exist, noise from few pixels,
+logs of both streams, a script that is restarted."""
 import json
 import os
 import subprocess
@@ -107,7 +107,7 @@ def test_side_files_of_outputs_that_are_gone(tmp_path, scene, name, options, sid
 
 
 def test_a_header_that_another_scene_needs(tmp_path, scene):
-    """It is told whose it is, instead of that it may be removed."""
+    """The message names the scene that needs it, instead of advising to remove it."""
     succeed(run("gdal_hsi_pca", "-nc", 2, "-of", "ENVI", scene, tmp_path / "p.img"))
     for options in (), ("-overwrite",):
         with assert_untouched(tmp_path):
@@ -130,7 +130,8 @@ def test_libraries_and_points_that_are_gone(tmp_path, scene, gone, side):
 
 
 def test_a_noise_that_few_pixels_tell(tmp_path):
-    """Fewer pairs of neighbours than bands: what eigenvalues are worth, and what needs no noise."""
+    """Fewer pairs of neighbours than bands: the message states the reliability of eigenvalues, and methods that need no
+    noise."""
     random = np.random.default_rng(3)
     few = write_scene(tmp_path / "few.tif", random.normal(500, 50, (20, 4, 4)), "GTiff")
     said = succeed(run("gdal_hsi_mnf", "-nc", 2, few, tmp_path / "y.tif")).err
@@ -144,7 +145,7 @@ def test_a_noise_that_few_pixels_tell(tmp_path):
 
 
 def test_messages_start_a_line_in_a_log_of_both_streams(tmp_path):
-    """Also behind a progress bar that is complete: more targets than the scene has."""
+    """Also after a complete progress bar: more targets than the scene has."""
     mixed = np.random.default_rng(4).dirichlet(np.ones(3), (16, 16)) @ np.random.default_rng(5).uniform(100, 900, (3, 8))
     scene = write_scene(tmp_path / "s.tif", np.moveaxis(mixed, 2, 0), "GTiff")
     with open(tmp_path / "log", "wb") as log:
@@ -157,7 +158,7 @@ def test_messages_start_a_line_in_a_log_of_both_streams(tmp_path):
 
 
 def test_a_warning_comes_once(tmp_path):
-    """The map without an SRS meets two files that have one."""
+    """The map without an SRS is combined with two files that have one."""
     labels = np.random.default_rng(6).integers(1, 3, (20, 20))
     for name in "test.tif", "train.tif":
         write_labels(tmp_path / name, np.where(np.arange(20)[:, None] < 10, labels, 0) if name == "test.tif" else np.where(np.arange(20)[:, None] > 12, labels, 0))
@@ -171,14 +172,14 @@ def test_a_warning_comes_once(tmp_path):
 
 
 def test_a_script_that_is_started_again(tmp_path, scene):
-    """What is there is finished; a step that is refused leaves a record with its error in the chain."""
+    """Existing outputs are complete; a step that is refused leaves a record with its error in the chain."""
     chain = tmp_path / "chain.json"
     script = f'[ -e p.tif ] || "$BIN/gdal_hsi_pca" -q -nc 2 -report-append -report {chain} {scene} p.tif\n' \
              f'[ -e t.gpkg ] || "$BIN/gdal_hsi_atdca" -q -t 2 -report-append -report {chain} {scene} t.gpkg\n'
     folder = tmp_path / "work"
     folder.mkdir()
     start = lambda: subprocess.run(["bash", "-e", "-c", script], cwd=folder, env={**os.environ, "BIN": str(BIN)}, timeout=300).returncode
-    (folder / "t.gpkg-wal").mkdir()  # in the way of the second step
+    (folder / "t.gpkg-wal").mkdir()  # obstructs the second step
     first = start()
     (folder / "t.gpkg-wal").rmdir()
     stamp = (folder / "p.tif").stat().st_mtime_ns
@@ -217,14 +218,14 @@ def test_creation_options_of_other_formats(floats, tmp_path):
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_quicklook", "-co", "QUALITY=500", floats, tmp_path / "p.jpg")
         assert result.code == 2 and "JPEG does not take -co QUALITY=500 for 3 bands of Byte: " in first_error(result)
-        # What the format cannot hold is told as before, with options or without.
+        # Losses of the format are reported as before, with options or without.
         for options in (), ("-co", "ZLEVEL=9"):
             result = run("gdal_hsi_pca", "-nc", 5, "-ot", "Byte", *options, floats, tmp_path / "p.png")
             assert result.code == 2 and "PNG cannot hold 5 bands of Byte" in first_error(result) and "-co" not in first_error(result)
 
 
 def test_messages_name_the_file_of_the_user(tmp_path):
-    """libtiff 4.5 cannot read its own LERC with pixels of NaN again, which is told of the file that was asked for."""
+    """libtiff 4.5 cannot read its own LERC with NaN pixels; the message refers to the requested file."""
     data = np.random.default_rng(4).uniform(1, 900, (5, 30, 40))
     data[:, 3, 4] = np.nan
     scene = write_scene(tmp_path / "s.tif", data, driver="GTiff")
@@ -248,7 +249,7 @@ def test_a_library_that_is_cut_short(tmp_path, tool):
 
 
 def test_band_numbers_of_libraries(tmp_path):
-    """Also of a table, where they may count its lines."""
+    """Also for a table, where numbers may count its rows."""
     path = tmp_path / "lib.csv"
     for numbers, words in [([1, 2, 3, 4], "from 1 to 4, which may be those of the table's lines"), ([3, 4, 7, 9], "told by the file: from 3 to 9 in the scene")]:
         path.write_text("band,wavelength,a\n" + "".join(f"{n},{nm},0.{n}\n" for n, nm in zip(numbers, NM)))
@@ -259,7 +260,7 @@ def test_band_numbers_of_libraries(tmp_path):
 
 
 def test_features_that_are_at_no_place(tmp_path):
-    """GeoJSON without "crs" is in degrees, and metres are none."""
+    """GeoJSON without "crs" is in degrees, so metres are invalid."""
     write_scene(tmp_path / "s.tif", np.random.default_rng(1).random((3, 20, 20)), "GTiff",
                 geotransform=(400000, 30, 0, 5800000, 0, -30), epsg=32633)
     square = [[400010, 5799700], [400205, 5799700], [400205, 5799990], [400010, 5799990], [400010, 5799700]]
@@ -270,13 +271,14 @@ def test_features_that_are_at_no_place(tmp_path):
             result = run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "utm.geojson", tmp_path / "o.csv")
         assert result.code == 1 and f"{words} at no place of its SRS: (400010, 5799700) is no longitude and latitude" in first_error(result)
         assert "GeoJSON" in result.err and "ogr2ogr -a_srs" in result.err
-    gdal.VectorTranslate(str(tmp_path / "utm.gpkg"), str(tmp_path / "utm.geojson"), options="-a_srs EPSG:32633")  # the advice
+    # Follows the advice
+    gdal.VectorTranslate(str(tmp_path / "utm.gpkg"), str(tmp_path / "utm.geojson"), options="-a_srs EPSG:32633")
     succeed(run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "utm.gpkg", tmp_path / "o.csv"))
 
 
 def test_all_classes_that_lack_pixels(tmp_path):
     labels = np.kron(np.arange(1, 5).reshape(2, 2), np.ones((20, 20), int))
-    labels[0, :10] = 0  # class 1 has 390, the others 400
+    labels[0, :10] = 0  # class 1 has 390 pixels, the others 400
     write_labels(tmp_path / "l.tif", labels)
     for options, class_1, others in ((["-folds", 3], "-n 260:1", 266), ([], "-n 292:1", 300)):
         outputs = tmp_path / "l.tif", tmp_path / "a.tif", tmp_path / "b.tif"
@@ -288,7 +290,7 @@ def test_all_classes_that_lack_pixels(tmp_path):
         advice = [line for line in refused.err.splitlines() if line.startswith("Ask for fewer")][0]
         assert advice == f"Ask for fewer of these classes: {class_1} -n {others}:2 -n {others}:3 -n {others}:4."
         succeed(run("gdal_hsi_sample", "-overwrite", *options, *advice.split(": ")[1].rstrip(".").split(), *outputs))
-        if options:  # and there are no more
+        if options:  # and no more exist
             assert run("gdal_hsi_sample", "-overwrite", *options, "-n", "260:1", "-n", "267:2,3,4", *outputs).code == 1
 
 
@@ -318,7 +320,8 @@ def test_what_is_no_raster(tmp_path, name, words):
 
 
 def run_while_it_changes(path, call):
-    """What a run says while the file is touched all the time; on a busy machine one may come between two changes."""
+    """Returns the messages of a run while the file is changed continuously; on a busy machine, a run may fit between
+    two changes."""
     loop = subprocess.Popen(["bash", "-c", f"while :; do touch '{path}'; sleep 0.002; done"])
     try:
         for _ in range(50):
@@ -332,7 +335,7 @@ def run_while_it_changes(path, call):
 
 
 def test_no_number_of_a_file_that_changes(tmp_path):
-    """A file that is written again and again while it is read."""
+    """The file is rewritten repeatedly while it is read."""
     write_scene(tmp_path / "s.img", np.random.default_rng(1).random((30, 60, 60)))
     result = run_while_it_changes(tmp_path / "s.img", lambda: run("gdal_hsi_vd", "-q", tmp_path / "s.img"))
     assert result.code == 1 and "was changed while this run read it" in first_error(result) and result.out == ""
@@ -342,7 +345,7 @@ def test_no_number_of_a_file_that_changes(tmp_path):
     ("mnf", [], "eigenvalue"), ("pca", [], "variance"), ("detect", ["-method", "rx"], "Best score"),
     ("unmix", ["LIBRARY"], "residual"), ("endmembers", ["-t", "4", "-residual"], "Residual"), ("atdca", ["-t", "4"], "Rank")])
 def test_no_table_of_a_file_that_changes(tmp_path, tool, words, result_words):
-    """Nor what is printed without -q beside a result that is a file."""
+    """The same for the output printed without -q in addition to a result file."""
     write_scene(tmp_path / "s.img", np.random.default_rng(1).random((4, 60, 60)), wavelengths=NM)
     library = write_csv(tmp_path / "lib.csv", spectra_of(2))
     target = tmp_path / ("o.gpkg" if tool in ("endmembers", "atdca") else "o.tif")
@@ -362,7 +365,7 @@ def test_no_table_of_a_file_that_changes(tmp_path, tool, words, result_words):
 
 @pytest.mark.parametrize("name", ["um.csv", "um.sli"])
 def test_micrometres_that_are_called_nanometres(tmp_path, name):
-    """The commonest slip of a column's name; no instrument measures under 100 nm."""
+    """The most common mistake in a column's name; no instrument measures below 100 nm."""
     write_scene(tmp_path / "s.img", np.moveaxis(np.random.default_rng(2).dirichlet(np.ones(3), (9, 9)) @ spectra_of(3), 2, 0),
                 wavelengths=NM)
     if name == "um.csv":
@@ -398,7 +401,7 @@ def test_wavelengths_that_do_not_meet(tmp_path):
 
 
 def test_a_header_that_may_not_be_read(tmp_path):
-    """As a user who may not: root may read all."""
+    """Run by a user without permission, since root may read everything."""
     write_scene(tmp_path / "s.dat", np.random.default_rng(2).random((4, 6, 6)))
     os.chmod(tmp_path / "s.hdr", 0)
     user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.getuid() == 0 else []
@@ -432,7 +435,7 @@ def test_names_of_folders_as_outputs(tmp_path, option):
 
 @pytest.mark.parametrize("option", ["dst", "-model", "-report", "-stac"])
 def test_names_that_are_too_long(tmp_path, option):
-    """Known before the work: no progress, no note of it."""
+    """Detected before the work: without progress or a note."""
     write_scene(tmp_path / "s.img", np.random.default_rng(2).random((4, 6, 6)))
     name = tmp_path / (255 * "x" + ".tif")
     words = ["-model", tmp_path / "m.json"] if option == "dst" else [option, name]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How well lines agree where they overlap (gdal_hsi_compare -mosaic), made lines over one landscape, and pictures that agree."""
+"""Agreement of flight lines where they overlap (gdal_hsi_compare -mosaic), simulated flight lines over one landscape,
+and pictures with a common stretch."""
 import json
 
 import numpy as np
@@ -12,7 +13,7 @@ WAVELENGTHS = [450 + 60 * b for b in range(BANDS)]
 
 
 def metrics(s, t):
-    """nrmse and sad of spectra in rows, by their definitions."""
+    """Returns nrmse and sad of spectra in rows, by definition."""
     nrmse = np.sqrt(((t - s) ** 2).sum(-1) / ((s - s.mean(-1, keepdims=True)) ** 2).sum(-1))
     cosine = (s * t).sum(-1) / np.sqrt((s ** 2).sum(-1) * (t ** 2).sum(-1))
     return nrmse, np.degrees(np.arccos(np.clip(cosine, -1, 1)))
@@ -24,7 +25,7 @@ def place(path):
 
 
 def sampled(path, data, x, y):
-    """Spectra of the pixels that places lie in; NaN beside the scene."""
+    """Returns the spectra of the pixels that contain the positions; NaN outside the scene."""
     matrix, origin = place(path)
     sample, line = np.floor(np.linalg.solve(matrix, np.stack([x - origin[0], y - origin[1]])) + 1e-6).astype(int)
     inside = (sample >= 0) & (line >= 0) & (sample < data.shape[2]) & (line < data.shape[1])
@@ -34,7 +35,7 @@ def sampled(path, data, x, y):
 
 
 def expected(files, datas, a, b, grid):
-    """Of scenes a and b on a grid (origin, pixel, columns, lines)."""
+    """Returns the metrics of scenes a and b on a grid (origin, pixel, columns, lines)."""
     origin, pixel, columns, lines = grid
     cols, rows = np.meshgrid(np.arange(columns), np.arange(lines))
     x, y = origin[0] + (cols.ravel() + 0.5) * pixel, origin[1] - (rows.ravel() + 0.5) * pixel
@@ -46,7 +47,7 @@ def expected(files, datas, a, b, grid):
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
-    """Scenes on one grid that overlap, with other noise and some pixels without a value."""
+    """Makes scenes on one grid that overlap, with different noise and some pixels without a value."""
     folder = tmp_path_factory.mktemp("three")
     ground = np.round(cube(90, 60, BANDS, seed=2, scale=3000.0))
     files, datas = [], []
@@ -105,8 +106,8 @@ def test_tiles_and_threads_change_nothing(tmp_path, three):
 
 
 def test_lines_of_other_headings(tmp_path):
-    """Lines over one landscape see the same ground: without noise and in one light they agree as far as their grids do, in another
-    light their angles stay and their brightness does not."""
+    """Flight lines over one landscape see the same ground. Without noise and with equal light, they agree within the
+    limits of their grids. With different light, their angles agree but their brightness does not."""
     lines = []
     for k, (x, y, heading, light) in enumerate([(0, 0, 0, 1), (10, 70, 30, 1), (-5, 12, -12, 0.7)]):
         lines.append(tmp_path / f"line{k}.bil")
@@ -114,7 +115,7 @@ def test_lines_of_other_headings(tmp_path):
                     0, "-labels", tmp_path / f"truth{k}.tif", lines[-1]))
     datas, truths = [read(path) for path in lines], [read(tmp_path / f"truth{k}.tif") for k in range(3)]
     matrix, origin = place(lines[0])
-    # Where a pixel of a line lies in the landscape, which is line 0 itself and what is beside it.
+    # Positions of a flight line's pixels in the landscape, which is flight line 0 and its surroundings.
     succeed(run("gdal_hsi_synth", "-q", "-size", 260, 260, 12, "-seed", 4, "-snr", "inf", "-corner", -100, -80, tmp_path / "land.bil"))
     land = read(tmp_path / "land.bil")
     for path, data, light in zip(lines, datas, (1, 1, 0.7)):
@@ -194,7 +195,7 @@ def picture(path):
 
 
 def test_pictures_share_a_stretch(tmp_path):
-    """The dark line is shown as dark beside the other, and by itself it is not."""
+    """Next to the other flight line the dark one is shown dark; alone it is not."""
     data = cube(40, 30, 4, seed=1)
     for name, values in (("a", data), ("b", data * 0.5)):
         write_scene(tmp_path / f"{name}.img", values, dtype="f4", wavelengths=[450, 550, 650, 800])
@@ -205,7 +206,7 @@ def test_pictures_share_a_stretch(tmp_path):
     want = np.round(255 * np.clip((0.5 * data[2] - low) / (high - low), 0, 1) ** 0.6)
     shown = picture(tmp_path / "like.png")[0][::30, ::30]  # enlarged by 30
     assert shown.shape == want.shape and np.abs(shown - want).max() <= 1
-    # Bands are those of the same wavelengths, wherever they stand, and whatever else there is.
+    # Bands match by wavelength, at any position, with any other bands.
     write_scene(tmp_path / "turned.img", np.concatenate([data[::-1], data[:1]]), dtype="f4", wavelengths=[800, 650, 550, 450, 2000])
     succeed(run("gdal_hsi_quicklook", "-q", "-like", "turned.img", "b.img", "turned.png", cwd=tmp_path))
     assert (picture(tmp_path / "turned.png") == picture(tmp_path / "like.png")).all()
@@ -252,7 +253,7 @@ def test_maps_share_colours_by_name(tmp_path):
 
 
 def known(path):
-    """Wavelengths and bad bands of a file, and what was said of it."""
+    """Returns wavelengths and bad bands of a file, and the messages."""
     result = run("gdal_hsi_info", "-json", path)
     facts = json.loads(succeed(result).out)
     return facts["wavelengths_nm"], facts["fwhm_nm"], result.err
@@ -276,7 +277,7 @@ def test_a_virtual_mosaic_has_the_wavelengths_of_its_sources(tmp_path):
     assert gdal.Open(str(tmp_path / "m.vrt")).GetRasterBand(1).GetMetadataItem("wavelength") is None
     for name in ("m.vrt", "outer.vrt", "w.vrt"):
         assert known(tmp_path / name)[:2] == (nm, [9.0] * 4), name
-    # And a result keeps them.
+    # A result keeps them.
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-ws", 3, tmp_path / "m.vrt", tmp_path / "s.tif"))
     assert known(tmp_path / "s.tif")[0] == nm
 
@@ -299,7 +300,7 @@ def test_a_virtual_mosaic_of_other_wavelengths(tmp_path):
     gdal.BuildVRT(str(tmp_path / "d.vrt"), [plain]).FlushCache()
     text = (tmp_path / "d.vrt").read_text().replace('<VRTRasterBand dataType="UInt16" band="1"', '<VRTRasterBand dataType="UInt16" band="1" subClass="VRTDerivedRasterBand"')
     (tmp_path / "d.vrt").write_text(text.replace("</VRTRasterBand>", "<PixelFunctionType>sqrt</PixelFunctionType></VRTRasterBand>", 1))
-    assert known(tmp_path / "d.vrt")[0] in ([], [None, None])  # what a function makes of bands lies elsewhere
+    assert known(tmp_path / "d.vrt")[0] in ([], [None, None])  # the result of a function of bands has no wavelengths
     (tmp_path / "c.img").unlink()
     gdal.BuildVRT(str(tmp_path / "e.vrt"), [str(tmp_path / "a.img")]).FlushCache()
     (tmp_path / "a.img").unlink()
@@ -308,7 +309,7 @@ def test_a_virtual_mosaic_of_other_wavelengths(tmp_path):
 
 @pytest.mark.parametrize("driver", ["GTiff", "PNG"])
 def test_the_advice_on_wavelengths_works(tmp_path, driver):
-    """gdal_edit.py gives wavelengths to a file of any format."""
+    """gdal_edit.py can add wavelengths to a file of any format."""
     data = np.random.default_rng(1).integers(1, 250, (3, 8, 10)).astype("u1")
     write_scene(tmp_path / "x.tif", data, "GTiff", "u1")
     path = tmp_path / ("x.png" if driver == "PNG" else "y.tif")

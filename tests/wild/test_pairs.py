@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""-with SCENE LABELS, and @FILE of such pairs: training and judging with many scenes is that with one scene made of all of their
-lines, and means the same in every tool."""
+"""-with SCENE LABELS, and @FILE of such pairs: training and assessment with many scenes equal those with one scene of
+all their lines, and the option has one meaning in all tools."""
 import json
 
 import numpy as np
@@ -23,8 +23,8 @@ def write_classes(path, values, names):
 
 @pytest.fixture(scope="module")
 def campaign(tmp_path_factory):
-    """Three lines with labels, and one scene of all their lines with all labels. The second line numbers its classes in another
-    way, and the third has one that the others lack."""
+    """Makes three flight lines with labels, and one scene of all their lines with all labels. The second flight line
+    numbers its classes differently, and the third has a class that the others lack."""
     folder = tmp_path_factory.mktemp("pairs")
     lines = sum(HEIGHTS)
     data = np.round(cube(SAMPLES, lines, BANDS, seed=7, scale=5000.0, noise=0.05))
@@ -56,7 +56,7 @@ def given(how):
 
 @pytest.mark.parametrize("how", ["words", "list"])
 def test_sahic_trains_with_all_scenes(tmp_path, campaign, how):
-    """The regression is that of one scene of all lines; the map is src's."""
+    """The regression equals that of one scene of all lines; the map belongs to src."""
     options = ["-q", "-device", "cpu", "-no-spatial"]
     succeed(run("gdal_hsi_sahic", *options, "-model", tmp_path / "many.json", *given(how), "line0.img", "labels 0.tif",
                 tmp_path / "map.tif", cwd=campaign))
@@ -67,7 +67,7 @@ def test_sahic_trains_with_all_scenes(tmp_path, campaign, how):
     differing = {key for key in one if many.get(key) != one[key]}
     assert differing <= {"training", "history", "checksum"}, differing
     assert (read(tmp_path / "map.tif")[0] == read(tmp_path / "all.tif")[0][:HEIGHTS[0]]).all()
-    # With the random field the map is still src's, and the model the same.
+    # With the Markov random field, the map still belongs to src, and the model is the same.
     report = tmp_path / "r.json"
     succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-report", report, *given(how), "line0.img", "labels 0.tif", tmp_path / "field.tif",
                 cwd=campaign))
@@ -90,7 +90,7 @@ def test_svm_and_spectra_take_the_same_pairs(tmp_path, campaign, how):
 @pytest.mark.parametrize("how", ["words", "list"])
 @pytest.mark.parametrize("unclassified", ["ignore", "error"])
 def test_accuracy_of_many_maps_is_that_of_all_pixels(tmp_path, campaign, how, unclassified):
-    """Counted by numpy, by names."""
+    """Counted by numpy, by class name."""
     random = np.random.default_rng(5)
     matrix, missing, first = np.zeros((4, 4), int), 0, 0
     truth = gdal.Open(str(campaign / "all_labels.tif")).ReadAsArray()
@@ -103,7 +103,7 @@ def test_accuracy_of_many_maps_is_that_of_all_pixels(tmp_path, campaign, how, un
                 matrix[r, m] += 1
             elif r:
                 missing += 1
-        numbers = {1: 7, 2: 5, 3: 9} if k == 1 else {1: 1, 2: 2, 3: 3}  # a map with numbers of its own
+        numbers = {1: 7, 2: 5, 3: 9} if k == 1 else {1: 1, 2: 2, 3: 3}  # a map with its own numbers
         write_classes(tmp_path / f"map{k}.tif", np.vectorize(lambda v: numbers.get(v, 0))(mapped), {numbers[v]: CLASSES[v] for v in CLASSES})
         first += height
     if how == "list":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_pipeline: the outputs of the same tools one after the other through files, as one run; and what is wrong with a
-pipeline is said before anything is read."""
+"""gdal_hsi_pipeline: one run gives the outputs of the same tools one after another through files; and faults in a
+pipeline are reported before anything is read."""
 
 import json
 import os
@@ -18,7 +18,7 @@ BANDS = 12
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A scene, and what the tools make of it one by one."""
+    """Makes a scene, and the tools' results for it one by one."""
     folder = tmp_path_factory.mktemp("pipeline")
     data = cube(samples=60, lines=50, bands=BANDS)
     data[:, 20:25, 10:18] = -99
@@ -113,13 +113,13 @@ def in_place(words, **names):
 
 
 def largest_difference(report):
-    """Of the last step, which is compare."""
+    """Returns the result of the last step, compare."""
     return json.loads(report.read_text())["steps"][-1]["result"]["metrics"]["maxabs"]["maximum"]
 
 
 def test_a_scene_in_brackets(folder, out, tmp_path):
-    """Computed, kept as a file where it hangs on the whole scene, within one another, and the file itself where read is all:
-    what the tool makes of the file of such a scene."""
+    """The scene is computed; kept as a file if it depends on the whole scene; nested; or the file itself if read is the
+    only step. The result equals the tool's for the file of such a scene."""
     temporary = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
     (tmp_path / "temporary").mkdir()
     scene, eadp = folder / "scene.img", folder / "eadp.tif"
@@ -140,7 +140,8 @@ def test_a_scene_in_brackets(folder, out, tmp_path):
 
 
 def test_what_read_chooses_in_brackets(folder, out):
-    """Bands and a window of the scene in brackets, which a name alone does not say; several of them, and one in another."""
+    """Bands and a window of the scene in brackets, which a name alone cannot state; several such scenes, also
+    nested."""
     scene = folder / "scene.img"
     chosen = ("read", scene, "-b", "2-7", "-srcwin", 3, 4, 40, 30)
     succeed(pipeline("-q", *chosen, "!", "write", out / "chosen.img"))
@@ -155,7 +156,7 @@ def test_what_read_chooses_in_brackets(folder, out):
 
 
 def test_the_plan_with_brackets(folder, out, tmp_path):
-    """Scenes that compute are made, so that the plan goes on; where a file would be it ends."""
+    """Virtual scenes are made, so the plan continues; where a file would be needed, the plan ends."""
     (tmp_path / "temporary").mkdir()
     temporary = {**os.environ, "TMPDIR": str(tmp_path / "temporary")}
     steps = ("-dry-run", "read", folder / "spp.tif", "!", "tee", "compare", "-metric", "maxabs")
@@ -290,12 +291,13 @@ def test_help_of_a_step(called, words, tool):
 
 
 def kept_by(report):
-    """What the chain of the last step's source keeps, link by link."""
+    """Returns the data that each link in the chain of the last step's source keeps."""
     return [link["kept"] for link in json.loads(report.read_text())["steps"][-1]["source"]["chain"]["links"]]
 
 
 def test_what_is_read_twice_is_kept_in_memory(folder, out):
-    """The components are read by two steps, SPP by all; by one alone nothing but what SPP finds around a pixel."""
+    """Two steps read the components, and all read SPP's results. If one step reads them, only SPP's results around a
+    pixel are kept."""
     steps = ("read", folder / "scene.img", "!", "spp", "-ws", 7, "!", "pca", "-nc", 4, "!")
     last = ("mnf", "-nc", 3, "!", "write", out / "mnf.tif")
     succeed(pipeline("-q", "-report", out / "r.json", *steps, "tee", "write", out / "pca.tif", "!", *last))
@@ -311,7 +313,7 @@ def test_what_is_read_twice_is_kept_in_memory(folder, out):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """Abundances of which are more than a quarter of 16 MB."""
+    """Makes abundances that exceed a quarter of 16 MB."""
     folder = tmp_path_factory.mktemp("large")
     write_scene(folder / "scene.img", cube(samples=600, lines=520, bands=6), wavelengths=[400 + 10 * b for b in range(6)])
     succeed(run("gdal_hsi_atdca", "-q", "-t", 4, folder / "scene.img", folder / "t.gpkg", "-spectra", folder / "ends.sli"))
@@ -325,7 +327,7 @@ def unmixed_twice(large, out):
 
 @pytest.mark.parametrize("place", ["room", "nowhere"])
 def test_dear_values_are_kept_in_a_file(large, out, tmp_path, place):
-    """Where memory has no room for them; without a folder that takes a file they are computed anew."""
+    """If memory is too small, they are kept in a file; without a folder that accepts files, they are computed again."""
     (tmp_path / "room").mkdir()
     env = {**os.environ, "TMPDIR": str(tmp_path / place)}
     succeed(pipeline("-q", "-memory", "16MB", "-report", out / "r.json", *unmixed_twice(large, out), env=env))
@@ -340,7 +342,7 @@ def test_dear_values_are_kept_in_a_file(large, out, tmp_path, place):
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_kept_file_is_gone_at_any_end(large, tmp_path, end):
-    """It has no name from the beginning."""
+    """The file never has a name."""
     for name in ("room", "out"):
         (tmp_path / name).mkdir()
     process = start("gdal_hsi_pipeline", "-device", "cpu", "-q", "-memory", "16MB", "-threads", 1, *unmixed_twice(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Without what Linux has beyond POSIX (HSI_PORTABLE=1, common/core/system.h), and with pages of 16 and 64 KB
-(HSI_PAGE_SIZE): the same files, the same messages, nothing left behind."""
+"""Without the functions that Linux has in addition to POSIX (HSI_PORTABLE=1, common/core/system.h), and with pages of
+16 and 64 KB (HSI_PAGE_SIZE): equal files and messages, and no files left behind."""
 
 import os
 
@@ -23,7 +23,7 @@ def material(tmp_path_factory):
 
 
 def chain(material, folder, way):
-    """Raw files, compressed blocks, lines that are kept in files, a restart's worth of memory, a training."""
+    """Runs raw files, compressed blocks, lines that are kept in files, little memory, and a training."""
     folder.mkdir()
     environment = {**os.environ, **way, "TMPDIR": str(folder)}
 
@@ -33,7 +33,7 @@ def chain(material, folder, way):
     scene, labels = material / "scene.dat", material / "labels.tif"
     tool("spp", "-device", "cpu", scene, "spp.dat")
     tool("spp", "-device", "cpu", "-co", "COMPRESS=DEFLATE", "-co", "TILED=YES", "-tile", 64, 16, scene, "spp.tif")
-    tool("spp", "-device", "cpu", "-overwrite", "-ws", 3, scene, "spp.tif")  # an exchange of names
+    tool("spp", "-device", "cpu", "-overwrite", "-ws", 3, scene, "spp.tif")  # exchanges names
     tool("pca", "-device", "cpu", "-nc", 3, "-memory", "40MB", "spp.dat", "pca.dat")
     tool("eadp", "-device", "cpu", "-nc", 2, "-c", 2, scene, "eadp.dat")
     tool("sahic", "-device", "cpu", "-iterations", 5, scene, labels, "sahic.tif")
@@ -63,7 +63,7 @@ def test_what_is_there_stays(way, material, tmp_path):
 
 
 def test_a_program_on_path_finds_itself(tmp_path):
-    """The portable way knows the program by the name that the shell gave it."""
+    """The portable method finds the program by the name that the shell passed."""
     environment = {**os.environ, "HSI_PORTABLE": "1", "PATH": f"{os.environ.get('HSI_BIN_DIR', 'build/bin')}:{os.environ['PATH']}"}
     import subprocess
     here = subprocess.run(["gdal_hsi_spp", "--version"], env=environment, cwd=tmp_path, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Products as agencies deliver them and as people keep them: further sensors, several files, archives, links, other names,
-and numbers that cannot be."""
+"""Products as agencies deliver and people store them: additional sensors, several files, archives, links, other names,
+and impossible numbers."""
 
 import json
 import os
@@ -30,14 +30,14 @@ def info(path):
 
 
 def report_of(path, out, *options):
-    """What a run tells of its source, and what it says beside that."""
+    """Returns the report of a run about its source, and its other messages."""
     result = succeed(run("gdal_hsi_pca", "-nc", "2", "-overwrite", "-report", out / "report.json", *options, path,
                          out / "pca.tif"))
     return json.loads((out / "report.json").read_text()), result.err
 
 
 def same_as_plain(path, out, values, wavelengths=None):
-    """Every value of the scene, in the product's order, by what spp makes of it and of a plain file."""
+    """Compares every value of the scene, in the product's order, through spp on it and on a plain file."""
     plain = write_scene(out / "plain.img", values, dtype="f4", epsg=None, geotransform=None)
     for name, source in (("a.tif", path), ("b.tif", plain)):
         succeed(run("gdal_hsi_spp", "-q", "-ws", "3", "-bbl", "ignore", "-overwrite", source, out / name))
@@ -89,7 +89,7 @@ def test_hico(tmp_path, out, spelling):
 
 
 def check_marked(path, folder, values, marked):
-    """Pixels that an array marks have no value, in no band; all others have theirs."""
+    """Checks that pixels marked by an array have no value in any band, and that all other pixels have their values."""
     out = folder / "seen.tif"
     succeed(run("gdal_hsi_pipeline", "-q", f"read '{path}' ! write '{out}' -ot Float32 -dstnodata nan"))
     want = values.astype("f4")
@@ -97,7 +97,7 @@ def check_marked(path, folder, values, marked):
     np.testing.assert_array_equal(read(out), want)
 
 
-MARKS = [  # attributes of an array, a sample that they mark
+MARKS = [  # attributes of an array, and a sample that they mark
     ({"_FillValue": 77}, 77), ({"_FillValue": 77, "missing_value": 78}, 78), ({"valid_max": 20000}, 20001),
     ({"valid_min": 1}, 0), ({"valid_range": [1, 20000]}, 20001)]
 
@@ -149,7 +149,7 @@ def test_enmap_l1b_is_one_scene_of_both_detectors(tmp_path, out):
     result = run("gdal_hsi_spp", "-q", "-of", "VRT", images[0], out / "spp.vrt")
     assert result.code == 2 and "two images" in first_error(result), result.err
     scales = [open_band(out / "a.tif", b).GetScale() for b in range(1, 8)]
-    np.testing.assert_allclose(scales, 0.0001 * (order + 1))  # they go with their bands
+    np.testing.assert_allclose(scales, 0.0001 * (order + 1))  # they stay with their bands
 
 
 def test_enmap_l1b_that_lacks_a_part(tmp_path):
@@ -162,7 +162,7 @@ def test_enmap_l1b_that_lacks_a_part(tmp_path):
     assert "different sizes" in first_error(run("gdal_hsi_info", images[0]))
 
 
-# --- numbers that cannot be
+# --- impossible numbers
 
 
 @pytest.mark.parametrize("wrong, told", [
@@ -222,7 +222,7 @@ def test_right_products_say_nothing(tmp_path, out):
         assert "WARNING" not in report_of(path, out)[1].upper(), product
 
 
-# --- where products lie
+# --- locations of products
 
 
 @pytest.mark.parametrize("product", ["emit", "prisma", "enmap", "desis"])
@@ -271,7 +271,7 @@ def test_an_image_beside_its_xml_by_other_names(tmp_path, out):
         shutil.move(tmp_path / old, tmp_path / new)
     assert "EnMAP L2A" in info(tmp_path / "berlin.tif")
     shutil.copy(tmp_path / "berlin.tif", tmp_path / "berlin2.tif")
-    assert "EnMAP" not in info(tmp_path / "berlin2.tif")  # another file, whose name goes on
+    assert "EnMAP" not in info(tmp_path / "berlin2.tif")  # another file with a longer name
 
 
 def test_products_as_zarr(tmp_path, out):
@@ -323,11 +323,11 @@ def test_products_as_virtual_zarr(tmp_path, out):
         assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", scene, raw).code == 2
 
 
-# --- how they are stored
+# --- storage
 
 
 def test_small_chunks_stay_within_memory(tmp_path, out):
-    """HDF5 keeps as much beside each chunk of a piece as a thousand values take."""
+    """HDF5 stores as much data in addition to each chunk of a piece as a thousand values."""
     lines, samples, bands, memory, slack = 208, 208, 200, 64, 16
     values = np.random.default_rng(1).integers(1, 9000, (bands, lines, samples))
     peaks, results = [], []
@@ -349,7 +349,7 @@ def test_small_chunks_stay_within_memory(tmp_path, out):
 
 
 def test_channels_that_an_image_has(tmp_path, out):
-    """EnMAP L1B's list of all bands, of which each image has some."""
+    """EnMAP L1B lists all bands, and each image has some of them."""
     images = files.enmap_l1b(tmp_path, VALUES[:2], VALUES[2:4], listed=[500, 600, 700, 950, 1000, 1100])
     xml = tmp_path / "ENMAP01-METADATA.XML"
     lists = "".join(f"<{name}ProductQuality><expectedChannelsList>{text}</expectedChannelsList></{name}ProductQuality>"
@@ -400,12 +400,12 @@ def test_texts_that_are_no_numbers_are_told(tmp_path, out):
     assert "Data_Ignore_Value is 'none', which is not a number" in report_of(path, out)[1]
 
 
-# --- what lies beside a product
+# --- other files of a product
 
 
 @pytest.mark.parametrize("name", ["ENMAP01-QL_PIXELMASK.TIF", "ENMAP01-QL_QUALITY_TESTFLAGS.TIF", "ENMAP01-QL_SWIR.TIF"])
 def test_masks_of_a_product_are_not_its_scene(tmp_path, name):
-    """A mask that has as many bands."""
+    """A mask with as many bands."""
     image = files.enmap(tmp_path, VALUES)
     shutil.copy(image, tmp_path / name)
     assert "EnMAP" in info(image) and "EnMAP" not in info(tmp_path / name)
@@ -424,7 +424,7 @@ def test_metadata_in_utf_16(tmp_path, encoding):
 
 @pytest.mark.parametrize("suffix", [".aux.xml", ".ovr", ".msk"])
 def test_names_that_gdal_reads_with_a_source_are_no_results(tmp_path, suffix):
-    """Though there is no such file yet: once it is there, it is a part of the scene."""
+    """Such a file does not exist yet, but once it exists, it is a part of the scene."""
     scene = write_scene(tmp_path / "in.tif", VALUES, driver="GTiff")
     result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "GTiff", scene, scene + suffix)
     assert result.code == 2 and "would overwrite" in first_error(result), result.err

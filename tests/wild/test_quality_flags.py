@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""-mask-flags: quality layers as providers deliver them, in made files of each layout. The pixels that are left out are those
-that numpy finds in the layers, and results are to the last bit what -mask-exclude makes of the same pixels."""
+"""-mask-flags: quality layers as providers deliver them, in synthetic files of each layout. The excluded pixels are
+those that numpy finds in the layers, and results equal, bit by bit, those of -mask-exclude with the same pixels."""
 
 import json
 import pathlib
@@ -49,7 +49,7 @@ def tiff(path, bands, names=(), nodata=None, geotransform=GRID, epsg=32632):
     return path
 
 
-# --- a writer a layout: the scene, and what its items mean
+# --- one writer per layout: the scene, and the meaning of its items
 
 
 EMIT = "EMIT_L2A_{}_001_20220903T163129_2224611_012.nc"
@@ -67,7 +67,7 @@ def emit_mask(path, labels, planes):
 
 
 def emit(folder):
-    """As version 1 has it."""
+    """As in version 1."""
     scene = files.emit(folder, VALUES).rename(folder / EMIT.format("RFL"))
     emit_mask(folder / EMIT.format("MASK"), ["Cloud flag", "Cirrus flag", "Water flag", "Spacecraft Flag", "Dilated Cloud Flag",
                                              "AOD550", "H2O (g cm-2)", "Aggregate Flag"],
@@ -81,7 +81,7 @@ def emit(folder):
 
 
 def emit_later(folder):
-    """Other labels in other places, another version in the name, and radiances."""
+    """Other labels at other positions, another version in the name, and radiances."""
     scene = files.emit(folder, VALUES, "radiance").rename(folder / EMIT.format("x").replace("L2A_x_001", "L1B_RAD_002"))
     emit_mask(folder / EMIT.format("MASK").replace("_001_", "_003_"),
               ["SpecTf-Buffer distance", "SpecTf-Cloud probability", "SpecTf-Cloud flag"], [40 * AMOUNT, AMOUNT, FLAG[0]])
@@ -160,7 +160,7 @@ def product(request, tmp_path_factory):
 
 
 def left_out(scene, out, *options):
-    """Pixels without a value in the result, where the mask is for the results, too."""
+    """Returns the pixels without a value in the result, if the mask also applies to results."""
     result = succeed(run("gdal_hsi_pca", "-q", "-nc", "2", "-device", "cpu", "-overwrite", *options, "-mask-output", scene, out))
     return np.isnan(read(out)[0]), result
 
@@ -255,7 +255,7 @@ def test_band_descriptions(plain, tmp_path):
 
 
 def test_with_the_other_masks(plain, tmp_path):
-    """The pixels of -mask without those of -mask-exclude and without the flagged ones; what the report says."""
+    """The pixels of -mask without those of -mask-exclude and without the flagged pixels; and the report."""
     quality = tiff(tmp_path / "q.tif", FLAG[:2], ["cloud", "shadow"])
     tiff(tmp_path / "only.tif", [1 - FLAG[2]])
     tiff(tmp_path / "without.tif", [FLAG[3]])
@@ -288,7 +288,7 @@ def test_bad_items(plain, tmp_path):
 
 
 def test_another_grid(plain, tmp_path):
-    """Of another size, or in another place; a layer of the window's size has its place."""
+    """A layer with another size or position. A layer of the window's size has the window's position."""
     for name, planes, options, text in (
             ("size", FLAG[:1, 1:], {}, f"has {SAMPLES} x {LINES - 1} pixels"),
             ("place", FLAG[:1], {"geotransform": (600030, 30, 0, 5300000, 0, -30)}, "different georeferences"),
@@ -303,7 +303,7 @@ def test_another_grid(plain, tmp_path):
 
 
 def test_layers_are_inputs(plain, tmp_path):
-    """No output may fall on them, and -if-needed knows them."""
+    """Outputs cannot replace them, and -if-needed checks them."""
     quality = tiff(tmp_path / "q.tif", [FLAG[0]], ["cloud"])
     options = ["-mask-flags", "cloud", "-mask-flags-from", quality]
     result = run("gdal_hsi_pca", "-overwrite", *options, plain, quality)
@@ -317,13 +317,13 @@ def test_layers_are_inputs(plain, tmp_path):
     assert not np.array_equal(read(tmp_path / "out.tif"), first)
 
 
-TOOLS = {  # a tool, and what it has besides src and dst
+TOOLS = {  # a tool, and its arguments in addition to src and dst
     "index": ["-expr", "r500/r650"], "smooth": ["-window", "3"], "features": ["-range", "450-850nm"], "destripe": [],
     "resample": ["-bands", "{bands}"], "spp": [], "mnf": [], "reflect": ["-method", "iarr"], "profile": ["-nc", "1"]}
 
 
 def test_tools_that_write_rasters(product, tmp_path):
-    """All of them take flags; resample and features have masks for their results alone."""
+    """All of them accept flags; resample and features apply masks only to their results."""
     scene, items = product
     item, expected = next(iter(items.items()))
     expected = np.asarray(expected, bool)
@@ -349,7 +349,7 @@ def test_tools_that_write_rasters(product, tmp_path):
 
 
 def test_in_a_pipeline(product, tmp_path):
-    """The layers are those of the scene that the first step reads."""
+    """The layers belong to the scene that the first step reads."""
     scene, items = product
     item, expected = next(iter(items.items()))
     succeed(run("gdal_hsi_pipeline", "read", scene, "!", "pca", "-nc", "2", "-mask-flags", item, "!", "write", tmp_path / "a.tif"))

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Formats whose driver tells where the samples lie: the tools see what RasterIO reads, in whatever order it lies in the
-file."""
+"""Formats whose driver states the positions of samples: the tools read RasterIO's values, in any order in the file."""
 import json
 
 import numpy as np
@@ -34,7 +33,7 @@ def test_pixels_are_those_of_rasterio(tmp_path, driver, name, dtype):
     path = convert(driver, data, tmp_path / name, dtype)
     found = seen_pixels(path, data.shape, tmp_path)
     np.testing.assert_array_equal(found, gdal.Open(str(path)).ReadAsArray())
-    if driver != "PDS4":  # which GDAL does not write as it should
+    if driver != "PDS4":  # GDAL writes it incorrectly
         np.testing.assert_array_equal(found, data)
     if driver in ("ENVI", "GTiff", "PDS4"):
         assert access(path).strip().startswith("raw"), "no need to be slow"
@@ -43,7 +42,7 @@ def test_pixels_are_those_of_rasterio(tmp_path, driver, name, dtype):
 @pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
 @pytest.mark.parametrize("where", ["first line", "last line", "middle", "one pixel"])
 def test_fits_that_is_empty_where_it_is_looked_at(tmp_path, where):
-    """Equal samples prove no order: the lines that hold something must not be mirrored."""
+    """Equal samples do not prove an order: lines with different values must not be mirrored."""
     data = np.full((3, 41, 5), 7.0)
     line = {"first line": 0, "last line": 40, "middle": 18, "one pixel": 3}[where]
     data[:, line, 2 if where == "one pixel" else slice(None)] = 900
@@ -65,14 +64,15 @@ def fits(path, cards, data, bits):
 @pytest.mark.skipif("FITS" not in HAVE, reason="this GDAL has no driver FITS")
 @pytest.mark.parametrize("bits", [8, 16, 32, -32, -64])
 def test_scales_of_fits(tmp_path, bits):
-    """They are applied once, in all bands; integers would be rounded."""
+    """Scales are applied once, in all bands; integers would be rounded."""
     data = np.arange(60.).reshape(3, 4, 5)
     path = fits(tmp_path / "a.fits", [("BSCALE", 0.5), ("BZERO", 10.0)], data, bits)
     if bits > 0:
         result = run("gdal_hsi_info", path)
         assert result.code == 1 and "integers with BSCALE = 0.5 and BZERO = 10" in first_error(result), result.err
         return
-    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data[:, ::-1] / 2 + 10)  # its first line is the lowest one
+    # Its first line is the lowest one
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data[:, ::-1] / 2 + 10)
     assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["scale"] == []
 
 
@@ -133,7 +133,7 @@ def test_steps_of_spectral_axes_of_fits(tmp_path, cards, want):
 
 
 def test_raw_files_that_hold_one_value_stay_raw(tmp_path):
-    """ENVI's order is known; much of a flight line is filler, and reading it must not become slow."""
+    """ENVI's order is known. Much of a flight line is filler, and reading it must stay fast."""
     path = write_scene(tmp_path / "a.img", np.full((3, 6, 5), 7.0))
     assert access(path).strip().startswith("raw")
     data = cube(5, 6, 3)
@@ -156,7 +156,7 @@ def test_a_window_of_a_fits_scene(tmp_path):
 @pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
 @pytest.mark.parametrize("lines", [(), (0,), (5,)])
 def test_sparse_geotiffs(tmp_path, interleave, lines):
-    """Blocks that nobody has written are zeros, also where there is no other."""
+    """Blocks that were never written are zeros, even if no block was written."""
     path = tmp_path / "a.tif"
     dataset = gdal.GetDriverByName("GTiff").Create(str(path), 7, 6, 3, gdal.GDT_Float32,
                                                    ["SPARSE_OK=TRUE", "INTERLEAVE=" + interleave, "BLOCKYSIZE=1"])
@@ -171,7 +171,8 @@ def test_sparse_geotiffs(tmp_path, interleave, lines):
         assert np.all(shown[:, 2 * line:2 * line + 2] == (255 if line in lines else 0))
 
 
-# --- labels that GDAL reads in part --------------------------------------------------------------------------------------
+# --- labels that GDAL reads partially
+# ---------------------------------------------------------------------------------------
 
 SHAPE = (3, 4, 6)  # bands, lines, samples
 
@@ -205,7 +206,7 @@ def qube(folder, axes, suffix, kind, dtype, name="SPECTRAL_QUBE"):
 
 
 def right_or_refused(path, folder, field=None):
-    """Whether the scene is read; `field` is what the error names if not."""
+    """Checks whether the scene is read; otherwise the error names `field`."""
     result = run("gdal_hsi_info", path)
     if result.code == 0:
         np.testing.assert_array_equal(seen_pixels(path, SHAPE, folder), numbered())
@@ -228,7 +229,7 @@ def test_qubes_of_pds3(tmp_path, axes, suffix, kind, dtype, read):
     path = qube(tmp_path, axes, suffix, kind, dtype)
     field = "SUFFIX_ITEMS = (" if any(suffix) else f"CORE_ITEM_TYPE = {kind}"
     assert right_or_refused(path, tmp_path, field) == read
-    # As GDAL's driver ISIS2 takes them.
+    # As GDAL's driver ISIS2 reads them.
     right_or_refused(qube(tmp_path, axes, suffix, kind, dtype, "QUBE"), tmp_path)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reports that several runs write at once, and files in the place of a report that are none."""
+"""Reports that several runs write at once, and invalid files in place of a report."""
 import fcntl
 import json
 import os
@@ -19,7 +19,7 @@ def scene(tmp_path):
 
 
 def call(tool, scene, folder, number=0):
-    """The words of a run that has no output but its report, or for pca one of its own."""
+    """Returns the words of a run whose only output is its report, or for pca also its own output."""
     return {"vd": ["gdal_hsi_vd", scene], "info": ["gdal_hsi_info", scene], "compare": ["gdal_hsi_compare", scene, scene],
             "pca": ["gdal_hsi_pca", "-nc", 2, scene, folder / f"p{number}.tif"]}[tool]
 
@@ -31,7 +31,7 @@ def chain(path):
 @pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("there", [False, True])
 def test_runs_at_once_lose_no_record(tmp_path, scene, there, beside):
-    """Also where their outputs lie in the folder of the report, which is locked for these, too."""
+    """Also if their outputs are in the folder of the report, which is locked for them, too."""
     out = tmp_path / "out"
     out.mkdir()
     report = (out if beside else tmp_path) / "r.json"
@@ -55,7 +55,7 @@ def test_failures_at_once_lose_no_record(tmp_path, scene):
 
 @pytest.mark.parametrize("held", ["folder", "file"])
 def test_a_run_waits_for_a_lock_until_it_is_gone_or_interrupted(tmp_path, scene, held):
-    """Of the folder, as another run holds it, and of the file, which a run on another host holds over NFS."""
+    """Locks of the folder, as another run holds it, and of the file, as a run on another host holds it over NFS."""
     report = tmp_path / "r.json"
     words = *call("vd", scene, tmp_path), "-report", report, "-report-append"
     succeed(run(*words))
@@ -92,5 +92,5 @@ def test_what_is_no_report_stays(tmp_path, scene, tool, append):
         with assert_untouched(tmp_path):
             result = run(*call(tool, scene, tmp_path, 1), "-q", "-report", report, *append)
         assert result.code == 1 and "(-report) exists and is not a report of these tools" in first_error(result)
-        # Not every tool has that option, and those that have it mean their outputs.
+        # Not every tool has this option, and where it exists it refers to outputs.
         assert "-overwrite" not in result.err

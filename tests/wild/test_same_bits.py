@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of docs/same_bits.md: what every tool makes of one scene has one SHA-256 on all processors with fused
+"""The table of docs/same_bits.md: every tool's outputs for one scene have the same SHA-256 on all processors with fused
 multiplication and addition (x86-64 with AVX2 or AVX-512, 64-bit ARM)."""
 
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Scenes whose bands have scales of their own, where their spectra meet those of a library: spectra are what the numbers
-mean, whether they come from the scene, go into a library or come back out of it."""
+"""Scenes whose bands have individual scales, used with libraries: spectra are scaled values, whether they come from the
+scene, are written to a library or are read from one."""
 import importlib.util
 import json
 import pathlib
@@ -23,7 +23,7 @@ def product_files():
 
 
 def reflectance(seed=5, bands=BANDS):
-    """Mixtures of three spectra, each pure somewhere, and a little that is of none of them."""
+    """Makes mixtures of three spectra, each pure somewhere, and a small independent part."""
     random = np.random.default_rng(seed)
     pure = 0.1 + 0.5 * random.random((3, bands))
     share = random.dirichlet((1, 1, 1), (LINES, SAMPLES))
@@ -34,7 +34,7 @@ def reflectance(seed=5, bands=BANDS):
 
 
 def write(path, values, scale, offset, dtype=gdal.GDT_Float32):
-    """A scene whose numbers mean `values`."""
+    """Writes a scene whose scaled values are `values`."""
     dataset = gdal.GetDriverByName("GTiff").Create(str(path), SAMPLES, LINES, BANDS, dtype)
     dataset.SetGeoTransform((0, 1, 0, 0, 0, -1))
     for b in range(BANDS):
@@ -67,7 +67,7 @@ def outcome(folder, scene, lib, tool, *options):
 
 @pytest.mark.parametrize("scales", SCALES)
 def test_a_library_meets_what_the_numbers_mean(tmp_path, scales):
-    """As if the scene held reflectance itself."""
+    """As if the scene contained reflectance itself."""
     values, pure = reflectance()
     plain = write(tmp_path / "plain.tif", values, [1] * BANDS, [0] * BANDS)
     scaled = write(tmp_path / "scaled.tif", values, *SCALES[scales])
@@ -82,7 +82,7 @@ def test_a_library_meets_what_the_numbers_mean(tmp_path, scales):
     # The same between pixels of the scene.
     succeed(run("gdal_hsi_detect", "-q", "-overwrite", "-method", "sam", "-target-pixel", 3, 3, scaled, tmp_path / "p.tif"))
     np.testing.assert_allclose(read(tmp_path / "p.tif")[0], angles[0], atol=1e-3)
-    # On demand the numbers are taken as they are.
+    # On request, stored values are used unchanged.
     numbers = outcome(tmp_path, scaled, lib, "detect", "-method", "sam", "-any-scale")
     stored = gdal.Open(str(scaled)).ReadAsArray().astype("f8")
     x = stored / np.sqrt((stored**2).sum(0))
@@ -189,7 +189,7 @@ def test_prisma_with_a_scale_for_each_of_its_cubes(tmp_path):
 
 @pytest.mark.parametrize("scales", SCALES)
 def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
-    """A model of a scene without scales is one of what values mean, for bands that have scales of their own."""
+    """A model of a scene without scales is a model of scaled values, for bands with individual scales."""
     values, _ = reflectance()
     plain = write(tmp_path / "plain.tif", values, [1] * BANDS, [0] * BANDS)
     scaled = write(tmp_path / "scaled.tif", values, *SCALES[scales])
@@ -208,7 +208,7 @@ def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
     ([1, 2, 3, 1, 5], 1, False)])
 @pytest.mark.parametrize("bands", [None, "1,3", "4,2"])
 def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
-    """One rule for all bands, whichever are read: gains of their own count alone."""
+    """One rule for all bands, whichever are read: only individual gains apply."""
     np.ones((5, 3, 4), "f4").tofile(tmp_path / "s.img")
     (tmp_path / "s.hdr").write_text(
         f"ENVI\nsamples = 4\nlines = 3\nbands = 5\nheader offset = 0\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
@@ -226,7 +226,7 @@ def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
 
 
 def integers(path, values, header_factor=None, dtype=gdal.GDT_Float32):
-    """An ENVI scene that states a reflectance scale factor, or none."""
+    """Makes an ENVI scene with or without a reflectance scale factor."""
     dataset = gdal.GetDriverByName("ENVI").Create(str(path), SAMPLES, LINES, BANDS, dtype)
     dataset.WriteArray(values)
     dataset = None
@@ -237,8 +237,8 @@ def integers(path, values, header_factor=None, dtype=gdal.GDT_Float32):
 
 
 def test_compared_numbers_of_other_scales(tmp_path):
-    """Numbers are compared as they are: a warning names the factor that the files state, unless the numbers tell that the
-    other file has only lost it."""
+    """Stored values are compared unchanged. A warning names the factor that the files state, unless the values show
+    that the other file has only lost it."""
     values, _ = reflectance()
     plain = integers(tmp_path / "a.img", values)
     scaled = integers(tmp_path / "b.img", np.round(values * 10000), 10000, gdal.GDT_Int16)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""GDAL's driver of scenes that compute (.hsi), which the plugin brings: pixels, windows, threads and metadata in GDAL's own
-programs are those of the file that the tool would have written."""
+"""GDAL's driver for virtual scenes (.hsi) in the plugin: pixels, windows, threads and metadata in GDAL's own programs
+equal those of the file that the tool would have written."""
 
 import concurrent.futures
 import os
@@ -24,13 +24,13 @@ if gdal.GetDriverByName("HSI") is None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Each of a few results as a file and as a scene that computes."""
+    """Makes some results as files and as virtual scenes."""
     folder = tmp_path_factory.mktemp("driver")
     data = cube(samples=300, lines=170, bands=BANDS)
     data[:, 20:25, 10:18] = -99
     write_scene(folder / "scene.img", data, dtype="i2", nodata=-99, wavelengths=[400 + 10 * b for b in range(BANDS)])
     labels = np.zeros((1, 170, 300))
-    labels[0, 2:160:8, 2:290:12] = (np.arange(20)[:, None] // 5) % 3 + 1  # a few, or training takes minutes
+    labels[0, 2:160:8, 2:290:12] = (np.arange(20)[:, None] // 5) % 3 + 1  # few, or training takes minutes
     write_scene(folder / "labels.tif", labels, driver="GTiff", dtype="u1")
     for extension in (".tif", ".hsi"):
         tool = ("-q", "-device", "cpu")
@@ -143,7 +143,7 @@ def test_threads(folder):
                                           ("cuda:99", "no CUDA device was found|there (is|are) only"),
                                           ("cuda:0,99", "no CUDA device was found|there (is|are) only")])
 def test_a_device_that_is_not_there(folder, device, word):
-    """The scene does not open, and the message names the option and says what is missing."""
+    """The scene does not open; the message names the option and the missing device."""
     for name in NAMES:
         gdal.SetConfigOption("GDAL_HSI_DEVICE", device)
         try:
@@ -156,7 +156,7 @@ def test_a_device_that_is_not_there(folder, device, word):
 
 @pytest.mark.parametrize("interleave", ["band", "line", "pixel", "apart"])
 def test_buffers_of_any_layout(folder, interleave):
-    """Values go straight into a buffer of floats, and past others."""
+    """Values are written directly into a buffer of floats, and converted for others."""
     file, computed = both(folder, "spp")
     x, y, w, h, bands = 31, 17, 200, 90, file.RasterCount
     pixel, line, band = {"band": (4, 4 * w, 4 * w * h), "line": (4, 4 * w * bands, 4 * w),
@@ -196,7 +196,7 @@ with concurrent.futures.ThreadPoolExecutor(6) as pool:
 
 
 def test_threads_of_rasterio(folder):
-    """Six threads of one Python, each with the scene open, look here and there for a while."""
+    """Six threads of one Python open the scene and read different parts for a while."""
     environment = {**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)}
     if subprocess.run([sys.executable, "-c", "import rasterio, sys; from osgeo import gdal; "
                        "sys.exit(rasterio.__gdal_version__[:4] != gdal.__version__[:4])"],
@@ -224,7 +224,8 @@ def test_what_is_wrong_is_gdals_error(folder, tmp_path):
 
 
 def test_a_driver_that_is_not_whole(tmp_path):
-    """As a full disk leaves it: GDAL's programs go on without it, and say so where asked. The loader alone would end them."""
+    """As after a full disk: GDAL's programs continue without the driver, and report it on request. The loader alone
+    would end them."""
     for module in PLUGINS.glob("*.so"):
         shutil.copy(module, tmp_path)
     driver, = tmp_path.glob(f"hsi_driver.{'.'.join(gdal.VersionInfo('RELEASE_NAME').split('.')[:2])}.so")
@@ -236,8 +237,8 @@ def test_a_driver_that_is_not_whole(tmp_path):
 
 
 def test_a_source_that_changes_while_it_is_open(folder, tmp_path):
-    """Written to in place, replaced by another file, removed: a window that lacks blocks is GDAL's error, not two scenes. Another
-    mode or hard link changes no pixel."""
+    """The source is changed in place, replaced by another file, or removed: a window whose blocks are missing gives a
+    GDAL error instead of a mixture of two scenes. A new mode or hard link changes no pixel."""
     def open_copy():
         for name in ("scene.img", "scene.hdr"):
             shutil.copy2(folder / name, tmp_path / name)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_detect on backgrounds of few pixels: shrinkage of the matrix and scores of components, against numpy."""
+"""gdal_hsi_detect on backgrounds of few pixels: shrinkage of the matrix and scores of components, compared with
+numpy."""
 
 import json
 import os
@@ -16,7 +17,8 @@ TARGET = (5, 6)
 
 
 def scene_of(lines, samples, bands, seed=2):
-    """Mixtures of four spectra with noise; the last pixel but one of the first line is bad, band 3 is constant."""
+    """Makes mixtures of four spectra with noise; the last pixel but one of the first line is bad, band 3 is
+    constant."""
     random = np.random.default_rng(seed)
     spectra = 40 + np.abs(np.cumsum(random.normal(0, 10, (4, bands)), axis=1))
     data = random.dirichlet(np.ones(4), (lines, samples)) @ spectra + random.normal(0, 1, (lines, samples, bands))
@@ -43,7 +45,7 @@ def detect(folder, method, *options, name="scene.img"):
 
 
 def ledoit_wolf(z):
-    """The share of Ledoit and Wolf, of rows that are centred, by its definition."""
+    """Returns the share of Ledoit and Wolf for centred rows, by definition."""
     n, p = z.shape
     s = z.T @ z / n
     mean = np.trace(s) / p
@@ -53,7 +55,7 @@ def ledoit_wolf(z):
 
 
 def reference(path, method, shrinkage=0.0, components=None, inside=None):
-    """(scores, shrinkage): shrinkage None: by Ledoit and Wolf."""
+    """Returns (scores, shrinkage); with shrinkage None, by Ledoit and Wolf."""
     x = np.moveaxis(read(path), 0, 2)
     valid = np.isfinite(x).all(axis=2)
     background = x[valid if inside is None else valid & inside]
@@ -90,7 +92,7 @@ def test_shrinkage(files, method, share):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_shrinkage_of_few_pixels(files, method):
-    """Fewer than bands: nothing has to be added, and nothing is warned of."""
+    """Fewer pixels than bands: no ridge and no warning are needed."""
     options = ["-srcwin", 2, 3, 5, 4] + (["-target-pixel", 1, 1] if method != "rx" else [])
     result = succeed(run("gdal_hsi_detect", "-device", "cpu", "-method", method, *options, "-shrinkage", "auto", "-report",
                          files / "r.json", files / "scene.img", files / "d.tif"))
@@ -98,7 +100,7 @@ def test_shrinkage_of_few_pixels(files, method):
     assert background["pixels"] == 20 and 0 < background["shrinkage"] < 1
     assert not background["regularised"] and not background["few_pixels"] and result.err == ""
     scores = read(files / "d.tif")
-    assert scores.std() > 0.05 * abs(scores).mean()  # rx: of no shrinkage they are all alike
+    assert scores.std() > 0.05 * abs(scores).mean()  # rx: without shrinkage, all are equal
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -160,7 +162,7 @@ def test_tiles_threads_and_vrts_change_nothing(files, options):
 
 
 def virtual(path):
-    """What the pixel functions make of a VRT, in a program of GDAL's."""
+    """Returns the pixel functions' result of a VRT, in a GDAL program."""
     copy = path.with_suffix(".tif")
     subprocess.run(["gdal_translate", "-q", str(path), str(copy)], check=True, env={**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)})
     return read(copy)[0]
@@ -202,7 +204,7 @@ def test_what_is_refused(files, options, code, message):
     (["-b", "3,5"], 168, "ace in one band is 1 on one side"),  # band 3 is constant
     (["-nc", 2], 168, None), (["-nc", "auto", "-srcwin", 2, 3, 5, 3], 15, None)])
 def test_ace_of_one_dimension(files, words, pixels, said):
-    """(t-m)(x-m) over the roots of their squares: a sign. -nc auto takes two components."""
+    """(t-m)(x-m) over the roots of their squares is a sign, so -nc auto takes two components."""
     result = succeed(run("gdal_hsi_detect", "-device", "cpu", "-target-pixel", 1, 1, *words, "-report", files / "r.json",
                          files / "scene.img", files / "d.tif"))
     scores = read(files / "d.tif")
@@ -220,7 +222,8 @@ def test_ace_of_one_dimension(files, words, pixels, said):
     ("ace", (3, 1), ["-nc", "auto"], "take -shrinkage auto, or a larger background"),
     ("ace", (3, 1), [], "take -shrinkage auto, or a larger background")])
 def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
-    """And none that cannot help: two pixels are as far from their mean in one component as in all bands."""
+    """The message omits advice that cannot help: two pixels are as far from their mean in one component as in all
+    bands."""
     target = ["-target-pixel", 0, 1] if method == "ace" else []
     result = succeed(run("gdal_hsi_detect", "-device", "cpu", "-method", method, *target, *options, "-srcwin", 3, 3, *size, "-report",
                          files / "r.json", files / "scene.img", files / "d.tif"))
@@ -233,7 +236,7 @@ def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
 
 @pytest.mark.parametrize("method", ["mf", "ace", "cem", "sam", "sid"])
 def test_a_target_of_zeros(files, method):
-    """Darkness, where a background has a mean; else nothing. It has no units."""
+    """Represents darkness if a background has a mean, otherwise nothing. It has no units."""
     (files / "zero.csv").write_text("soil,none\n" + "".join(f"{40 + k % 3},0\n" for k in range(24)))
     result = run("gdal_hsi_detect", "-q", "-method", method, "-target", files / "zero.csv", files / "scene.img", files / "d.tif")
     assert "target 'none'" in result.err and "times as long" not in result.err, result.err

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""-stac: an Item of a SpatioTemporal Asset Catalog beside a raster. What it says of place, time, bands and classes is
-compared with what numpy and PROJ say of the scene. Every item is judged by the rules of STAC 1.1.0 and of the extensions that
-it names, written down here from their texts; where pystac is installed, by its schemas of the core, too, which it brings along:
-nothing is fetched."""
+"""-stac: an Item of a SpatioTemporal Asset Catalog next to a raster. Its position, time, bands and classes are compared
+with numpy's and PROJ's values of the scene. Every item is checked by the rules of STAC 1.1.0 and of the extensions that
+it names, implemented here from their texts. If pystac is installed, its bundled schemas of the core are also used,
+without network access."""
 import datetime
 import json
 import math
@@ -33,7 +33,7 @@ def is_number(value):
 
 
 def judge_values(fields):
-    """What an asset or a band says of its values."""
+    """Checks the values of an asset or a band."""
     assert fields.get("data_type", "uint8") in TYPES
     nodata = fields.get("nodata", 0)
     assert is_number(nodata) or nodata in ("nan", "inf", "-inf")
@@ -55,7 +55,7 @@ def judge_projection(fields):
 
 
 def rings_of(item):
-    """The outer rings of all polygons; there are no holes."""
+    """Returns the outer rings of all polygons; there are no holes."""
     geometry = item["geometry"]
     polygons = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
     assert geometry["type"] in ("Polygon", "MultiPolygon") and all(len(polygon) == 1 for polygon in polygons)
@@ -63,7 +63,7 @@ def rings_of(item):
 
 
 def area(ring):
-    """Positive when counter-clockwise."""
+    """Returns a positive area for counter-clockwise rings."""
     return (ring[:-1, 0] * ring[1:, 1] - ring[1:, 0] * ring[:-1, 1]).sum() / 2
 
 
@@ -81,7 +81,7 @@ def judge_place(item):
 
 
 def judge(path):
-    """The item, which keeps the rules."""
+    """Returns the item, after it has checked the rules."""
     item = json.loads(path.read_text(), parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert item["type"] == "Feature" and item["stac_version"] == "1.1.0" and item["id"]
     assert item["links"] == []
@@ -91,7 +91,7 @@ def judge(path):
     assert all(UTC.fullmatch(time) for time in times)
     assert properties["datetime"] or properties["start_datetime"] <= properties["end_datetime"]
     objects = [properties] + list(item["assets"].values()) + [b for a in item["assets"].values() for b in a.get("bands", [])]
-    for name, prefix in PREFIXES.items():  # named where, and only where, its fields are used
+    for name, prefix in PREFIXES.items():  # named if and only if its fields are used
         used = any(key.startswith(prefix) for one in objects for key in one)
         assert (f"https://stac-extensions.github.io/{name}/{EXTENSIONS[name]}/schema.json" in item["stac_extensions"]) == used
     for one in objects:
@@ -134,7 +134,7 @@ def corners(geotransform, samples, lines):
 
 @pytest.fixture
 def spectrometer(tmp_path):
-    """As EMIT's are: floats, wavelengths from the visible on, a nodata value, the time of acquisition."""
+    """Makes a scene as EMIT's: floats, wavelengths from the visible on, a nodata value, the time of acquisition."""
     (tmp_path / "in").mkdir()
     scene = tmp_path / "in" / "scene.img"
     write_scene(scene, cube(bands=6), wavelengths=WAVELENGTHS, fwhm=FWHM, nodata=-9999)
@@ -145,12 +145,12 @@ def spectrometer(tmp_path):
 
 @pytest.mark.quick
 def test_item_of_a_scene(spectrometer, out):
-    """Place, time, bands, and how it was made."""
+    """Checks position, time, bands, and the processing."""
     result = succeed(run("gdal_hsi_spp", "-device", "cpu", "-stac", out / "y.json", "-alpha", out / "alpha.tif", spectrometer, out / "y.tif"))
     assert "-stac" not in result.err
     succeed(run("gdal_hsi_spp", "-device", "cpu", "-stac", out / "again.json", "-alpha", out / "alpha2.tif", spectrometer, out / "y2.tif"))
     renamed = (out / "again.json").read_text().replace("again.json", "y.json").replace("y2", "y").replace("alpha2", "alpha")
-    assert renamed == (out / "y.json").read_text()  # nothing in it but the scene and the command
+    assert renamed == (out / "y.json").read_text()  # the only names in it are the scene and the command
     item = judge(out / "y.json")
     assert item["id"] == "y"
     expected = in_wgs84(corners((500000, 20, 0, 4480000, 0, -20), 40, 30), 32616)
@@ -177,7 +177,7 @@ def test_item_of_a_scene(spectrometer, out):
 
 
 def test_item_of_a_class_map(tmp_path, out):
-    """The classes with their numbers, names and colours; another number is no class."""
+    """The classes with their numbers, names and colours; other numbers are not classes."""
     data = cube(bands=4)
     labels = np.zeros((1, 30, 40))
     labels[0, :, :13], labels[0, :, 13:26] = 1, 3
@@ -202,7 +202,7 @@ def test_item_of_a_class_map(tmp_path, out):
 
 
 def test_scales_and_units(tmp_path, out):
-    """What all bands share stands once; what is a band's own, with the band."""
+    """Properties of all bands appear once, other properties in their band."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=3), driver="GTiff", dtype="i2")
     dataset = gdal.Open(str(scene), gdal.GA_Update)
     for b, scale in enumerate((0.5, 0.25, 0.25), 1):
@@ -222,7 +222,7 @@ def test_scales_and_units(tmp_path, out):
     ("data reflectance gain values = {0.5, 0.5, 0.5}\ndata reflectance offset values = {-1, -1, -1}\n", 0.5, -1, None),
     ("data gain values = {0.25, 0.25, 0.25}\nreflectance scale factor = 10000\n", 0.25, 0, None), ("", 1, 0, None)])
 def test_scales_of_headers(tmp_path, out, fields, scale, offset, unit):
-    """What the numbers mean, whoever tells it."""
+    """Scales apply, from any source."""
     scene = write_scene(tmp_path / "s.img", cube(bands=3), dtype="i2")
     with open(tmp_path / "s.hdr", "a", encoding="utf-8") as header:
         header.write(fields)
@@ -236,7 +236,7 @@ def test_scales_of_headers(tmp_path, out, fields, scale, offset, unit):
     ({"wavelength": 1e308}, {"eo:center_wavelength"}), ({"place": math.nan}, {"proj:transform", "proj:bbox"}),
     ({"place": math.inf}, {"proj:transform", "proj:bbox"})])
 def test_numbers_that_are_none(tmp_path, out, broken, expected):
-    """JSON has no NaN and no infinity: what would be one is left out, and all else is told."""
+    """JSON has no NaN and no infinity: such values are omitted, and all other values are stated."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", wavelengths=[500, broken.get("wavelength", 600)],
                         geotransform=(broken.get("place", 500000), 20, 0, 4480000, 0, -20))
     dataset = gdal.Open(str(scene), gdal.GA_Update)
@@ -258,7 +258,7 @@ def test_numbers_that_are_none(tmp_path, out, broken, expected):
     ("y.cog", "image/tiff; application=geotiff; profile=cloud-optimized", ("-of", "COG")),
     ("y.nc", "application/netcdf", ())])
 def test_formats(spectrometer, out, name, media, more):
-    """Whatever the format keeps of it, the item says all; also of outputs that are computed when they are read."""
+    """The item is complete for any format, and for virtual outputs."""
     driver = {"nc": "netCDF", "cog": "COG"}.get(name[2:])
     if driver and gdal.GetDriverByName(driver) is None:
         pytest.skip(f"GDAL has no {driver} here")
@@ -274,7 +274,7 @@ def test_formats(spectrometer, out, name, media, more):
 
 
 def test_no_georeference(tmp_path, out):
-    """No place is told as the specification has it; the shape of the raster is known all the same."""
+    """A missing position is stated as the specification requires; the shape of the raster is known anyway."""
     scene = write_scene(tmp_path / "scene.img", cube(bands=3), geotransform=None, epsg=None)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
     item = judge(out / "y.json")
@@ -287,7 +287,7 @@ def test_no_georeference(tmp_path, out):
     ((560000, 4000, 0, 7600000, 0, -4000), 32660),  # UTM 60N, beyond longitude 180 at its eastern end
     ((179.5, 0.05, 0, 10, 0, -0.05), 4326), ((-180.5, 0.05, 0, 10, 0, -0.05), 4326)])
 def test_across_longitude_180(tmp_path, out, geotransform, epsg):
-    """Two polygons, cut there, and a box whose west is greater than its east."""
+    """Two polygons, cut at 180 degrees, and a box whose west is greater than its east."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=geotransform, epsg=epsg)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
     item = judge(out / "y.json")
@@ -302,7 +302,7 @@ def test_across_longitude_180(tmp_path, out, geotransform, epsg):
 
 
 def test_around_a_pole(tmp_path, out):
-    """The pole within the scene is its northernmost point, whatever its border says."""
+    """The pole is in the scene, so it is the northernmost point."""
     scene = write_scene(tmp_path / "scene.tif", cube(samples=40, lines=40, bands=2), driver="GTiff",
                         geotransform=(-400000, 20000, 0, 400000, 0, -20000), epsg=3413)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
@@ -313,7 +313,7 @@ def test_around_a_pole(tmp_path, out):
 
 
 def test_control_points(tmp_path, out):
-    """A scene that is placed by control points has their place."""
+    """A scene with control points has their position."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=None, epsg=None)
     dataset = gdal.Open(str(scene), gdal.GA_Update)
     srs = osr.SpatialReference()
@@ -333,7 +333,7 @@ def test_control_points(tmp_path, out):
     ("2022-08-28", ("2022-08-28T00:00:00Z", "2022-08-28T23:59:59Z")),
     ("2022-08-28/2022-08-30T12:00Z", ("2022-08-28T00:00:00Z", "2022-08-30T12:00:00Z"))])
 def test_time_that_is_given(spectrometer, out, given, expected):
-    """Comes before what the metadata tell; always in UTC."""
+    """It has priority over the metadata, and is always in UTC."""
     succeed(run("gdal_hsi_pca", "-q", "-nc", 1, "-stac", out / "y.json", "-stac-datetime", given, spectrometer, out / "y.tif"))
     properties = judge(out / "y.json")["properties"]
     if isinstance(expected, str):
@@ -350,7 +350,7 @@ def test_time_that_is_given(spectrometer, out, given, expected):
      (None, "2020-07-01T10:12:33.125Z", "2020-07-01T10:12:37.5Z")),
     ({"ACQUISITIONDATETIME": "2013-07-10 09:00:00"}, ("2013-07-10T09:00:00Z", None, None))])
 def test_time_of_metadata(tmp_path, out, metadata, expected):
-    """As agencies' products tell it."""
+    """In the forms of agencies' products."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=3), driver="GTiff")
     dataset = gdal.Open(str(scene), gdal.GA_Update)
     for key, value in metadata.items():
@@ -366,7 +366,7 @@ def test_time_of_metadata(tmp_path, out, metadata, expected):
     ("pace", "2024-05-01T17:13:53.000Z", "2024-05-01T17:18:52.999Z"), ("enmap", "2022-06-17T10:34:24.123456Z", "2022-06-17T10:34:28.5Z"),
     ("desis", "2018-10-01T12:00:01.5Z", "2018-10-01T12:00:09Z")])
 def test_time_of_products(tmp_path, out, product, start, end):
-    """The files themselves, which have no items of GDAL's; what is made of one result tells it, too."""
+    """Times of the files themselves, for which GDAL has no items; a result made from a result keeps the time."""
     values = np.random.default_rng(1).uniform(500, 9000, (8, 20, 16)).round()
     scene = getattr(product_files, product)(tmp_path, values)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
@@ -377,7 +377,7 @@ def test_time_of_products(tmp_path, out, product, start, end):
 
 
 def test_time_that_nobody_knows(tmp_path, out):
-    """Is said to be any until now, with a warning: when a file was written is no time of acquisition."""
+    """The item then states any time until now, with a warning: the time of writing is not the time of acquisition."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=3), driver="GTiff", metadata={"TIFFTAG_DATETIME": "2001:02:03 04:05:06"})
     before = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     result = succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
@@ -397,7 +397,7 @@ def test_no_time(spectrometer, out, time):
 
 
 def test_orthorectified(tmp_path, out):
-    """The place of what comes out, not of what went in."""
+    """The position is that of the output, not of the input."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=None, epsg=None)
     sample, line = np.meshgrid(np.arange(1, 41), np.arange(1, 31))
     glt = write_scene(tmp_path / "glt.tif", np.stack([sample, line]), driver="GTiff", dtype="i4", geotransform=(13, 0.01, 0, 52, 0, -0.01),
@@ -408,7 +408,8 @@ def test_orthorectified(tmp_path, out):
 
 
 def test_arrays_of_places(tmp_path, out):
-    """A scene as the scanner saw it lies where the arrays of its longitudes and latitudes say, a part of it, too."""
+    """A scene in sensor geometry has the position in its arrays of longitudes and latitudes, and so has a part of
+    it."""
     lines, samples = 20, 24
     y, x = np.mgrid[0:lines, 0:samples]
     longitude, latitude = 13 + 0.001 * x - 0.0004 * y, 52 - 0.001 * y - 0.0004 * x
@@ -450,7 +451,7 @@ def test_names_of_files(spectrometer, out, folder, name, place):
 
 
 def test_name_that_is_no_text(spectrometer, out):
-    """A file's name is bytes: those that are no UTF-8 are told as a URI has them."""
+    """A file name consists of bytes: bytes that are not UTF-8 are encoded as in a URI."""
     raster = os.fsencode(out) + b"/b\xe4ume.tif"
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", spectrometer, os.fsdecode(raster)))
     href = judge(out / "y.json")["assets"]["data"]["href"]
@@ -458,7 +459,8 @@ def test_name_that_is_no_text(spectrometer, out):
 
 
 def test_written_with_the_outputs_or_not_at_all(spectrometer, out):
-    """An item that is there stops the run before it works, as dst does; -overwrite replaces both; a run that fails leaves none."""
+    """An existing item stops the run before its work, as dst does. -overwrite replaces both; a run that fails leaves
+    neither."""
     stac = ("-stac", out / "y.json")
     (out / "y.json").write_text("mine")
     with assert_untouched(out):
@@ -482,7 +484,7 @@ def test_written_with_the_outputs_or_not_at_all(spectrometer, out):
     (("-stac", "{out}/a.tif", "-alpha", "{out}/a.tif", "{scene}", "{out}/y.tif"), "a.tif"),
     (("-stac", "{out}/a.json", "{scene}", "/vsistdout/"), "-stac"), (("-stac-datetime", "2022-08-28", "{scene}", "{out}/y.tif"), "-stac")])
 def test_places_that_are_taken(spectrometer, out, arguments, word):
-    """Another output, an input, or no file at all."""
+    """Another output, an input, or not a file."""
     arguments = [a.format(out=out, scene=spectrometer) for a in arguments]
     with assert_untouched(out, spectrometer.parent):
         result = run("gdal_hsi_spp", "-device", "cpu", "-overwrite", *arguments)
@@ -490,7 +492,7 @@ def test_places_that_are_taken(spectrometer, out, arguments, word):
 
 
 def test_if_needed(spectrometer, out):
-    """A run that has nothing to do leaves the item; one whose item is gone, or is to tell something else, has."""
+    """A run that has nothing to do keeps the item; if the item is missing or needs a change, the run works."""
     def made(*more):
         succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-if-needed", "-overwrite", "-stac", out / "y.json", *more, spectrometer, out / "y.tif"))
         return (out / "y.json").stat().st_mtime_ns
@@ -511,7 +513,7 @@ def test_report_has_it(spectrometer, out):
 
 
 def test_pipeline(spectrometer, out):
-    """write and tee have items of their own; a step whose result goes on has no file to tell of."""
+    """write and tee have their own items; a step whose result is passed on has no file to describe."""
     succeed(run("gdal_hsi_pipeline", "-q", f"read {spectrometer} ! tee pca -nc 2 {out / 'p.tif'} -stac {out / 'p.json'} ! "
                                            f"spp -device cpu ! write {out / 'y.tif'} -stac {out / 'y.json'}"))
     assert len(judge(out / "p.json")["assets"]["data"]["bands"]) == 2
@@ -523,7 +525,7 @@ def test_pipeline(spectrometer, out):
 
 
 def test_folds(tmp_path, out):
-    """One item tells of one raster."""
+    """One item describes one raster."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff")
     labels = write_scene(tmp_path / "labels.tif", 1 + (np.mgrid[0:30, 0:40][1:] > 20), driver="GTiff", dtype="u1")
     with assert_untouched(out):
@@ -536,7 +538,7 @@ def test_folds(tmp_path, out):
 @pytest.mark.parametrize("tool, options", [("gdal_hsi_eadp", ("-nc", 2)), ("gdal_hsi_mnf", ("-nc", 2)), ("gdal_hsi_cluster", ("-k", 3)),
                                            ("gdal_hsi_quicklook", ()), ("gdal_hsi_profile", ("-nc", 2))])
 def test_tools(spectrometer, out, tool, options):
-    """Every tool that writes a raster has it from one place."""
+    """All tools that write rasters share the option."""
     succeed(run(tool, "-q", *options, "-stac", out / "y.json", spectrometer, out / "y.tif"))
     item, dataset = judge(out / "y.json"), gdal.Open(str(out / "y.tif"))
     assert item["assets"]["data"]["proj:shape"] == [dataset.RasterYSize, dataset.RasterXSize]
@@ -549,7 +551,7 @@ def test_tools(spectrometer, out, tool, options):
 
 @pytest.mark.parametrize("geotransform, epsg", [((500000, 20, 0, 4480000, 0, -20), 4978), ((13, 1e-14, 0, 52, 0, -1e-14), 4326)])
 def test_no_area(tmp_path, out, geotransform, epsg):
-    """Neither a place in space nor a point is one that a map shows."""
+    """Coordinates in outer space or a single point cannot be mapped."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=geotransform, epsg=epsg)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
     item = judge(out / "y.json")
@@ -557,14 +559,14 @@ def test_no_area(tmp_path, out, geotransform, epsg):
 
 
 def test_beside_the_equator_and_the_pole(tmp_path, out):
-    """To the last digit: no latitude beyond 90, no -0."""
+    """To the last digit: no latitude above 90, and no -0."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=(-1e-12, 1, 0, 90 + 9e-10, 0, -3 - 4e-11), epsg=4326)
     succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
     assert judge(out / "y.json")["bbox"] == [0, 0, 40, 90] and "-0.0" not in (out / "y.json").read_text()
 
 
 def test_the_moon(tmp_path, out):
-    """A place on another body is none on the Earth."""
+    """A position on another body has no position on the Earth."""
     scene = write_scene(tmp_path / "scene.tif", cube(bands=2), driver="GTiff", geotransform=(10, 0.01, 0, 5, 0, -0.01), epsg=None)
     dataset = gdal.Open(str(scene), gdal.GA_Update)
     dataset.SetProjection('GEOGCS["Moon 2000",DATUM["D_Moon_2000",SPHEROID["Moon_2000_IAU_IAG",1737400,0]],PRIMEM["Reference_Meridian",0],'

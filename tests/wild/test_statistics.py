@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Statistics of many scenes as a file: exact against Python's whole numbers and fractions, the same for every cut and order, and
-what the tools make of them."""
+"""Statistics of many scenes as a file: compared with Python's integers and fractions, equal for every division and
+order, and used by the tools."""
 import fractions
 import json
 import os
@@ -36,13 +36,13 @@ def content(path):
 
 
 def exact(parts):
-    """The numbers that parts of sums add up to."""
+    """Returns the numbers to which the parts of sums add up."""
     return [sum(fractions.Fraction(x) for x in column) for column in zip(*parts)] if parts else []
 
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
-    """A scene, and its pieces, cut anywhere; of whole numbers and of floats with all their digits."""
+    """Makes a scene and its pieces, divided anywhere, of integers and of floats with all their digits."""
     folder = tmp_path_factory.mktemp("lines")
     made = {}
     for dtype in "u2", "f4":
@@ -125,14 +125,14 @@ def test_instruction_sets_agree(tmp_path, lines, monkeypatch):
     assert len(texts) == 1
 
 
-ORDERS = int(os.environ.get("HSI_TEST_ORDERS", 6))  # random orders and cuttings; 200 shows a campaign
+ORDERS = int(os.environ.get("HSI_TEST_ORDERS", 6))  # random orders and divisions; 200 runs a campaign
 MPI = shutil.which("mpirun") is not None and (BIN.parent / "lib/hsi/hsi_mpi.so").exists()
 
 
 @pytest.mark.parametrize("dtype", ["u2", "f4"])
 def test_random_orders_cuttings_ranks_and_instruction_sets(tmp_path, dtype):
-    """Lines of several scenes, cut anywhere and added in any way by any number of processes in any instruction set, with something
-    that comes and goes: the same sums, and the same digest of every scene."""
+    """Lines of several scenes, divided anywhere, added in any way by any number of processes in any instruction set,
+    with scenes that are added and removed: equal sums, and an equal digest for every scene."""
     data = data_of() if dtype == "u2" else cube(47, 61, BANDS, seed=3, scale=1.0)
     data[:, 7, 3] = 0
     whole = scene(tmp_path / "whole.img", data, dtype, options=["INTERLEAVE=BIL"])
@@ -197,7 +197,7 @@ TOOLS = {
 
 @pytest.fixture(scope="module")
 def summed(lines, tmp_path_factory):
-    """By type: the files of a whole scene and of its pieces."""
+    """Returns by type: the files of a whole scene and of its pieces."""
     made = {}
     for dtype, (whole, pieces, _) in lines.items():
         folder = tmp_path_factory.mktemp("summed")
@@ -210,7 +210,8 @@ def summed(lines, tmp_path_factory):
 @pytest.mark.parametrize("dtype", ["u2", "f4"])
 @pytest.mark.parametrize("name", TOOLS)
 def test_tools_make_the_same_of_whole_and_pieces(tmp_path, lines, summed, name, dtype):
-    """Bit by bit between the two files; as close to the tool's own first pass as that promises; and with a pass less."""
+    """Results of the two files are equal bit by bit, and as close to the tool's own first pass as documented; and they
+    need one pass less."""
     whole, _, _ = lines[dtype]
     tool, options, passes = TOOLS[name]
     for kind, sums in summed[dtype].items():
@@ -263,7 +264,7 @@ def test_components_of_two_lines_are_those_of_numpy(tmp_path):
 
 
 def test_bands_are_matched_by_wavelength(tmp_path, lines):
-    """A scene with more bands, or in another order, and statistics of some."""
+    """A scene with more bands or in another order, with statistics of some bands."""
     whole, _, data = lines["u2"]
     statistics(whole, "-exclude-range", "600-640nm", "-o", tmp_path / "some.stat")
     kept = [b for b in range(BANDS) if not 600 <= WAVELENGTHS[b] <= 640]
@@ -276,7 +277,7 @@ def test_bands_are_matched_by_wavelength(tmp_path, lines):
         a, b = read(tmp_path / "a.tif"), read(tmp_path / "b.tif")
         signs = np.sign(np.nansum(a * b, axis=(1, 2)))[:, None, None]
         assert np.nanmax(np.abs(a - b * signs)) <= 1e-4 * np.nanmax(np.abs(a))
-    # In one file, too: the second scene's bands come in the first one's order.
+    # Also in one file: the second scene's bands are stored in the first one's order.
     statistics(whole, "-o", tmp_path / "one.stat")
     other = tmp_path / "other.img"
     scene(other, data_of(77)[::-1], wavelengths=WAVELENGTHS[::-1])
@@ -332,7 +333,7 @@ def test_a_mask_takes_pixels_out(tmp_path, lines):
 
 
 def test_scenes_in_other_srs_and_without_values(tmp_path, lines):
-    """Places do not matter; a scene without a valid pixel adds nothing but its name."""
+    """Positions have no effect; a scene without a valid pixel adds only its name."""
     _, pieces, data = lines["u2"]
     scene(tmp_path / "far.img", data[:, 3:4], epsg=32733, geotransform=(1, 2, 0, 3, 0, -2))
     statistics(pieces[0], tmp_path / "far.img", *pieces[2:], "-o", tmp_path / "a.stat")
@@ -361,7 +362,7 @@ def test_a_band_without_values_is_left_out(tmp_path, lines):
 
 
 def refused(tmp_path, *args, code=1):
-    """Exit code and message, and nothing new in the folder."""
+    """Checks exit code and message, and that no file was added to the folder."""
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_statistics", "-q", *args)
     assert result.code == code, result
@@ -397,7 +398,7 @@ def test_what_is_refused(tmp_path, lines):
 
     assert "have no partner" in refused(tmp_path, pieces[1], other_bands, "-o", out)
     assert "scale 0.02" in refused(tmp_path, tmp_scaled, scaled_too, "-o", out)
-    # One that states no scale may have lost it; which one comes first does not matter.
+    # A scene without a scale may have lost it; the order of the two has no effect.
     for both in ((whole, scaled_too), (scaled_too, whole), ("-merge", tmp_path / "piece.stat", scaled_too),
                  ("-merge", tmp_path / "piece.stat", "-merge", tmp_path / "scaled.stat")):
         assert "no scale" in refused(tmp_path, *both, "-o", out), both
@@ -422,7 +423,7 @@ def test_what_is_refused(tmp_path, lines):
 
 
 def test_runs_that_add_at_once_lose_nothing(tmp_path):
-    """However they meet: each adds to what it finds when it ends, also where there was no file when it began."""
+    """Each run adds to the file that it finds at its end, also if no file existed at its beginning."""
     for k in range(6):
         scene(tmp_path / f"{k}.img", data_of(k + 1, lines=15))
     out = tmp_path / "all.stat"
@@ -438,7 +439,7 @@ def test_runs_that_add_at_once_lose_nothing(tmp_path):
             assert process.returncode == 0, err
         assert out.read_text() == (tmp_path / "want.stat").read_text()
         assert not begun or out.stat().st_mode & 0o777 == 0o660
-    # Of the same scene one is refused, whichever ends second.
+    # If both add the same scene, one is refused, whichever ends second.
     out.unlink()
     runs = [start("gdal_hsi_statistics", "-q", "-append", tmp_path / "3.img", "-o", out) for _ in range(2)]
     codes = sorted((process.communicate(timeout=PATIENCE), process.returncode)[1] for process in runs)
@@ -446,7 +447,8 @@ def test_runs_that_add_at_once_lose_nothing(tmp_path):
 
 
 def test_a_band_without_values_makes_no_order_another_result(tmp_path):
-    """A day whose scenes lack a band leaves it out; a scene that has it is then refused, and not added without it."""
+    """If a day's scenes lack a band, it is omitted. A scene that has the band is then refused, and not added without
+    it."""
     dead = data_of(1)
     dead[5] = np.nan
     dead_too = data_of(3)
@@ -470,14 +472,14 @@ def test_a_band_without_values_makes_no_order_another_result(tmp_path):
     before = (tmp_path / "dead.stat").read_text()
     assert "leaves out its band 6" in refused(tmp_path, "-append", both[1], "-o", tmp_path / "dead.stat")
     assert (tmp_path / "dead.stat").read_text() == before
-    # One that lacks it, too, is added; taken away again, the file is as it was.
+    # A scene that also lacks the band is added. If it is removed again, the file is as before.
     statistics("-append", tmp_path / "too.img", "-o", tmp_path / "dead.stat")
     statistics(tmp_path / "too.img", both[0], "-o", tmp_path / "at_once.stat")
     assert (tmp_path / "dead.stat").read_text() == (tmp_path / "at_once.stat").read_text()
     statistics(tmp_path / "too.img", "-o", tmp_path / "too.stat")
     statistics("-append", "-remove", tmp_path / "too.stat", "-o", tmp_path / "dead.stat")
     assert (tmp_path / "dead.stat").read_text() == before
-    # So without the band by choice.
+    # The same for a band that is omitted by choice.
     statistics("-b", f"1-5,7-{BANDS}", both[1], "-merge", tmp_path / "dead.stat", "-o", tmp_path / "chosen.stat")
 
 
@@ -490,7 +492,7 @@ def test_numbers_of_another_size_are_told(tmp_path):
     for words in ((tmp_path / "a.img", tmp_path / "b.img", tmp_path / "small.img"), (tmp_path / "ab.stat", tmp_path / "small.img")):
         err = succeed(run("gdal_hsi_statistics", "-q", "-overwrite", *words, "-o", tmp_path / "c.stat")).err
         assert f"the numbers of {tmp_path}/small.img have another size" in err
-    # The tools that take the statistics look at some of the scene's values.
+    # Tools that use the statistics check some of the scene's values.
     for tool, options in (("gdal_hsi_pca", ["-nc", 2]), ("gdal_hsi_mnf", ["-nc", 2]), ("gdal_hsi_detect", ["-method", "rx"]),
                           ("gdal_hsi_eadp", ["-nc", 2, "-c", 2, "-ts", 5])):
         for name, warned in (("small", True), ("a", False)):
@@ -524,7 +526,7 @@ def test_options_of_scenes_want_a_scene(tmp_path, lines):
     for option in (["-b", "1-3"], ["-exclude-range", "600-640nm"], ["-mask", tmp_path / "none.tif"], ["-srcwin", 0, 0, 3, 3], ["-srcnodata", 5]):
         for source in ([tmp_path / "w.stat"], ["-merge", tmp_path / "w.stat"]):
             assert f"{option[0]} requires a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
-    # What -dry-run can see without a scene it tells.
+    # -dry-run reports everything that it can know without a scene.
     statistics(pieces[0], "-o", tmp_path / "p.stat")
     assert "do not hold its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
 
@@ -538,7 +540,7 @@ def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
         statistics(piece, "-o", tmp_path / f"p{k}.stat")
     (tmp_path / "stats.txt").write_text("".join(f"{tmp_path}/p{k}.stat\n" for k in range(len(pieces))))
     statistics("-merge", f"@{tmp_path}/stats.txt", "-o", tmp_path / "b.stat")
-    # Written anew by another program.
+    # Rewritten by another program.
     (tmp_path / "p0.stat").write_bytes(b"\xef\xbb\xbf" + json.dumps(content(tmp_path / "p0.stat"), indent=4).replace("\n", "\r\n").encode())
     statistics(tmp_path / "p0.stat", *pieces[1:], "-o", tmp_path / "c.stat")
     for name in "abc":
@@ -600,7 +602,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
 
 
 def test_detection_with_some_of_the_bands(tmp_path, lines):
-    """A library that knows fewer bands than the statistics."""
+    """A library with fewer bands than the statistics."""
     whole, _, data = lines["u2"]
     statistics(whole, "-o", tmp_path / "s.stat")
     spectrum = data[:, 10, 20]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Thresholds of gdal_hsi_detect as shares of the scores and as rates of false alarms, against sorted scores, closed forms
-and normal noise."""
+"""Thresholds of gdal_hsi_detect as shares of the scores and as false alarm rates, compared with sorted scores, closed
+forms and normal noise."""
 
 import json
 
@@ -26,7 +26,7 @@ def files(tmp_path):
 
 
 def detect(folder, method, *options, scene="scene.img"):
-    """(best scores as they are stored, map, report of the threshold, stdout, metadata of the map)"""
+    """Returns (best scores as stored, map, report of the threshold, stdout, metadata of the map)."""
     targets = [] if method == "rx" else TARGETS
     result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-method", method, *targets, "-map", folder / "map.tif",
                          "-report", folder / "r.json", *options, folder / scene, folder / "d.tif"))
@@ -47,7 +47,7 @@ def within(best, threshold, method):
 
 @pytest.mark.parametrize("method,options", [(m, []) for m in ("sam", "sid", "mf", "cem", "ace", "rx")] + [("rx", ["-window", 3, 9])])
 def test_shares_of_the_scores(files, method, options):
-    # One method takes all shares, the others the greatest and one more each: the count is one function of sorted scores.
+    # One method uses all shares, the others the greatest and one more: the count depends only on sorted scores.
     turn = ("sam", "sid", "mf", "cem", "ace", "rx").index(method)
     for percent in (99, 99.9, 50, 1e-3, 99.9999) if method == "ace" else (99.9999, (99, 99.9, 50, 1e-3)[turn % 4]):
         best, classes, report, out, metadata = detect(files, method, *options, "-threshold", f"{percent}%")
@@ -66,7 +66,7 @@ def test_shares_of_the_scores(files, method, options):
 
 
 def test_equal_scores_are_one(tmp_path):
-    """Half of the scene is one spectrum: its score is at many ranks."""
+    """Half of the scene has one spectrum, so many ranks have its score."""
     data = cube(samples=20, lines=20)
     data[:, 10:] = data[:, :1, :1]
     write_scene(tmp_path / "scene.img", data)
@@ -104,7 +104,7 @@ def test_false_alarms_of_a_background(files, method, options):
 
 
 def normal(path, lines, samples, bands, seed=5):
-    """Normal spectra, and first of all two far from the mean: targets that are no part of the statistics."""
+    """Makes normal spectra, the first two of them far from the mean: targets that are excluded from the statistics."""
     random = np.random.default_rng(seed)
     mixing = random.normal(0, 1, (bands, bands))
     data = np.moveaxis(50 + random.normal(0, 1, (lines, samples, bands)) @ mixing, 2, 0)
@@ -135,7 +135,7 @@ def test_closed_forms(tmp_path, rate):
 
 
 def test_the_matched_filter_of_four_pixels(tmp_path):
-    """Its squares are (n-1)^2 / n B(1/2, 1) / (t-m)'C^-1(t-m) then."""
+    """Its squares are then (n-1)^2 / n B(1/2, 1) / (t-m)'C^-1(t-m)."""
     data = np.array([[[1., 2, 4, 9]], [[3., 1, 1, 2]]])
     write_scene(tmp_path / "scene.img", data, dtype="f8")
     (tmp_path / "t.csv").write_text("band,wavelength,a\n1,,20\n2,,-3\n")
@@ -159,13 +159,13 @@ def test_normal_noise_has_as_many_false_alarms(tmp_path, method):
             found = (gdal.Open(str(tmp_path / "map.tif")).ReadAsArray() > 0).sum()
             expected, spread = 50000 * rate, np.sqrt(50000 * rate)
             assert found < expected + 5 * spread
-            if method == "rx" or names:  # where two targets share the rate, they may be alike: fewer, but no more
+            if method == "rx" or names:  # where two targets share the rate, they may be similar: fewer, but not more
                 assert found > expected - 5 * spread
 
 
 @pytest.mark.parametrize("method,options", [(m, []) for m in ("sam", "sid", "mf", "cem", "ace")] + [("rx", []), ("rx", ["-window", 3, 9])])
 def test_who_reaches_the_threshold_and_the_best_scores(files, method, options):
-    """Of each target, as the map and the scores have it, whatever the tiles."""
+    """Counts each target as the map and the scores do, for all tiles."""
     first = None
     for tiling in ([], ["-tile", 7, 5, "-threads", 3]):
         best, classes, report, out, _ = detect(files, method, "-threshold", "95%", *options, *tiling)
@@ -204,8 +204,8 @@ def test_many_targets_are_told_in_one_line(files):
 
 @pytest.mark.parametrize("method", ["rx", "ace", "mf"])
 def test_longer_tails_than_normal(tmp_path, method):
-    """Normal spectra, and such in a twentieth of which noise is ten times as strong, which ace, an angle, does not see, or
-    a target is: more pixels than were asked for."""
+    """Normal spectra, and spectra with tails: in a twentieth of the pixels, noise is ten times as strong (which the
+    angle of ace ignores), or a target is present. More pixels are found than requested."""
     random = np.random.default_rng(9)
     some = random.random((1, 60, 70)) < 0.05
     calm = random.normal(0, 1, (6, 60, 70))
@@ -239,7 +239,7 @@ def test_few_pixels_beyond_a_rate_are_what_was_looked_for(tmp_path):
 
 @pytest.mark.parametrize("size,targets", [(["4", "3"], []), (["13", "1"], []), (["13", "1"], ["-target-pixel", 0, 1])])
 def test_advice_for_few_pixels_helps(files, size, targets):
-    """-nc auto is what leads to a distribution, and it does."""
+    """The advice of -nc auto gives a known distribution."""
     command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", "-false-alarms", 0.1, *targets, "-srcwin", 0, 0, *size]
     refused = run(*command, files / "scene.img", files / "d.tif")
     assert refused.code == 1 and "Take -nc auto" in refused.err and "-shrinkage auto" not in refused.err, refused.err
@@ -290,13 +290,13 @@ def test_what_is_refused(files, options, code, message):
 
 
 def test_what_was_meant_by_a_threshold(files):
-    """A share without its sign, degrees instead of radians; both ends of a scale are thresholds."""
+    """A share without its percent sign, degrees instead of radians; both ends of a scale are valid thresholds."""
     command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", *TARGETS, files / "scene.img", files / "d.tif"]
     assert "write the sign: 99%." in run(*command, "-threshold", "99").err
     assert "5 degrees are 0.0872664626 radians" in run(*command, "-method", "sam", "-threshold", "5").err
     for method, threshold in (("ace", 1), ("ace", -1), ("sam", 0), ("sam", 1.2), ("mf", 99), ("cem", -7)):
         assert "degrees" not in succeed(run(*command, "-method", method, "-threshold", threshold)).err
-    for degrees in 2, 3:  # all spectra without negative values are within a right angle
+    for degrees in 2, 3:  # all non-negative spectra are within a right angle
         result = succeed(run(*command, "-method", "sam", "-threshold", degrees))
         assert "all pixels reach it" in result.err and "are these degrees?" in result.err
 

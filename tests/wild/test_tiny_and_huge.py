@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Values near both ends of single precision, and scenes of a single pixel: the scores of the same scene in the middle of
-the range, or an error that says what to do, never a pixel that loses its value."""
+"""Values near both ends of single precision, and scenes of a single pixel: scores equal those of the same scene in the
+middle of the range, or an error gives advice; a pixel never loses its value."""
 import json
 
 import numpy as np
 import pytest
 from conftest import first_error, gdal, read, run, succeed, write_scene
 
-EXPONENTS = [-141, -133, -126, -60, 60, 124]  # subnormal numbers, the smallest normal ones, and those whose squares are lost
+# Subnormal numbers, the smallest normal numbers, and numbers whose squares underflow
+EXPONENTS = [-141, -133, -126, -60, 60, 124]
 SCORES = {"rx": ("-method", "rx"), "local": ("-method", "rx", "-window", 3, 9), "ace": ("-method", "ace", "-target-pixel", 7, 9),
           "mf": ("-method", "mf", "-target-pixel", 7, 9), "cem": ("-method", "cem", "-target-pixel", 7, 9),
           "sam": ("-method", "sam", "-target-pixel", 7, 9), "sid": ("-method", "sid", "-target-pixel", 7, 9)}
@@ -21,7 +22,7 @@ def scene():
 
 @pytest.fixture(scope="module")
 def scenes(tmp_path_factory):
-    """By exponent: the scene times 2^exponent as floats hold it, and the same floats times 2^-exponent."""
+    """Returns by exponent: the scene times 2^exponent as floats, and the same floats times 2^-exponent."""
     folder = tmp_path_factory.mktemp("scenes")
     made = {}
     for e in EXPONENTS:
@@ -55,7 +56,7 @@ def test_components_do_not_depend_on_the_scale_or_are_refused(tmp_path, scenes, 
 
 
 def test_one_pixel_has_no_covariance(tmp_path):
-    """The same error on every device: the model is made on the CPU from what any of them has added up."""
+    """Every device gives the same error, since the CPU makes the model from any device's sums."""
     one = write_scene(tmp_path / "one.tif", np.arange(1, 6.0).reshape(5, 1, 1), driver="GTiff")
     alone = np.full((5, 3, 4), np.nan)
     alone[:, 1, 2] = np.arange(1, 6)
@@ -74,7 +75,7 @@ def test_one_pixel_has_no_covariance(tmp_path):
 @pytest.mark.parametrize("pixels", [2, 3, 4])
 @pytest.mark.parametrize("scale", [(), ("-scale",)])
 def test_models_of_a_few_pixels_have_no_negative_variances(tmp_path, pixels, scale):
-    """The solver gives variances of 0 an error of either sign; a model holds none below 0, and is read again."""
+    """The solver gives zero variances an error of either sign; a model stores no negative variance, and can be read."""
     data = np.random.default_rng(pixels).random((30, 1, pixels)) * 1000 + 1
     scene = write_scene(tmp_path / "s.tif", data, driver="GTiff")
     model = tmp_path / "m.json"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gdal_hsi_detect -method mtmf against numpy's eigenvectors in double precision, and what it refuses."""
+"""gdal_hsi_detect -method mtmf, compared with numpy's eigenvectors in double precision; and refused input."""
 
 import json
 
@@ -15,7 +15,7 @@ HOLES = [(3, 4), (9, 20)]
 
 
 def components(scene, mask=None):
-    """(mean, eigenvalues falling, rows): C v = l N v with v'N v = 1, N from neighbours along the lines."""
+    """Returns (mean, falling eigenvalues, rows): C v = l N v with v'N v = 1, N from neighbours along the lines."""
     valid = np.isfinite(scene).all(axis=0) & (scene != 0).any(axis=0)
     if mask is not None:
         valid &= mask
@@ -30,7 +30,7 @@ def components(scene, mask=None):
 
 
 def reference(scene, spectra, nc=None, of=None):
-    """[target][MF, infeasibility][line][sample], and how many components."""
+    """Returns [target][MF, infeasibility][line][sample], and the number of components."""
     mean, l, rows = of or components(scene)
     nc = nc or max(2, int((l >= 2).sum()))
     l, rows = l[:nc], rows[:nc]
@@ -97,14 +97,16 @@ def test_with_all_components_it_is_mf(files):
 
 
 def test_what_infeasibility_tells(tmp_path):
-    """0 at the target, about 1 for the background and for mixtures, more for what scores like a target and is none."""
+    """Infeasibility is 0 at the target, about 1 for the background and for mixtures, and greater for false targets with
+    high scores."""
     rng, b = np.random.default_rng(4), np.arange(BANDS)
     y, x = np.mgrid[:80, :90] / 40
     shares = np.array([1 + np.sin(3 * x + y), 1 + np.cos(2 * y), 1 + np.sin(x * y)])
     ends = np.array([0.3 + 0.01 * b, 0.5 - 0.01 * b, 0.4 + 0.1 * np.sin(b / 4)])
     scene = np.einsum("kyx,kb->byx", shares / shares.sum(axis=0), ends) + rng.normal(0, 0.004, (BANDS, 80, 90))
     t = 0.4 + 0.2 * np.sin(b / 2)
-    write_scene(tmp_path / "bare.img", scene.astype(np.float32), wavelengths=NM)  # the targets weaken themselves in their own scene
+    # Targets in the scene's statistics weaken their own scores
+    write_scene(tmp_path / "bare.img", scene.astype(np.float32), wavelengths=NM)
     succeed(run("gdal_hsi_mnf", "-model", tmp_path / "m.json", tmp_path / "bare.img", tmp_path / "mnf.tif"))
     scene[:, 10, 20] = t
     scene[:, 40, 50] += 0.3 * (t - scene[:, 40, 50])
@@ -129,7 +131,7 @@ def test_map(files):
     got = gdal.Open(str(folder / "m.tif")).ReadAsArray()
     clear = (abs(want[:, 1] - 1.1) > 1e-3).all(axis=0) & (abs(want[:, 0] - 0.05) > 1e-3).all(axis=0)
     assert clear.mean() > 0.9 and (got == best)[clear | np.isnan(want[0, 0])].all() and set(got.ravel()) == {0, 1, 2}
-    assert ((want[:, 0].max(axis=0) >= 0.05) & (best == 0)).any()  # the infeasibility has decided
+    assert ((want[:, 0].max(axis=0) >= 0.05) & (best == 0)).any()  # the infeasibility was decisive
     assert gdal.Open(str(folder / "s.tif")).GetMetadataItem("HSI_DETECT_MAX_INFEASIBILITY") == "1.1"
 
 
@@ -139,14 +141,14 @@ def test_a_model_gives_the_same(files):
     succeed(mtmf("-target", folder / "targets.csv", folder / "scene.img", folder / "a.tif"))
     succeed(mtmf("-target", folder / "targets.csv", "-mnf-model", folder / "m.json", folder / "scene.img", folder / "b.tif"))
     near(read(folder / "b.tif"), read(folder / "a.tif"))
-    # Of another scene, whose bands come in another order and one of which the model does not know.
+    # From another scene, whose bands have another order, and one of which the model lacks.
     order = np.random.default_rng(1).permutation(BANDS)
     other = scene[order][:, ::-1]
     other = np.concatenate([other, np.full_like(other[:1], np.nan)])
     write_scene(folder / "other.img", other, wavelengths=[NM[b] for b in order] + [1500])
     succeed(mtmf("-target", folder / "targets.csv", "-mnf-model", folder / "m.json", folder / "other.img", folder / "c.tif"))
     near(read(folder / "c.tif")[:, ::-1], read(folder / "a.tif"))
-    # Of a scene that tells wavelengths a little off, in the model's order.
+    # From a scene whose wavelengths are slightly off, in the model's order.
     write_scene(folder / "off.img", scene, wavelengths=[NM[0], *(w + 8 for w in NM[1:-1]), NM[-1]])
     words = ("-target", folder / "targets.csv", "-mnf-model", folder / "m.json", folder / "off.img", folder / "d.tif")
     result = mtmf(*words)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One scene with the oddest of pixels, through every tool: all of them take the same pixels for valid, those whose values
-are finite and not all zero, down to the smallest float, whose square is none."""
+"""A scene of unusual pixels in every tool: all tools agree on the valid pixels, whose values are finite and not all
+zero, down to the smallest float, whose square underflows."""
 import json
 
 import numpy as np
@@ -9,7 +9,7 @@ from conftest import cube, gdal, read, run, succeed, write_scene
 
 BANDS, LINES, SAMPLES = 6, 20, 24
 SMALLEST = np.float32(1.4e-45)  # the smallest float
-# What all values of a pixel are, and what its first band is besides.
+# The value of all bands of a pixel, and a different value of its first band.
 ODD = {(2, 3): (0, None), (2, 9): (-0.0, None), (2, 15): (0, -0.0), (2, 21): (None, np.nan), (7, 3): (None, np.inf),
        (7, 9): (0, -np.inf), (7, 15): (0, np.nan), (7, 21): (0, SMALLEST), (12, 3): (1e-23, None), (12, 9): (1e-40, None),
        (12, 15): (SMALLEST, None), (12, 21): (0, 1e-40), (17, 3): (0, 1e-30)}
@@ -17,7 +17,8 @@ ODD = {(2, 3): (0, None), (2, 9): (-0.0, None), (2, 15): (0, -0.0), (2, 21): (No
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory):
-    """The folder with scene.tif and all that the tools want besides, and which pixels are valid: by the rule's text."""
+    """Makes the folder with scene.tif and all other inputs of the tools, and returns which pixels are valid by the
+    rule's text."""
     folder = tmp_path_factory.mktemp("valid")
     data = cube(SAMPLES, LINES, BANDS).astype("f4")
     for (line, sample), (all_bands, first) in ODD.items():
@@ -40,7 +41,7 @@ def scene(tmp_path_factory):
     return folder, valid
 
 
-OUTPUTS = {  # the command line between the tool's name and `src dst`, what stands between these
+OUTPUTS = {  # the command line between the tool's name and `src dst`, and the words between these
     "pca": (["pca"], []),
     "mnf": (["mnf"], []),
     "spp": (["spp"], []),
@@ -108,8 +109,8 @@ LOWEST = float(np.finfo("f4").min)
     ("f4", "-9999.0", -9999), ("f4", "-1.0e-5", -1e-5), ("f8", "-1.797693e+308", np.finfo("f8").min), ("f8", "1e20", float(np.float32(1e20))),
     ("f8", "-3.402823e+38", LOWEST), ("i2", "-9999.0", -9999), ("i4", "-2147483648.0", -2**31)])
 def test_nodata_values_with_few_digits(tmp_path, dtype, told, stored):
-    """As ArcGIS and %g write them. Whether GDAL masks them is the reference (tests/raster/convert_test.cpp has more), for
-    readers of their own and GDAL's, and for -srcnodata."""
+    """Values as ArcGIS and %g write them. GDAL's mask is the reference (tests/raster/convert_test.cpp has more values),
+    for our own readers and GDAL's, and for -srcnodata."""
     data = np.floor(cube(8, 7, 3)).astype(dtype)
     data[:, 2, 3] = data[:, 0, 0] = stored
     plain, raw = tmp_path / "plain.tif", tmp_path / "raw.dat"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Values that a float does not hold: whole numbers beyond 2^24, doubles whose digits lie behind the seventh. What is
-copied stays as it is, differences are those of the numbers, and where all is computed in single precision a warning
-names the bands."""
+"""Values that a float cannot represent: integers above 2^24, and doubles with more than seven digits. Copies are exact,
+and differences are those of the stored values. If everything is computed in single precision, a warning names the
+bands."""
 import json
 import re
 
@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from conftest import cube, first_error, gdal, open_band, read, run, succeed
 
-BIG = 16777216  # 2^24, the last whole number before floats leave some out
+BIG = 16777216  # 2^24, above which floats skip integers
 TYPES = {"i4": gdal.GDT_Int32, "u4": gdal.GDT_UInt32, "i8": gdal.GDT_Int64, "u8": gdal.GDT_UInt64,
          "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64, "i2": gdal.GDT_Int16}
 
 
 def write(path, data, dtype, driver="GTiff", nodata=None, options=()):
-    """(bands, lines, samples) in the type itself; nodata in the type, too."""
+    """Writes (bands, lines, samples) in the type itself, with nodata in this type."""
     data = np.asarray(data, dtype)
     bands, lines, samples = data.shape
     dataset = gdal.GetDriverByName(driver).Create(str(path), samples, lines, bands, TYPES[dtype], list(options))
@@ -33,7 +33,7 @@ def stored(path):
 
 
 def hard_values(dtype, bands=3, lines=7, samples=9):
-    """Numbers of the type that single precision changes, but for a few."""
+    """Returns numbers of the type that single precision changes, with a few exceptions."""
     random = np.random.default_rng(3)
     if dtype == "f8":
         data = 100 + 7 * random.random((bands, lines, samples))
@@ -46,7 +46,7 @@ def hard_values(dtype, bands=3, lines=7, samples=9):
 
 
 def lookup(folder, lines, samples):
-    """A table that turns the scene by half a turn and leaves out its first line."""
+    """Makes a table that rotates the scene by half a turn and omits its first line."""
     line, sample = np.meshgrid(np.arange(lines, 0, -1), np.arange(samples, 0, -1), indexing="ij")
     line[-1] = sample[-1] = 0
     return write(folder / "glt.tif", np.stack((sample, line)), "i4")
@@ -66,7 +66,7 @@ def test_a_copy_is_in_the_type_of_its_source_to_the_bit(tmp_path, dtype):
     done = 0
     for name, (driver, options) in LAYOUTS.items():
         if driver == "ENVI" and dtype in ("i8", "u8"):
-            continue  # not every GDAL writes them
+            continue  # some GDALs cannot write them
         source = write(tmp_path / name, data, dtype, driver, options=options)
         for out in ("o.tif", "o.dat", "p.tif"):
             target = tmp_path / f"{name}_{out}"
@@ -87,25 +87,25 @@ def test_a_copy_is_in_the_type_of_its_source_to_the_bit(tmp_path, dtype):
 
 def test_nodata_of_a_copy_is_compared_and_written_in_the_type(tmp_path):
     data = np.full((2, 3, 4), BIG + 2, "i4")
-    data[:, 1, 1] = BIG + 1  # no data, and as a float the neighbour of values
+    data[:, 1, 1] = BIG + 1  # nodata, which is the neighbour of values as a float
     data[:, 1, 2] = BIG
     source = write(tmp_path / "a.tif", data, "i4", nodata=BIG + 1)
     glt = lookup(tmp_path, 3, 4)
     succeed(run("gdal_hsi_orthorectify", "-q", "-glt", glt, source, tmp_path / "o.tif"))
     assert open_band(tmp_path / "o.tif").GetNoDataValue() == BIG + 1
     np.testing.assert_array_equal(stored(tmp_path / "o.tif")[:, :-1], data[:, ::-1, ::-1][:, :-1])
-    # Another nodata value that some pixel has by chance: that one moves by one, and is counted.
+    # Another nodata value that some pixel has by chance: this pixel's value moves by one, and is counted.
     result = succeed(run("gdal_hsi_orthorectify", "-q", "-glt", glt, "-dstnodata", BIG + 2, source, tmp_path / "p.tif"))
     assert re.search(r"\d+ values are stored as 16777217 instead of 16777218", result.err)
     wanted = np.where(data == BIG + 2, BIG + 1, data)
     wanted[data == BIG + 1] = BIG + 2
     np.testing.assert_array_equal(stored(tmp_path / "p.tif")[:, :-1], wanted[:, ::-1, ::-1][:, :-1])
-    # Into another type as gdal_translate does it.
+    # Converted to another type as gdal_translate does.
     succeed(run("gdal_hsi_orthorectify", "-q", "-glt", glt, "-ot", "Int16", source, tmp_path / "q.tif"))
     assert stored(tmp_path / "q.tif")[0, 0, 0] == 32767
     succeed(run("gdal_hsi_orthorectify", "-q", "-glt", glt, "-ot", "Float64", source, tmp_path / "r.tif"))
     assert stored(tmp_path / "r.tif")[0, 0, 0] == BIG + 2
-    # A value that no float is.
+    # A value that is not a float.
     succeed(run("gdal_hsi_orthorectify", "-q", "-glt", glt, "-ot", "Float64", "-dstnodata", 0.1, source, tmp_path / "s.tif"))
     assert np.all(stored(tmp_path / "s.tif")[:, -1] == 0.1)
 
@@ -140,7 +140,7 @@ def compared(*args):
 
 
 def reference(s, t):
-    """The spectral metrics' means and maxima, in long double."""
+    """Returns the spectral metrics' means and maxima, in long double."""
     s, t = s.astype(np.longdouble), t.astype(np.longdouble)
     n = len(s)
     gap = t - s
@@ -176,7 +176,7 @@ def test_a_comparison_subtracts_the_numbers(tmp_path, kind):
         assert found[name]["maximum"] == pytest.approx(float(largest), rel=slack), name
     wanted = np.abs(t.astype(np.longdouble) - s.astype(np.longdouble)).max(0).astype("f4")
     np.testing.assert_allclose(stored(tmp_path / "map.tif")[4], wanted, rtol=1e-6)
-    # One value that is another by the least step, found by the thresholds.
+    # One value that differs by the least step is found by the thresholds.
     other = s.copy()
     other[2, 5, 6] = np.nextafter(other[2, 5, 6], np.inf) if kind in ("f8", "mixed") else other[2, 5, 6] + other.dtype.type(1)
     write(tmp_path / "c.tif", other, "f4" if kind == "mixed" else kind)
@@ -187,7 +187,7 @@ def test_a_comparison_subtracts_the_numbers(tmp_path, kind):
 
 
 def test_structure_and_zones_of_numbers_that_floats_do_not_tell_apart(tmp_path):
-    """The same image on another level: ssim and sr are those of the image."""
+    """The same image at another level: ssim and sr equal those of the image."""
     random = np.random.default_rng(1)
     s = 1 + np.round(40 * random.random((2, 40, 50)))
     t = np.where(random.random(s.shape) < 0.1, s + 9, s)
@@ -196,7 +196,7 @@ def test_structure_and_zones_of_numbers_that_floats_do_not_tell_apart(tmp_path):
         write(tmp_path / f"{name}_t.tif", t + level, dtype)
     metrics = [compared("-metric", "ssim,sr", tmp_path / f"{n}_s.tif", tmp_path / f"{n}_t.tif")["metrics"] for n in ("low", "high")]
     assert metrics[0]["sr"]["zones_b"] == metrics[1]["sr"]["zones_b"]
-    # Structure alone is the same: the levels' term of ssim is nearer to 1 on the higher level.
+    # Only structure is equal: the levels' term of ssim is nearer to 1 at the higher level.
     assert all(0 < a < 1 and 0 < b < 1 for a, b in zip(metrics[0]["ssim"]["bands"], metrics[1]["ssim"]["bands"]))
     band = compared("-metric", "maxabs", "-band", "1:2,2:1", tmp_path / "high_s.tif", tmp_path / "high_s.tif")
     assert band["metrics"]["maxabs"]["maximum"] == np.abs(s[0] - s[1]).max()
@@ -224,7 +224,7 @@ TOOLS = {"vd": (), "spp": ("o.tif",), "pca": ("o.tif",), "mnf": ("o.tif",), "det
 def test_bands_that_single_precision_hardly_tells_apart_are_named(tmp_path, tool):
     data = cube(samples=25, lines=24, bands=6, seed=8).astype("f8")
     data[2:4] = 1e6 + 1e-3 * np.random.default_rng(1).standard_normal((2, 24, 25))
-    data[5] = 7.3  # constant: nothing to tell apart
+    data[5] = 7.3  # constant: no values to distinguish
     source = write(tmp_path / "f.tif", data, "f8")
     arguments = [tmp_path / a if "." in a else a for a in TOOLS[tool]]
     options, outputs = arguments[:-1], arguments[-1:]
@@ -241,11 +241,11 @@ def test_what_single_precision_holds_is_no_matter_for_a_warning(tmp_path):
     for name, (values, dtype) in quiet.items():
         result = run("gdal_hsi_spp", "-q", write(tmp_path / name, values, dtype), tmp_path / f"o_{name}")
         assert COARSE not in result.err, name
-    # Too small instead of too close, down to nothing: a factor is what helps.
+    # Values that are too small instead of too close, down to zero: a factor helps.
     for scale in (1e-47, 1e-60):
         result = run("gdal_hsi_spp", "-q", write(tmp_path / "small.tif", data * scale, "f8"), tmp_path / "o.tif")
         assert COARSE in result.err and re.search(r"Multiply them before: .*--calc 'A\*1e\+\d\d'", result.err)
-    # Few pixels that are unlike all others, and holes, hide nothing.
+    # A few unusual pixels and holes must not hide it.
     hidden = 1e6 + 1e-3 * np.random.default_rng(1).standard_normal((3, 200, 210))
     hidden[:, :90], hidden[:, 150, ::7] = -1, 3
     result = run("gdal_hsi_spp", "-q", write(tmp_path / "h.tif", hidden, "f8", nodata=-1), tmp_path / "oh.tif")
