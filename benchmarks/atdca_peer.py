@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ATGP/ATDCA-OSP as it is usually written with numpy, and with PyTorch where that and a GPU are there: the peers of
-gdal_hsi_atdca and of atdca_cuda_bench.
+"""ATGP/ATDCA-OSP as it is usually written with numpy, and with PyTorch if it and a GPU are available: the reference
+implementations for gdal_hsi_atdca and atdca_cuda_bench.
 
     atdca_peer.py FILE SAMPLES LINES BANDS TARGETS [numpy|torch ...]
 
-FILE: band-sequential floats (an ENVI scene without its header). Prints seconds, reading not counted for torch, and the
+FILE: band-sequential floats (an ENVI scene without its header). Prints seconds (for torch without reading) and the
 targets as line,sample.
 """
 import sys
@@ -15,7 +15,7 @@ import numpy as np
 
 
 def explicit_projector(x, targets):
-    """x: bands x pixels. P = I - U U^+, applied to every pixel."""
+    """x: bands x pixels. Applies P = I - U U^+ to every pixel."""
     bands = x.shape[0]
     found = [int((x * x).sum(0).argmax())]
     while len(found) < targets:
@@ -27,7 +27,7 @@ def explicit_projector(x, targets):
 
 
 def recursive(x, targets):
-    """||x||^2 - sum (q.x)^2: one product with a vector a target."""
+    """Updates ||x||^2 - sum (q.x)^2 with one product with a vector per target."""
     import torch
 
     score = (x * x).sum(0)

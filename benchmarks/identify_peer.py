@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""CRAMM for identify_whole_process, as a process of its own, in double precision: single precision decides equal fits at random.
+"""CRAMM for identify_whole_process, in a separate process, in double precision: in single precision, equal fits are
+decided at random.
 
-  identify_peer.py make FOLDER XSIZE YSIZE     scene.dat: mixtures of three spectra each, of any brightness, with noise; references.sli
-  identify_peer.py classify FOLDER THREADS     labels.npy: the number of the rule, 0 for none; unused.txt: rules that CRAMM
+  identify_peer.py make FOLDER XSIZE YSIZE     scene.dat: mixtures of three spectra, of any brightness, with noise; references.sli
+  identify_peer.py classify FOLDER THREADS     labels.npy: the number of the rule, 0 without a rule; unused.txt: rules that CRAMM
                                                does not use, since a window of one of their features has no band; prints seconds
 """
 import pathlib
@@ -12,7 +13,7 @@ import time
 import numpy as np
 from cramm.classifier import MicaClassifier
 
-# EMIT's bands without those that its products mark (steam of the air), um.
+# EMIT's bands without those that its products mark (water vapour), um.
 BANDS = np.linspace(0.381, 2.4936, 285)
 GOOD = np.flatnonzero(~((BANDS > 1.325) & (BANDS < 1.435)) & ~((BANDS > 1.77) & (BANDS < 1.965)))
 WL, FWHM = BANDS[GOOD], np.full(len(GOOD), 0.0088)
@@ -31,7 +32,7 @@ def make(folder, samples, lines):
     table.astype("<f8").tofile(folder / "references.sli")
     header(folder / "references.sli", len(WL), len(table), 1,
            "5\nfile type = ENVI Spectral Library\ninterleave = bsq\nspectra names = {" + ", ".join(spectra) + "}")
-    for row in table:  # before the first value of a spectrum stands this value
+    for row in table:  # this value precedes the values of a spectrum
         there = np.flatnonzero(np.isfinite(row))
         row[:] = np.interp(np.arange(len(row)), there, row[there])
     rng = np.random.default_rng(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""HyTools for normalise_whole_process, as a process of its own, without Ray: one scene, all of its pixels.
+"""HyTools for normalise_whole_process, in a separate process without Ray: one scene with all its pixels.
 
   normalise_peer.py SCENE OBS OUT ZENITH EDGE...     OUT: Float32, band by band; ZENITH: solar, degrees; edges of bins of NDVI
 Prints seconds, without the start, and writes its coefficients, OUT.topo.json and OUT.brdf.json.
@@ -33,7 +33,7 @@ image.brdf = {"type": "flex", "geometric": "li_dense_r", "volume": "ross_thick",
 image.gen_mask(mask_create, "calc_brdf", [ndvi, lit])
 calc_flex_single(image, image.brdf)
 image.corrections.append("brdf")
-# HyTools corrects lines; its own writer takes them one by one.
+# HyTools corrects lines; its own writer processes them one by one.
 result = np.empty((image.bands, image.lines, image.columns), np.float32)
 for y in range(image.lines):
     result[:, y] = image.get_line(y, corrections=image.corrections).T

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One process from exec to exit, as the system accounts for it: what the programs that time whole processes share."""
+"""Runs one process from exec to exit, with the system's accounting; shared by the programs that time whole
+processes."""
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,7 @@ class Finished(NamedTuple):
 
 
 def timed(command, folder=None, **environment):
-    """Runs a command to its end, in a folder; one that fails ends the program with what it said."""
+    """Runs a command to its end, in a folder. If the command fails, the program ends with the command's output."""
     words = [str(w) for w in command]
     with tempfile.TemporaryFile() as error:
         begin = time.perf_counter()
@@ -32,8 +33,8 @@ def timed(command, folder=None, **environment):
 
 
 def make_scene(tools, path, size, *words):
-    """A scene of gdal_hsi_synth, from a folder of tools, as ENVI BSQ of floats unless the words say otherwise. Its
-    pattern is the one that all figures of the documentation were measured on."""
+    """Makes a scene with gdal_hsi_synth from a folder of tools, as ENVI BSQ of floats unless the words say otherwise.
+    All figures of the documentation were measured on its pattern."""
     command = [pathlib.Path(tools) / "gdal_hsi_synth", "-q", "-overwrite", "-pattern", "fields", "-of", "ENVI", "-size", *size,
                *words, path]
     subprocess.run([str(w) for w in command], check=True)

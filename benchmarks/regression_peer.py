@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The peers of regression_whole_process, as whole processes.
+"""The reference implementations for regression_whole_process, as whole processes.
 
-    regression_peer.py train TABLE        scikit-learn's PLSR: 10 folds of 1 to 20 components (one fit a fold), then 100 models
-                                          of 80 % of the rows; its time without imports goes to the standard output
+    regression_peer.py train TABLE        scikit-learn's PLSR: 10 folds of 1 to 20 components (one fit per fold), then 100 models
+                                          of 80 % of the rows; prints its time without imports
     regression_peer.py predict FILE BANDS LINES SAMPLES MODEL
-                                          all members of a model by NumPy, mean and standard deviation, lines by lines
+                                          evaluates all members of a model by NumPy, mean and standard deviation, line by line
 
 TABLE: CSV of a value and a spectrum per row. FILE: band-sequential floats; the result goes to FILE.peer.
 """

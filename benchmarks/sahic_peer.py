@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The random field of gdal_hsi_sahic as it is usually written with PyTorch: the peer of sahic_cuda_bench.
+"""The Markov random field of gdal_hsi_sahic as it is usually written with PyTorch: the reference implementation for
+sahic_cuda_bench.
 
     sahic_peer.py [REPEAT]
 
 Algorithm 1 of paper 003 with its periodic border, (H'H + I)^-1 by rfft2, all classes in one tensor, everything on the
-GPU, no copy in the time. Medians of CUDA events of 200 iterations, in single and in double precision.
+GPU, without copies in the time. Medians of CUDA events of 200 iterations, in single and in double precision.
 """
 import statistics
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What Spectral Python (and numpy) has of resampling, continuum removal, matched filtering by columns and k-means: the
-peers of spectroscopy_whole_process, as whole processes.
+"""Resampling, continuum removal, matched filtering by columns and k-means in Spectral Python (and numpy): the reference
+implementations for spectroscopy_whole_process, as whole processes.
 
     spectroscopy_peer.py resample|product|removed|columns|kmeans FILE SAMPLES LINES BANDS TABLE
 
@@ -21,11 +21,11 @@ def main():
     samples, lines, bands = int(samples), int(lines), int(bands)
     table = json.loads(pathlib.Path(table).read_text())
     scene = np.fromfile(path, np.float32).reshape(bands, lines, samples)
-    image = np.ascontiguousarray(scene.transpose(1, 2, 0))  # as Spectral Python keeps it in memory
+    image = np.ascontiguousarray(scene.transpose(1, 2, 0))  # in the memory layout of Spectral Python
     if task in ("resample", "product"):
         resampler = spectral.BandResampler(table["wavelengths"], table["to"]["wavelengths"], table["fwhm"], table["to"]["fwhm"])
         spectra = image.reshape(-1, bands)
-        if task == "resample":  # its call takes one spectrum
+        if task == "resample":  # its function takes one spectrum
             found = np.array([resampler(x) for x in spectra], np.float32)
         else:  # numpy's product with its matrix
             found = spectra @ resampler.matrix.T.astype(np.float32)
@@ -37,7 +37,7 @@ def main():
         for s in range(samples):
             column = image[:, s:s + 1, :].astype(np.float64)
             stats = spectral.calc_stats(column)
-            own = np.diag(np.diag(stats.cov))  # a column has few pixels: shrunk, as ours is
+            own = np.diag(np.diag(stats.cov))  # a column has few pixels, so it is shrunk as ours is
             stats.cov = 0.9 * stats.cov + 0.1 * own
             found[:, s] = np.ravel(spectral.matched_filter(column, target, stats))
     else:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Finds nvcc when CUDA modules are wanted. Without it everything else is built, and -device cuda says what is missing.
+# Finds nvcc if CUDA modules are requested. Without nvcc everything else is built, and -device cuda reports what is
+# missing.
 set(HSI_HAVE_CUDA OFF)
 if(HSI_CUDA)
   include(CheckLanguage)
@@ -8,9 +9,9 @@ if(HSI_CUDA)
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Each generation of GPUs costs the compiler a minute. Without a wish: that of the GPU in this machine, or, where there
-    # is none, machine code for one and PTX, from which drivers make code for newer ones. What is to be carried to other
-    # machines says -DCMAKE_CUDA_ARCHITECTURES="75-real;80-real;86-real;89-real;90" (scripts/gpu_bundle does).
+    # Each generation of GPUs costs the compiler a minute. The default is the GPU in this machine. Without one, it is
+    # machine code for one generation, and PTX, from which drivers make code for newer GPUs. Builds for other machines
+    # set -DCMAKE_CUDA_ARCHITECTURES="75-real;80-real;86-real;89-real;90" (scripts/gpu_bundle does).
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
       execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capability
         ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Finds MPI for the module by which processes share a run (common/parallel). Without it everything else is built, and a
-# tool that was started as one of several says what is missing.
+# tool that is started as one of several processes reports what is missing.
 set(HSI_HAVE_MPI OFF)
 if(HSI_MPI)
   find_package(MPI QUIET COMPONENTS CXX)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Debian packages by cpack (scripts/package): gdal-hsi, the tools with the pixel functions, manual pages, completion and
-# documentation; libhsi0, libhsi-dev and python3-gdal-hsi, the tools on arrays; gdal-hsi-cuda, the CUDA modules, where they
-# were built; qgis-plugin-gdal-hsi, the Processing provider. What a package depends on the linker's records say.
-# A component of the installation is a package.
+# documentation; libhsi0, libhsi-dev and python3-gdal-hsi, the tools on arrays; gdal-hsi-cuda, the CUDA modules, if they
+# were built; qgis-plugin-gdal-hsi, the Processing provider. Dependencies follow from the linker's records. Each
+# component of the installation is a package.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gdal-hsi)
 set(CPACK_PACKAGE_VENDOR "The gdal-hsi authors")
-# Who builds packages for others names himself, as for Debian's own tools, in DEBFULLNAME and DEBEMAIL.
+# Maintainers set their names in DEBFULLNAME and DEBEMAIL, as for Debian's own tools.
 set(CPACK_PACKAGE_CONTACT "The gdal-hsi authors <packages@gdal-hsi.invalid>")
 if(DEFINED ENV{DEBEMAIL})
   set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
@@ -14,7 +14,7 @@ endif()
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
-if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # else that of the machine that packs
+if(CMAKE_CROSSCOMPILING AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # otherwise that of the build machine
   set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE arm64)
 endif()
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
@@ -32,7 +32,7 @@ endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# "~deb12": the package for Debian 12 is older than the same version for Debian 13, so an upgrade of the system takes that.
+# "~deb12": the package for Debian 12 sorts before the same version for Debian 13, so a system upgrade replaces it.
 set(HSI_DISTRIBUTION "" CACHE STRING "What the packages' version says of the distribution (scripts/package: deb12, ubuntu2404)")
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 if(HSI_DISTRIBUTION)
@@ -52,7 +52,7 @@ survive. GDAL's pixel functions of the suite come with it, and the commands
 of 'gdal hsi' for GDAL 3.11 and newer.")
 
 set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_NAME gdal-hsi-cuda)
-# NVIDIA's libraries come from NVIDIA's packages or from a toolkit that was installed by hand, which dpkg does not know.
+# NVIDIA's libraries come from NVIDIA's packages or from a manually installed toolkit, which dpkg does not know.
 set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_DEPENDS
   "gdal-hsi (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libc6, libstdc++6, libgcc-s1, libhwy1 | libhwy1t64, libopenblas0")
 set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_SECTION contrib/science)
@@ -67,7 +67,7 @@ endif()
 
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_NAME qgis-plugin-gdal-hsi)
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_ARCHITECTURE all)
-# Of gdal-hsi any version: the forms are made from what the installed executable says of its tools.
+# Any version of gdal-hsi: forms are made from the definitions that the installed executable prints.
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_DEPENDS "gdal-hsi, qgis (>= 3.22), python3-qgis")
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/qgis/prerm)
 set(CPACK_COMPONENT_QGIS-PLUGIN-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi in the Processing toolbox of QGIS: forms
@@ -79,7 +79,7 @@ set(HSI_PACKAGE_IS_EXACT "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_NAME libhsi0)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SHLIBDEPS ON)
-# The linker's cache learns of a library by a trigger; cpack would call ldconfig (packages/size.cmake).
+# A trigger updates the linker's cache; cpack would call ldconfig (packages/size.cmake).
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/shlibs
   ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/triggers)
 set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SUGGESTS "gdal-hsi-cuda")
@@ -96,7 +96,7 @@ link by which programs are linked to it.")
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_NAME python3-gdal-hsi)
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_ARCHITECTURE all)
-# Functions are made from what the installed library says of its algorithms; structures are those of libhsi0.
+# Functions are made from the definitions in the installed library; structures belong to libhsi0.
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_DEPENDS "python3 (>= 3.9), python3-numpy, libhsi0 (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_RECOMMENDS "gdal-hsi")
 set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_SUGGESTS "python3-xarray, python3-sklearn, python3-tqdm")
@@ -112,7 +112,7 @@ set(CPACK_COMPONENT_GDAL-HSI-MPI_DESCRIPTION "The module with which the processe
 a run of a tool of gdal-hsi. It is loaded when a tool was started as one of
 several.")
 
-# Debian's files about a package, one folder each.
+# Debian's files for a package, one folder per package.
 string(TIMESTAMP HSI_PACKAGE_DATE "%a, %d %b %Y 00:00:00 +0000" UTC)
 set(HSI_PACKAGE_VERSION ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 file(READ ${CMAKE_SOURCE_DIR}/LICENSE licence)
@@ -127,7 +127,8 @@ foreach(package ${CPACK_COMPONENTS_ALL})
   install(FILES ${CMAKE_BINARY_DIR}/packages/copyright ${CMAKE_BINARY_DIR}/packages/${package}/changelog.Debian
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package} EXCLUDE_FROM_ALL)
 endforeach()
-# cpack compresses what Debian wants compressed, and takes the build machine's search paths out of the modules.
+# cpack compresses the files that Debian requires compressed, and removes the build machine's search paths from the
+# modules.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/finish.cmake)
 set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/size.cmake)
 include(CPack)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# Headers of the standard library, GDAL, JSON and GoogleTest that are parsed once for all sources instead of once for each:
-# a third of the compiler's time in a build without optimisation. Off by default, since ccache keeps no object that was made
-# with them, and since a source that lacks an include has to be noticed; the presets of the sanitizers, which are built once
-# and by CI, turn it on.
-# TESTS: for the sources of tests alone; what is tested is built as users build it.
+# Headers of the standard library, GDAL, JSON and GoogleTest are parsed once for all sources instead of once per source.
+# This saves a third of the compiler's time in a build without optimisation. It is off by default, since ccache does not
+# keep objects made with them, and since missing includes must be noticed. The presets of the sanitizers, which are
+# built once and by CI, turn it on.
+# TESTS: only for the sources of tests; the tested libraries are built as users build them.
 set(HSI_PRECOMPILE OFF CACHE STRING "Precompile the headers that most sources include: OFF, TESTS or ON")
 
 set(HSI_PRECOMPILED_HEADERS
@@ -11,8 +11,8 @@ set(HSI_PRECOMPILED_HEADERS
   <limits> <map> <memory> <mutex> <numeric> <optional> <random> <regex> <set> <sstream> <string> <thread> <tuple> <utility>
   <variant> <vector> <gdal_priv.h> <ogrsf_frmts.h> <cpl_conv.h> <cpl_string.h> <cpl_vsi.h> <nlohmann/json.hpp>)
 
-# hsi_precompile(TARGET): TARGET takes the headers as they were parsed for libraries or, a test, for executables: machine code
-# for one is not for the other, and GCC keeps them apart.
+# hsi_precompile(TARGET): TARGET uses the headers parsed for libraries or, for a test, for executables. GCC
+# distinguishes the two, since their machine code differs.
 function(hsi_precompile target)
   if(NOT HSI_PRECOMPILE)
     return()
@@ -41,7 +41,8 @@ function(hsi_precompile target)
     target_precompile_headers(${owner} PRIVATE ${HSI_PRECOMPILED_HEADERS} ${more})
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
-  # GCC forgets with them which headers are the system's, and tells of std::string's own copies (its bug 105329) as of ours.
+  # With them, GCC forgets which headers are system headers, and warns of std::string's own copies (its bug 105329) as
+  # if they were ours.
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds>)
 endfunction()

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # hsi_room(core SOURCES a.cpp b.cpp DEPENDS hsi_x PRIVATE_DEPENDS GDAL::GDAL): a static library hsi_core. Headers are
-# included as "core/rect.h"; what a room may include is what it links (and tests/architecture checks the rest).
+# included as "core/rect.h". A room may include headers of the libraries that it links (tests/architecture checks the
+# rest).
 #
-# SOURCES are what goes over pixels; ARRANGING those that read, check, describe and write what is small beside a scene, or
-# pass it on whole: compiled with -Og, which halves the compiler's time. SIMD sources include themselves once for each
-# instruction set, so each is compiled by itself even where others are compiled together.
+# SOURCES process pixels. ARRANGING sources read, check, describe and write small data, or pass scenes on; they are
+# compiled with -Og, which halves the compiler's time. SIMD sources include themselves once per instruction set, so each
+# is compiled separately even in unity builds.
 function(hsi_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ARRANGING;SIMD;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -25,11 +26,11 @@ function(hsi_room name)
   target_include_directories(hsi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
   target_link_libraries(hsi_${name} PUBLIC ${ARG_DEPENDS} PRIVATE hsi_warnings ${ARG_PRIVATE_DEPENDS})
   hsi_precompile(hsi_${name})
-  set_property(GLOBAL APPEND PROPERTY HSI_ROOMS ${name}) # for who links all of them
+  set_property(GLOBAL APPEND PROPERTY HSI_ROOMS ${name}) # for targets that link all of them
 endfunction()
 
-# Where sources are compiled together (the presets' CMAKE_UNITY_BUILD), those of one folder are, so that names in anonymous
-# namespaces need be unique no further; files of one format, hdf5_* and matlab_*, are a folder of their own here.
+# In unity builds (the presets' CMAKE_UNITY_BUILD), the sources of one folder are compiled together, so names in
+# anonymous namespaces must be unique within a folder. Files of one format, hdf5_* and matlab_*, count as a folder here.
 function(hsi_unity_by_folder target)
   foreach(source ${ARGN})
     get_filename_component(folder ${source} DIRECTORY)
@@ -42,8 +43,8 @@ function(hsi_unity_by_folder target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, loaded at
-# run time by the tool that wants a GPU. Nothing is built without nvcc.
+# hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, which a tool
+# loads at run time if it needs a GPU. Without nvcc it is not built.
 function(hsi_cuda_module name)
   if(NOT HSI_HAVE_CUDA)
     return()

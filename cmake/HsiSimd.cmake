@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-# Highway compiles the CPU's kernels once for each instruction set. Not for those that add nothing to AVX-512 as far as
-# arithmetic in single and double precision goes; sanitizers see the baseline and AVX2 alone, since the others run the same
-# source and each costs minutes there (the other builds test all of them).
+# Highway compiles the CPU's kernels once per instruction set. Instruction sets that add no single or double precision
+# arithmetic to AVX-512 are excluded. Sanitizers use only the baseline and AVX2, since the others run the same source,
+# and each costs minutes there (the other builds test all of them).
 option(HSI_SIMD_FEW "Kernels for the baseline and AVX2 alone, on x86-64" OFF)
 find_package(HWY REQUIRED)
 set(disabled HWY_AVX3_DL)
 if(HWY_VERSION VERSION_GREATER_EQUAL 1.1)
   list(APPEND disabled HWY_AVX3_ZEN4 HWY_AVX3_SPR)
 endif()
-# On 64-bit ARM NEON alone, in its least form: of the others' instructions arithmetic takes none, and SVE's registers have no
-# size that a compiler knows, so that they cannot be the arrays of registers that kernels of several rows are made of. Processors
-# with SVE of 128 and 256 bits do as many operations a cycle in NEON's.
+# On 64-bit ARM only NEON in its minimal form is used, since our arithmetic needs no instructions of the others.
+# Compilers do not know the size of SVE's registers, so they cannot form the arrays of registers in kernels of several
+# rows. Processors with SVE of 128 and 256 bits do as many operations per cycle in NEON.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   list(APPEND disabled HWY_SVE HWY_SVE2)
   if(HWY_VERSION VERSION_GREATER_EQUAL 1.1)

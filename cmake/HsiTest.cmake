@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
 option(HSI_TEST_BY_CASE "Let ctest count and run every TEST of an executable by itself" ON)
 
-# The quick set, which scripts/test runs without --all, has the label `quick`, or one that begins with it; the target hsi_quick
-# builds what it needs. Cases with the label `part` run marked tests of files that are cases of their own, too: --all leaves
-# them out.
+# The quick set, which scripts/test runs without --all, has the label `quick`, or a label that begins with it; the
+# target hsi_quick builds its programs. Cases with the label `part` run marked tests of files that are also separate
+# cases; --all excludes them.
 add_custom_target(hsi_quick)
 
-# hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp] [ALL_ONLY]): a GoogleTest executable from
-# tests/core/tile_plan_test.cpp; every TEST is a ctest case, or, without HSI_TEST_BY_CASE, the executable is one: to start
-# it for every TEST takes a minute in all, and under sanitizers longer than the tests. It is in the quick set, unless it is
-# labelled or ALL_ONLY: it takes long, or others of its room touch the same.
-# The environment variable HSI_SIMD chooses the instruction set that its kernels run in (tests/support).
+# hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp] [ALL_ONLY]): a GoogleTest executable
+# from tests/core/tile_plan_test.cpp. Every TEST is a ctest case. Without HSI_TEST_BY_CASE the executable is one case:
+# starting it for every TEST takes a minute in total, and under sanitizers longer than the tests. It is in the quick set
+# unless it is labelled or ALL_ONLY, which means that it takes long, or that other tests of its room cover the same
+# code.
+# The environment variable HSI_SIMD selects the instruction set of its kernels (tests/support).
 function(hsi_test path)
   cmake_parse_arguments(ARG "ALL_ONLY" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" name ${path})
@@ -20,19 +21,19 @@ function(hsi_test path)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
   hsi_optimise_lightly(${name})
   hsi_precompile(${name})
-  # What knows no GDAL can be built with another C++ standard library than GDAL's (the preset libcxx).
+  # Targets without GDAL can be built with another C++ standard library than GDAL's (the preset libcxx).
   set(labels "${ARG_LABELS}")
   if(NOT ARG_LABELS AND NOT "${ARG_DEPENDS}" MATCHES "GDAL::GDAL|hsi_(raster|tool|terminal|catalogue|gdal_plugin)")
     set_property(GLOBAL APPEND PROPERTY HSI_TESTS_WITHOUT_GDAL ${name})
     set(labels without-gdal)
   endif()
-  # One word, quick or quick-without-gdal: gtest_discover_tests takes no list of labels.
+  # One word, quick or quick-without-gdal, since gtest_discover_tests takes no list of labels.
   if(NOT ARG_LABELS AND NOT ARG_ALL_ONLY)
     string(REGEX REPLACE "^(.+)" "-\\1" labels "${labels}")
     set(labels "quick${labels}")
     add_dependencies(hsi_quick ${name})
   endif()
-  # Against tests that hang: whatever ends takes less on the busiest machine.
+  # Ends tests that hang; every normal test takes less on the busiest machine.
   set(properties TIMEOUT 1800)
   if(labels)
     list(APPEND properties LABELS "${labels}")
@@ -45,8 +46,8 @@ function(hsi_test path)
   gtest_discover_tests(${name} TEST_PREFIX "${path}." PROPERTIES ${properties} DISCOVERY_TIMEOUT 600)
 endfunction()
 
-# hsi_test_portably(core/system_test PAGE_SIZE=16384): that executable once more with what any POSIX system has
-# (core/system.h), with pages of 64 KB, and as the further words say.
+# hsi_test_portably(core/system_test PAGE_SIZE=16384): runs the executable again with the functions of any POSIX system
+# (core/system.h), with pages of 64 KB, and with the given settings.
 function(hsi_test_portably path)
   string(REPLACE "/" "_" test ${path})
   foreach(mode PORTABLE=1 PAGE_SIZE=65536 ${ARGN})

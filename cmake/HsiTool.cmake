@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# The tools that are about files, which libhsi (plugins/arrays) has not: each is compiled by itself, so that the linker can leave it out.
+# The tools for files, which libhsi (plugins/arrays) lacks. Each is compiled separately, so that the linker can omit it.
 set(HSI_FILE_TOOLS info orthorectify pipeline synth)
 
-# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with their folders gdal_hsi_NAME/ and
-# what shared/ has for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
-# bash.
+# hsi_tools(): one executable gdal_hsi with the tools of this folder (all gdal_hsi_NAME.cpp with their folders
+# gdal_hsi_NAME/, and the sources in shared/). Each tool has a link gdal_hsi_NAME, which is the command. Also makes
+# their manual pages, and their completion in bash.
 function(hsi_tools)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*.cpp)
-  # What several tools share, and the parts of a tool that is more than a file.
+  # Sources that several tools share, and the parts of tools that consist of several files.
   file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shared/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*/*.cpp)
   set(links "")
   foreach(source ${sources})
@@ -23,11 +23,11 @@ function(hsi_tools)
     set_source_files_properties(gdal_hsi_${name}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  # The catalogue is an object library: other front ends take it, too.
-  # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
+  # The catalogue is an object library, since other front ends also use it. Sources that are not tools come first: in
+  # unity builds they must not see the names of the catalogue.
   add_library(hsi_catalogue STATIC ${shared} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})
   target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-  # All rooms: what no tool uses the linker leaves out.
+  # Links all rooms; the linker omits code that no tool uses.
   get_property(rooms GLOBAL PROPERTY HSI_ROOMS)
   list(TRANSFORM rooms PREPEND hsi_)
   list(REMOVE_ITEM rooms hsi_terminal)
@@ -36,7 +36,7 @@ function(hsi_tools)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)
   target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_terminal hsi_catalogue hsi_links)
-  # Loaded at run time, so no linker asks for it.
+  # Loaded at run time, so the linker does not require it.
   if(TARGET hsi_mpi)
     add_dependencies(gdal_hsi hsi_mpi)
   endif()
@@ -53,7 +53,7 @@ function(hsi_tools)
   hsi_bash_completion(${links})
 endfunction()
 
-# Manual pages in share/man/man1 of the build, where man finds them when bin is on PATH: what gdal_hsi prints of itself.
+# Manual pages in share/man/man1 of the build, where man finds them if bin is on PATH: gdal_hsi prints them.
 function(hsi_man_pages)
   if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     return()
@@ -69,7 +69,7 @@ function(hsi_man_pages)
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endfunction()
 
-# One script for bash, under the name of every command: that is how bash-completion finds it.
+# One script for bash under the name of every command, since bash-completion searches by name.
 function(hsi_bash_completion)
   set(links ${ARGN})
   list(JOIN links " " links)

@@ -15,14 +15,15 @@ if(HSI_QEMU_AARCH64)
     list(APPEND CMAKE_CROSSCOMPILING_EMULATOR -L ${CMAKE_SYSROOT})
   endif()
 endif()
-# Programs are those of the machine that builds, what is linked those of the other.
+# Programs come from the build machine, libraries and headers from the target.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# Where GDAL looks for its plugins and programs for libraries. CMake knows Debian's folders, but not where it crosses.
+# GDAL's folder of plugins, and programs' folder of libraries. CMake knows Debian's folders, but not when it
+# cross-compiles.
 if(CMAKE_INSTALL_PREFIX STREQUAL "/usr")
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Where libraries go, below the prefix")
 endif()
-# CMake asks MPI's own compiler where MPI lies, and the one that is here tells of the machine that builds.
+# CMake asks MPI's own compiler for MPI's location, and the compiler here answers for the build machine.
 set(HSI_MPI OFF CACHE BOOL "Build the MPI module (where MPI is found)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -DSOURCE=tree -DOUTPUT=file.cpp -P: a function that returns a number of all headers.
+# cmake -DSOURCE=tree -DOUTPUT=file.cpp -P: writes a function that returns a hash of all headers.
 file(GLOB_RECURSE headers RELATIVE ${SOURCE} ${SOURCE}/common/*.h ${SOURCE}/plugins/*.h)
 list(SORT headers)
 set(all "")

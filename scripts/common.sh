@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What the scripts share. Sourced, after `set -eu`; leaves the shell in the root of the repository.
+# Functions that the scripts share. Source it after `set -eu`; it leaves the shell in the root of the repository.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -13,7 +13,7 @@ die() {
     exit 1
 }
 
-# The CUDA compiler is optional: found on PATH or in the toolkit's usual place. Prints its path.
+# Finds the optional CUDA compiler on PATH or in the toolkit's usual place, and prints its path.
 find_nvcc() {
     if command -v nvcc; then return 0; fi
     if [ -x /usr/local/cuda/bin/nvcc ]; then
@@ -23,15 +23,15 @@ find_nvcc() {
     return 1
 }
 
-# GoogleTests against slow references, most with one thread: what they let the code do others let it do, too, in several
-# tilings on several threads. Sanitizers leave them out where time is short.
+# GoogleTests against slow references, most with one thread. Other tests run the same code in several tilings on several
+# threads. Sanitizers omit these tests if time is short.
 slow_references='*Reference*:*AreLibsvms:*KnownOptimum*:*EqualsTheOrderedProduct*:*WithoutATrace:*WindowAgrees*'
 slow_references+=':*ConvergedPenalty:*OnBothBorders:*AreNoOtherThing'
 
-# True when the driver shows at least one GPU.
+# Succeeds if the driver shows at least one GPU.
 have_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == *"GPU 0"* ]]; }
 
-# A compiler job takes about 1 GB, a job of nvcc more: fewer jobs than cores on a machine with little memory.
+# A compiler job needs about 1 GB, a job of nvcc more: on a machine with little memory, there are fewer jobs than cores.
 build_jobs() {
     local cores memory
     cores=$(nproc)
@@ -40,8 +40,8 @@ build_jobs() {
     if [ "$memory" -lt "$cores" ]; then echo "$memory"; else echo "$cores"; fi
 }
 
-# configure_preset PRESET [cmake options]: build/PRESET as this machine can build it. Further cmake options come from the
-# environment variable HSI_CMAKE_OPTIONS.
+# configure_preset PRESET [cmake options]: configures build/PRESET for this machine. The environment variable
+# HSI_CMAKE_OPTIONS holds additional cmake options.
 configure_preset() {
     local preset=$1 nvcc options=()
     shift

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Run by cpack over the files of the packages before they are packed: what Debian wants compressed, by its own names.
+# Run by cpack on the files of the packages before they are packed: compresses the files that Debian requires
+# compressed, with its names.
 file(GLOB_RECURSE changes ${CPACK_TEMPORARY_DIRECTORY}/CHANGELOG.md)
 foreach(file ${changes})
   get_filename_component(folder ${file} DIRECTORY)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Run by cpack over the finished packages: the room that they say they take. cpack counts a link as the file to which it
-# leads, and the tools are links to one executable: apt would announce many times what is taken. As dpkg-gencontrol counts,
-# a file takes whole KiB, and all else one. And no scripts of cpack's that call ldconfig, where a trigger has it called.
+# Run by cpack on the finished packages: sets their installed size. cpack counts a link as its target, and the tools are
+# links to one executable, so apt would report many times the space. As in dpkg-gencontrol, a file counts in whole KiB,
+# and everything else as one. Also removes cpack's scripts that call ldconfig, since a trigger calls it.
 foreach(package ${CPACK_PACKAGE_FILES})
   set(folder ${package}.unpacked)
   execute_process(COMMAND dpkg-deb --raw-extract ${package} ${folder} COMMAND_ERROR_IS_FATAL ANY)

@@ -10,7 +10,7 @@ WTC = {"osp": (0.00, 14.43, 0.00, 27.38, 20.32, 7.13, 4.15, 31.27), "gs": (0.00,
 CUPRITE = {"osp": (4.81, 4.16, 9.52, 10.76, 5.29), "gs": (5.48, 4.08, 5.87, 11.14, 5.68)}
 MINERALS = ("Alunite", "Buddingtonite", "Calcite", "Kaolinite", "Muscovite")
 
-# Table III, seconds: serial, Tesla C1060, GeForce GTX 580, each OSP and GS.
+# Table III, seconds: serial, Tesla C1060, GeForce GTX 580, with OSP and GS for each.
 TIMES = {"World Trade Center": ((512.1120, 7.3230), (51.4626, 0.1663), (10.5747, 0.1554)),
          "Cuprite": ((87.9820, 1.5950), (9.0032, 0.0560), (1.9947, 0.0456)),
          "Pavia University": ((20.2672, 0.6460), (2.2840, 0.0407), (0.5834, 0.0308)),
@@ -18,7 +18,8 @@ TIMES = {"World Trade Center": ((512.1120, 7.3230), (51.4626, 0.1663), (10.5747,
 
 
 def angles(run, scene, reference, targets, method):
-    """{name: degrees} of the best target to each spectrum of a library, and their mean, as gdal_hsi_atdca prints them."""
+    """Returns {name: degrees} of the best target for each spectrum of a library, and their mean, as gdal_hsi_atdca
+    prints them."""
     told = run.tool("gdal_hsi_atdca", "-overwrite", "-t", targets, "-method", method, "-reference", reference, scene,
                     run.path("targets.geojson"))
     lines = told[told.index("Reference"):].splitlines()[1:]
@@ -28,7 +29,7 @@ def angles(run, scene, reference, targets, method):
 
 
 def similarity(run, scene_name, paper_names, paper, targets):
-    """Tables I and II: OSP's and GS's best target for each known spectrum."""
+    """Makes Tables I and II: OSP's and GS's best target for each known spectrum."""
     result = Result()
     scene = run.real_scene(scene_name)
     if not run.args.reference:
@@ -57,7 +58,7 @@ def table2(run):
 
 
 def printed_rows(output):
-    """{(scene, method): [numbers]} of the Table III that both benchmarks print."""
+    """Returns {(scene, method): [numbers]} of the Table III that both benchmarks print."""
     rows, scene = {}, None
     for line in output.splitlines():
         if m := re.match(r"(.*?)\s+(OSP|GS)\s+([\d. ]+)$", line):
@@ -88,7 +89,8 @@ def table3(run):
 
 
 def published_shares(output, scene):
-    """{"without" or "with": [(step, calls, percent)]}: GS as published without and with the paper's optimisations."""
+    """Returns {"without" or "with": [(step, calls, percent)]}: GS as published without and with the paper's
+    optimisations."""
     part = output[output.index(f"{scene}:"):]
     found = {}
     for which in ("without", "with"):
@@ -115,7 +117,7 @@ def fig2(run):
 
 
 def shares_of_ours(run, result):
-    """By Nsight Systems, where it is."""
+    """Returns the shares from Nsight Systems, if it is installed."""
     try:
         profiler.found("nsys")
     except Missing as e:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Charts as PNG with the standard library alone: curves, bars and pictures of one band; letters of 3 x 5 dots."""
+"""Draws charts as PNG with only the standard library: curves, bars and pictures of one band; letters of 3 x 5 dots."""
 import math
 import pathlib
 import struct
@@ -7,7 +7,7 @@ import zlib
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 440, 90, 60, 40, 190
 COLOURS = ((31, 119, 180), (214, 39, 40), (44, 160, 44), (148, 103, 189), (255, 127, 14), (23, 190, 207), (120, 120, 120))
-# Five rows of three dots, a digit of 0 to 7 each.
+# Five rows of three dots, one digit of 0 to 7 per row.
 GLYPHS = {
     "0": "75557", "1": "26227", "2": "71747", "3": "71317", "4": "55711", "5": "74717", "6": "74757", "7": "71122",
     "8": "75757", "9": "75717", "A": "25755", "B": "65656", "C": "34443", "D": "65556", "E": "74647", "F": "74644",
@@ -18,14 +18,14 @@ GLYPHS = {
 
 
 class Picture:
-    """Pixels of three bytes, white at first."""
+    """Pixels of three bytes, initially white."""
 
     def __init__(self, width, height):
         self.width, self.height = width, height
         self.rows = [bytearray(b"\xff" * (3 * width)) for _ in range(height)]
 
     def fill(self, x0, y0, x1, y1, colour):
-        """Columns x0 to x1 - 1 of lines y0 to y1 - 1, as far as they are in the picture."""
+        """Fills columns x0 to x1 - 1 of lines y0 to y1 - 1, inside the picture."""
         x0, x1 = max(0, int(x0)), min(self.width, int(x1))
         for y in range(max(0, int(y0)), min(self.height, int(y1))):
             if x1 > x0:
@@ -61,7 +61,7 @@ def line(picture, x0, y0, x1, y1, colour, width=2):
 
 
 def ticks(low, high):
-    """Round numbers from low to high, five or so."""
+    """Returns about five round numbers from low to high."""
     step = 10 ** math.floor(math.log10((high - low) / 5))
     step *= next(f for f in (1, 2, 5, 10) if (high - low) / (step * f) <= 6)
     return [t * step for t in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
@@ -93,7 +93,7 @@ class Axes:
 
 
 def curves(path, title, x_name, y_name, series):
-    """series: name -> [(x, y)]."""
+    """Draws curves. series: name -> [(x, y)]."""
     points = [p for one in series.values() for p in one]
     axes = Axes(title, x_name, y_name, min(y for _, y in points), max(y for _, y in points))
     x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
@@ -111,7 +111,7 @@ def curves(path, title, x_name, y_name, series):
 
 
 def bars(path, title, x_name, y_name, groups, names):
-    """groups: name below -> [height of each of names]."""
+    """Draws bars. groups: name below -> [height of each of names]."""
     axes = Axes(title, x_name, y_name, 0, max(max(v) for v in groups.values()) or 1)
     pitch = (WIDTH - RIGHT - LEFT) / len(groups)
     for g, (name, heights) in enumerate(groups.items()):
@@ -125,7 +125,8 @@ def bars(path, title, x_name, y_name, groups, names):
 
 
 def panels(path, title, planes):
-    """planes: name -> lines of numbers; each from black (0 or no number) to white (its greatest value), side by side."""
+    """Draws planes side by side. planes: name -> lines of numbers; each from black (0 or no number) to white (its
+    greatest value)."""
     wide = {name: max(len(plane[0]), 160) + 12 for name, plane in planes.items()}
     picture = Picture(sum(wide.values()), max(len(p) for p in planes.values()) + 60)
     text(picture, 6, 6, title)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What the four papers share: the list of their tables and figures, running tools and benchmarks, scenes, printing."""
+"""Common parts of the four papers: the list of their tables and figures, functions that run tools and benchmarks,
+scenes, printing."""
 import json
 import pathlib
 import statistics
 import subprocess
 import sys
 
-try:  # most tables need neither: they run where GDAL has no Python, such as beside a bundle for GPUs
+try:  # most tables need neither, and also run where GDAL has no Python, for example in a bundle for GPUs
     import numpy
     from osgeo import gdal, ogr
     gdal.UseExceptions()
@@ -20,7 +21,7 @@ NO_GPU = "Run it on a machine with an NVIDIA GPU, with the benchmarks built (-DH
 
 
 class Missing(Exception):
-    """Something that the table needs is not here; `advice` names what to give."""
+    """An input of the table is missing; `advice` names the option for it."""
 
     def __init__(self, what, advice):
         super().__init__(what)
@@ -28,7 +29,7 @@ class Missing(Exception):
 
 
 class Item:
-    """A table or figure: its number in the paper, what it shows, what it needs and the function that repeats it."""
+    """A table or figure: its number in the paper, its subject, its inputs and the function that repeats it."""
 
     def __init__(self, function, title, needs):
         self.function, self.title, self.needs = function, title, needs
@@ -42,7 +43,7 @@ def item(paper, name, title, needs="nothing"):
 
 
 class Result:
-    """Tables as text, notes, and a figure's picture, with the numbers of all of them for --json."""
+    """Tables as text, notes, and a figure's picture, with all their numbers for --json."""
 
     def __init__(self):
         self.tables, self.notes, self.data, self.picture = [], [], None, None
@@ -86,7 +87,7 @@ def mean_spread(values):
 
 
 class Run:
-    """One call: its options, a folder for files in between, and the tools."""
+    """One call: its options, a folder for intermediate files, and the tools."""
 
     def __init__(self, args, folder):
         self.args, self.folder = args, pathlib.Path(folder)
@@ -96,7 +97,7 @@ class Run:
         return self.folder / name
 
     def program(self, name):
-        """An executable: in the folder of --bin, or where a bundle for GPUs has it."""
+        """Returns an executable from the folder of --bin, or from a bundle for GPUs."""
         places = [self.args.bin, ROOT / "libexec", ROOT / "benchmarks"]
         return next((p / name for p in places if (p / name).exists()), self.args.bin / name)
 
@@ -116,12 +117,12 @@ class Run:
         return done.stdout
 
     def report(self, name, *words):
-        """Runs a tool and returns the record that its -report makes."""
+        """Runs a tool and returns its -report."""
         self.tool(name, "-q", "-overwrite", "-report", self.path("report.json"), *words)
         return json.loads(self.path("report.json").read_text())
 
     def google(self, name, expression):
-        """The rows of a benchmark of Google Benchmark's kind."""
+        """Returns the rows of a Google Benchmark program."""
         done = self._run(self.program(name), [f"--benchmark_filter={expression}", "--benchmark_format=json",
                                                 "--benchmark_min_time=0.05"])
         if done.returncode != 0:
@@ -129,7 +130,7 @@ class Run:
         return json.loads(done.stdout)["benchmarks"]
 
     def bench(self, name, *words, advice=NO_GPU):
-        """What a benchmark prints; Missing where it fails: those of GPU kernels do where there is no GPU."""
+        """Returns a benchmark's output; raises Missing if it fails, as benchmarks of GPU kernels do without a GPU."""
         done = self._run(self.program(name), words)
         if done.returncode != 0:
             why = (done.stderr or done.stdout).strip().splitlines()
@@ -137,7 +138,8 @@ class Run:
         return done.stdout
 
     def gpu_or_note(self, result, name, *words):
-        """As bench, but None and a note in the result, for tables whose other half needs no GPU."""
+        """Does the same as bench, but returns None and adds a note to the result, for tables whose other half needs no
+        GPU."""
         try:
             return self.bench(name, *words)
         except Missing as e:
@@ -145,7 +147,7 @@ class Run:
             return None
 
     def real_scene(self, what, labels=False):
-        """The user's scene (and labels); a paper's table of accuracies cannot be had without them."""
+        """Returns the user's scene (and labels), which a paper's table of accuracies requires."""
         if not self.args.scene or (labels and not self.args.labels):
             raise Missing(f"this needs the scene {what}, which the suite does not bring",
                           "Give --scene FILE" + (" and --labels FILE" if labels else "") + ".")
@@ -155,7 +157,7 @@ class Run:
         return self.args.scene
 
     def scene_or_synthetic(self, result, size, *options):
-        """The user's scene, else one of gdal_hsi_synth of the paper's size or that of --size."""
+        """Returns the user's scene, otherwise a scene of gdal_hsi_synth with the paper's size or that of --size."""
         if self.args.scene:
             self.real_scene("")
             result.note(f"Scene: {self.args.scene.name}")
@@ -167,7 +169,7 @@ class Run:
         return target
 
     def split(self, counts, seed):
-        """Training and test labels of one random split."""
+        """Returns training and test labels of one random split."""
         words = [w for n in counts for w in ("-n", n)]
         train, test = self.path("train.tif"), self.path("test.tif")
         self.tool("gdal_hsi_sample", "-q", "-overwrite", *words, "-seed", seed, self.args.labels, train, test)
@@ -177,7 +179,7 @@ class Run:
         return json.loads(self.tool("gdal_hsi_accuracy", "-json", mapped, test))
 
     def values(self, default, kind=int):
-        """The positions along a figure's axis or a table's columns: --values, else the paper's."""
+        """Returns the positions along a figure's axis or a table's columns: --values, otherwise the paper's."""
         if self.args.values is None:
             return list(default)
         try:
@@ -190,7 +192,7 @@ class Run:
 
 
 def needs_arrays():
-    """For those that read rasters themselves."""
+    """Raises Missing for functions that read rasters themselves if GDAL's Python or numpy is missing."""
     if gdal is None:
         raise Missing("this reads rasters by GDAL's Python and numpy, which are not there",
                       "Install them: python3-gdal of Debian and Ubuntu.")

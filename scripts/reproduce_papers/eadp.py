@@ -19,7 +19,7 @@ STAGES = {
     "diffusivity": ((0.65, 0.14), (0.01, 0.02), (0.25, 0.05)), "FED": ((69.32, 16.35), (7.76, 0.71), (29.12, 5.33)),
     "cleanup": ((0.11, 0.41), (0.001, 0.02), (0.002, 0.142)), "total": ((208.69, 17.99), (10.02, 0.91), (49.24, 6.01))}
 
-# Table VII: OA and AA in percent, kappa times 100; and Table I's training pixels a class.
+# Table VII: OA and AA in percent, kappa times 100; and Table I's training pixels per class.
 ACCURACY = {
     "houston": {"EMP": (80.01, 82.78, 78.34), "EAPa": (79.50, 82.47, 77.70), "EEPa": (80.32, 83.36, 78.66),
                 "EMAP": (78.92, 82.23, 77.21), "EMEP": (80.83, 83.64, 79.20), "EADP": (98.82, 98.82, 98.72)},
@@ -36,7 +36,7 @@ KINDS = {"EMP": "emp", "EAPa": "eap", "EEPa": "eep", "EMAP": "emap", "EMEP": "em
 
 
 def classify(run, features, seeds, counts):
-    """{name: [{seed, C, gamma, accuracies}]} of an SVM on each of the feature cubes, the same splits for all."""
+    """Returns {name: [{seed, C, gamma, accuracies}]} of an SVM on each feature cube, with the same splits for all."""
     results = {key: [] for key in features}
     model, mapped = run.path("model.json"), run.path("map.tif")
     for seed in seeds:
@@ -56,7 +56,7 @@ def eadp_report(run, scene, *options):
 
 
 def diffusion_ms(run, scene, *options):
-    """Milliseconds of all passes after the PCA, the median of --repeat runs."""
+    """Returns milliseconds of all passes after the PCA, the median of --repeat runs."""
     times = []
     for _ in range(run.args.repeat):
         passes = seconds_of_passes(eadp_report(run, scene, *options))
@@ -65,7 +65,7 @@ def diffusion_ms(run, scene, *options):
 
 
 def gpu_rows(output):
-    """{(scene, row): {"total": ms, stage: ms}} of what eadp_cuda_bench prints."""
+    """Returns {(scene, row): {"total": ms, stage: ms}} from eadp_cuda_bench's output."""
     found, scene = {}, None
     for line in output.splitlines():
         if head := re.match(r"(\S.*) \d+x\d+, \d+ components", line):
@@ -77,7 +77,7 @@ def gpu_rows(output):
 
 
 def published_by_openmp(run, which):
-    """{(scene, threads): {"total": ms, stage: ms}} of the published algorithm on the CPU, double precision."""
+    """Returns {(scene, threads): {"total": ms, stage: ms}} of the published algorithm on the CPU, double precision."""
     found = {}
     for row in run.google("eadp_cpu_bench", f"^published<double>/{which}"):
         if row.get("error_occurred"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An extended morphological profile with numpy alone, for builds without gdal_hsi_profile: closings and openings by
-reconstruction with disks around every component."""
+"""Computes an extended morphological profile with only numpy, for builds without gdal_hsi_profile: closings and
+openings by reconstruction with disks around every component."""
 from .common import gdal, needs_arrays
 from .common import numpy as np
 
@@ -11,7 +11,7 @@ def disk(radius):
 
 
 def extreme(image, offsets, take):
-    """Grey erosion (take = minimum) or dilation (maximum) by the offsets; outside the image nothing is taken."""
+    """Computes grey erosion (take = minimum) or dilation (maximum) by the offsets, without pixels outside the image."""
     reach = max(max(abs(y), abs(x)) for y, x in offsets)
     fill = np.inf if take is np.minimum else -np.inf
     padded = np.pad(image, reach, constant_values=fill)
@@ -23,7 +23,8 @@ def extreme(image, offsets, take):
 
 
 def reconstruct(marker, mask):
-    """Morphological reconstruction by dilation, 8-connected: dilate the marker under the mask until nothing changes."""
+    """Computes morphological reconstruction by dilation, 8-connected: dilates the marker under the mask until nothing
+    changes."""
     box = [(y, x) for y in (-1, 0, 1) for x in (-1, 0, 1)]
     while True:
         grown = np.minimum(extreme(marker, box, np.maximum), mask)
@@ -33,7 +34,7 @@ def reconstruct(marker, mask):
 
 
 def morphological_profile(source, target, radii=(2, 4, 6, 8)):
-    """Closings and openings by reconstruction with disks, around each band of `source`."""
+    """Computes closings and openings by reconstruction with disks, around each band of `source`."""
     needs_arrays()
     dataset = gdal.Open(str(source))
     planes = []

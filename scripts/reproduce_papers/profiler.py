@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What only NVIDIA's profilers can tell: counters of kernels by Nsight Compute (ncu), shares of time by Nsight Systems
-(nsys)."""
+"""Measurements that only NVIDIA's profilers can make: counters of kernels by Nsight Compute (ncu), shares of time by
+Nsight Systems (nsys)."""
 import csv
 import shutil
 import statistics
@@ -31,7 +31,7 @@ EFFICIENCY = {
               "create_histogram": (1, None, 0.09, 0.97, 0.94), "pm2_coefficients": (1, 1, None, 1, 0.97),
               "fed_nld_step": (0.78, 0.95, 0.92, 0.95, 0.94), "fed_nld_update": (1, 1, None, 0.98, 0.95)}}
 _ADD, _MUL, _FMA = (f"smsp__sass_thread_inst_executed_op_d{op}_pred_on.sum" for op in ("add", "mul", "fma"))
-# The peak: fused products that the processors could begin in the cycles that the kernel took, two operations each.
+# The peak: fused products that the processors could start in the kernel's cycles, with two operations each.
 THROUGHPUT = {
     "title": "Table VI", "columns": ("GFLOPS, double", "GFLOPS, of the peak", "GB/s", "GB/s, of the peak"),
     "metrics": (_ADD, _MUL, _FMA, "dram__bytes.sum", "gpu__time_duration.sum",
@@ -61,7 +61,7 @@ def call(command):
 
 
 def table_of(output, first):
-    """The rows of a table in CSV that begins, after whatever a program prints, with the column `first`."""
+    """Returns the rows of a table in CSV that begins, after other output of a program, with the column `first`."""
     lines = output.splitlines()
     at = next((i for i, line in enumerate(lines) if line.startswith((first, f'"{first}"'))), None)
     if at is None:
@@ -71,8 +71,8 @@ def table_of(output, first):
 
 
 def counters(kernels, metrics, command, launches=600):
-    """{kernel: {metric: mean over its launches}}."""
-    # The device may be others', too: its clocks stay as they are.
+    """Returns {kernel: {metric: mean over its launches}}."""
+    # Others may use the device, so its clocks are not changed.
     output = call([found("ncu"), "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", ",".join(metrics),
                    "--kernel-name", "regex:" + "|".join(kernels), "--launch-count", launches, *command])
     seen = {}
@@ -88,7 +88,8 @@ def counters(kernels, metrics, command, launches=600):
 
 
 def eadp_kernels(run, which):
-    """Rows of a table of paper 001's kernels: ours of its writing here, then the paper's."""
+    """Returns rows of a table of paper 001's kernels: our implementation of them on this machine, then the paper's
+    figures."""
     if not run.has("eadp_cuda_bench"):
         raise Missing("eadp_cuda_bench is not among the executables", NO_GPU)
     seen = counters(list(which["paper"]), which["metrics"],
@@ -103,7 +104,7 @@ def eadp_kernels(run, which):
 
 
 def shares(run, command):
-    """[(what, calls, nanoseconds)] of kernels and copies on the device, by Nsight Systems."""
+    """Returns [(name, calls, nanoseconds)] of kernels and copies on the device, by Nsight Systems."""
     record = run.path("profile.nsys-rep")
     nsys = found("nsys")
     call([nsys, "profile", "--force-overwrite=true", "-t", "cuda", "-o", record, *command])

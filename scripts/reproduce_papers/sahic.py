@@ -10,7 +10,7 @@ import sys
 from . import charts
 from .common import METRICS, ROOT, Missing, Result, item, mean_spread, needs_arrays, percent, seconds_of_passes
 
-# Tables IV and VI: training pixels and accuracy in percent of each class; OA, AA, kappa x 100; the scene's parameters.
+# Tables IV and VI: training pixels and accuracy in percent per class; OA, AA, kappa x 100; the scene's parameters.
 SCENES = {
     "pavia_university": {
         "name": "Pavia University", "train": (40,) * 9, "paper": (95.36, 96.36, 93.94), "options": (0.35, 1),
@@ -38,7 +38,8 @@ WAYS = {"LORSAL": ["-no-spatial"], "SAHIC": [], "optimum, pixel by pixel": ["-no
 
 
 def accuracies(run, dataset, ways):
-    """({way: [{seed, accuracies}]}, {class: [percent]} of SAHIC, {way: [seconds]}) over the random splits."""
+    """Returns ({method: [{seed, accuracies}]}, {class: [percent]} of SAHIC, {method: [seconds]}) over the random
+    splits."""
     facts = SCENES[dataset]
     scene = run.real_scene(facts["name"], labels=True)
     counts = run.args.counts or [f"{n}:{c}" for c, n in enumerate(facts["train"], 1)]
@@ -48,7 +49,7 @@ def accuracies(run, dataset, ways):
         train, test = run.split(counts, seed)
         mapped = run.path("map.tif")
         for number, (key, options) in enumerate(ways.items()):
-            # The random field on the model that is at hand gives what training anew gives.
+            # The Markov random field on an existing model gives the result of training again.
             model = run.path(f"model{number // 2}.json")
             how = ["-model", model, "-delta", delta, *options] if number % 2 == 0 else ["-apply", model]
             if "-no-spatial" not in options:
@@ -94,22 +95,24 @@ def table6(run):
 
 
 def part_of(output, scene):
-    """What a benchmark prints of one scene, up to the next."""
+    """Returns a benchmark's output for one scene, up to the next."""
     begin = output.index(scene + ",")
     others = [at for at in (output.find(name + ",", begin) for name in TIMES if name != scene) if at > 0]
     return output[begin:min(others, default=len(output))]
 
 
 def kernel_times(output, variant):
-    """{kernel: time} of a line such as "SAHIC_S, one iteration by kernel, ms: q_kernel 1.2 ..."; the transforms, too."""
+    """Returns {kernel: time} from a line such as "SAHIC_S, one iteration by kernel, ms: q_kernel 1.2 ...", including
+    the transforms."""
     line = re.search(rf"{variant}, one iteration by kernel.*", output)[0]
     return {name: float(value) for name, value in re.findall(
         r"(transforms before V[45]|D4|\w+(?=_kernel))(?:_kernel)? ([\d.]+)", line)}
 
 
 def variants(scene, cpu, gpu):
-    """Table V's or VII's rows, every variant from memory to memory on this machine: name, where, seconds by stage and in
-    all, processor seconds, the paper's seconds on the K20C. cpu and gpu: what the benchmarks print; gpu may be None."""
+    """Returns rows of Table V or VII, every variant from memory to memory on this machine: name, device, seconds by
+    stage and in total, processor seconds, the paper's seconds on the K20C. cpu and gpu: the benchmarks' output; gpu may
+    be None."""
     rows, paper = [], dict(zip(("SAHIC_S", "SAHIC_M", "SAHIC_P"), TIMES[scene][1]))
     for name, threads, *seconds in re.findall(
             r"  (\w+) +(\d+) threads: training ([\d.]+), probabilities ([\d.]+), field ([\d.]+), all ([\d.]+) s; "
@@ -123,8 +126,8 @@ def variants(scene, cpu, gpu):
 
 
 def times(run, scene):
-    """Whole processes on a synthetic scene of the paper's size, one thread and all, by benchmarks/sahic_whole_process; and
-    the paper's variants beside ours from memory to memory."""
+    """Times whole processes on a synthetic scene of the paper's size, with one thread and all, by
+    benchmarks/sahic_whole_process; and the paper's variants and ours from memory to memory."""
     result, record = Result(), run.path("times.json")
     done = subprocess.run([sys.executable, str(ROOT / "benchmarks" / "sahic_whole_process"), "--bin", str(run.args.bin),
                            "--runs", str(run.args.repeat), "--only", scene, "--no-kernels", "--json", str(record),

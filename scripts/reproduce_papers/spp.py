@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Paper 004: spatial preprocessing. What the GPU's answer differs by, endmembers found on it, and times."""
+"""Paper 004: spatial preprocessing. The error of the GPU's result, endmembers found on it, and times."""
 import json
 import re
 import statistics
@@ -39,7 +39,8 @@ def of_paper(values, chosen):
 
 
 def serial_spp(pixels, chosen):
-    """{window: displaced spectra} by equations (1) to (5), double precision; pixels: (lines, samples, bands)."""
+    """Returns {window: displaced spectra} by equations (1) to (5), double precision; pixels: (lines, samples,
+    bands)."""
     unit = pixels / np.linalg.norm(pixels, axis=2, keepdims=True)
     lines, samples = unit.shape[:2]
     sums = {w: np.zeros((lines, samples)) for w in chosen}
@@ -68,7 +69,7 @@ def read(path):
 
 
 def differences(reference, other):
-    """NRMSE and MaxSDE of every pixel, equations (6) to (8)."""
+    """Returns NRMSE and MaxSDE of every pixel, equations (6) to (8)."""
     apart = other - reference
     spread = reference - reference.mean(axis=2, keepdims=True)
     nrmse = np.sqrt((apart**2).sum(axis=2) / (spread**2).sum(axis=2))
@@ -82,7 +83,7 @@ def displaced(run, scene, window, device="cpu"):
 
 
 def scenes(run, result):
-    """[(name, path)]: the user's scene, one of --size, or both of the paper's sizes one after the other."""
+    """Returns [(name, path)]: the user's scene, a scene of --size, or both of the paper's sizes one after another."""
     if run.args.scene or run.args.size:
         yield "the scene", run.scene_or_synthetic(result, SIZES["Cuprite"], "-targets", 8)
         return
@@ -121,7 +122,7 @@ def table1(run):
 
 
 def by_window(output, name):
-    """{(row, window): [all, with copies] in ms} of a scene in what spp_cuda_bench prints."""
+    """Returns {(row, window): [all, with copies] in ms} of a scene from spp_cuda_bench's output."""
     found = {}
     for line in output[output.index(f"\n{name}:"):].splitlines():
         if m := re.match(r"(ours|1M|NM|NS)\s+ws\s+(\d+)((?:\s+[\d.]+){6})", line):
@@ -131,7 +132,7 @@ def by_window(output, name):
 
 
 def gpu_times(run, chosen):
-    """The World Trade Center's size (or --size) alone, so that what is printed has one scene."""
+    """Runs only the World Trade Center's size (or --size), so that the output has one scene."""
     size = run.args.size or SIZES["WTC"]
     output = run.bench("spp_cuda_bench", "-size", *size, "-ws", ",".join(map(str, chosen)), "-published", 1,
                            "-repeat", run.args.repeat * 7)
@@ -151,7 +152,7 @@ def table2(run):
 
 
 def serial_times(run, chosen):
-    """{window: seconds} of the serial program as published, on one core, the World Trade Center's size."""
+    """Returns {window: seconds} of the serial program as published, on one core, for the World Trade Center's size."""
     wanted, found = "|".join(map(str, chosen)), {}
     for row in run.google("spp_cpu_bench", f"^serial/ws:({wanted})/samples:{SIZES['WTC'][0]}/"):
         if row.get("error_occurred"):
@@ -223,11 +224,11 @@ def fig7(run):
 
 
 def targets_of(run, cube, original, t, name):
-    """[(line, sample)] that gdal_hsi_atdca finds in a cube."""
+    """Returns [(line, sample)] that gdal_hsi_atdca finds in a cube."""
     target = run.path(f"{name}.geojson")
     words = ["-original", original] if original else []
     run.tool("gdal_hsi_atdca", "-q", "-overwrite", "-method", "osp", "-t", t, *words, cube, target)
-    layer = ogr.Open(str(target))  # its layer lives as long as it does
+    layer = ogr.Open(str(target))  # must outlive its layer
     return [(f.GetField("line"), f.GetField("sample")) for f in layer.GetLayer(0)]
 
 
@@ -268,7 +269,7 @@ def _angle(a, b):
 
 
 def counted(run, title, metrics, derive):
-    """A counter of the three published kernels by window, as curves."""
+    """Plots a counter of the three published kernels by window, as curves."""
     profiler.found("ncu")
     result, chosen = Result(), windows(run)
     kernels = {"1M-SPP": "alpha_1m_kernel", "NM-SPP": "alpha_nm_kernel", "NS-SPP": "alpha_ns_kernel"}

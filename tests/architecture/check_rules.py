@@ -6,22 +6,29 @@ sources and documents.
     check_rules.py ROOT         prints each breach as file:line: what, and exits with 1 when there is one
     check_rules.py --self-test  shows that every rule catches its breach
 
-The rules, also told in docs/architecture.md:
-  core <- parallel, math, stream <- cuda, raster <- tool <- terminal, and within raster the rooms in their order (RASTER), whose headers are
-  private: the public ones are in common/raster itself; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
-  b/b.h of other algorithms, or b/room/room.h where b has rooms (ROOMS); gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
-  catalogue, gdal_tools/gdal_command, is a front end beside the executable's and sees terminal, too. A tool is gdal_tools/gdal_hsi_NAME.cpp,
-  with a folder of its name where it is more than a file; no file has more than 800 lines. gdal_tools/shared has what several tools include.
-  plugins/arrays is the tools on arrays: it sees tool, and defines functions that headers of raster declare once more, but no members of
-  their classes: those it derives from.
-  GDAL's headers: raster, terminal, plugins/gdal, gdal_tools/gdal_command and tests. CUDA's headers, and those of common/cuda: common/cuda
-  and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
-  job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). What Linux has and POSIX has not is called in
-  common/core/system.cpp alone. Every source starts with its licence; nothing is fetched while building. Every tool has a page
-  that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
-  characters (but for rows of tables, which Markdown cannot break). A function has at most 100 lines, one of a kernel 150,
-unless "Long because" stands in the comment before it. A source that a comment, a page or a script names exists. What other headers of the standard library bring along by
-accident (STANDARD) a source or its own header includes: the next compiler's headers bring less.
+The rules, which docs/architecture.md also states:
+- Layers: core <- parallel, math, stream <- cuda, raster <- tool <- terminal. Within raster, the rooms have an order
+  (RASTER), and their headers are private; the public headers are in common/raster itself.
+- An algorithm (plugins/a) includes core, parallel, math, stream and the public header b/b.h of other algorithms, or
+  b/room/room.h if b has rooms (ROOMS).
+- gdal_tools include tool, the layers below it, and public headers of algorithms. gdal_tools/gdal_command, which makes
+  commands of GDAL from the catalogue, is a second front end and also includes terminal.
+- A tool is gdal_tools/gdal_hsi_NAME.cpp, with a folder of its name if it has several files. A file has at most 800
+  lines. gdal_tools/shared has the headers that several tools include.
+- plugins/arrays contains the tools on arrays: it includes tool, and defines functions that headers of raster declare, but
+  no members of their classes, from which it derives.
+- GDAL's headers: only in raster, terminal, plugins/gdal, gdal_tools/gdal_command and tests. CUDA's headers, and those of
+  common/cuda: only in common/cuda and .cu and .cuh files. MPI's: only in common/parallel/mpi_transport.cpp.
+- The start and end of ranks (parallel/ranks.h) are for sources that run a job or a pass (RANKS). Others include at most
+  parallel/group.h; gdal_tools do not include it either, since a tool calls Run::ranks().
+- Only common/core/system.cpp calls functions that Linux has and POSIX lacks.
+- Every source starts with its licence; a build fetches nothing.
+- Every tool has a page that the README links to. Links between documents have a target, headings included. Lines of
+  documents have at most 120 characters (except rows of tables, which Markdown cannot break).
+- A function has at most 100 lines, a function of a kernel 150, unless the comment before it contains "Long because".
+- A source that a comment, a page or a script names exists.
+- A source or its own header includes the headers of the standard library that it uses (STANDARD): the next compiler's
+  headers may not include them indirectly.
 """
 import pathlib
 import re

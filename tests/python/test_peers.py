@@ -4,13 +4,14 @@ scenes; and comparison of results if both packages are installed.
 
 Six requirements of Spectral Python do not apply to ours as written, for these reasons:
 
-1. and 2. its continuum of arrays of two and three axes is of the array's own type: whole numbers are rounded (1422 in the place of
+1. and 2. Its continuum of arrays of two and three axes has the array's type: integers are rounded (1422 instead of
    1421.7). Ours is Float32. test_a_continuum_is_the_hull compares with the hull before rounding.
-3. `out` of its continuum takes whole numbers, which rounds likewise.
-4. continuum-removed whole numbers are divided by the rounded continuum: its 0.8372 differs from the hull's in the fourth digit.
-5. rx and mf of a window have a mean of the ring and a covariance of the scene, if one is given; ours have both of the ring, and add
-   the share `shrinkage` to the diagonal.
-6. ace of a subspace of targets is one score; ours has a score per target, with its sign. The square of one target's is the peer's.
+3. `out` of its continuum accepts integers, and so rounds, too.
+4. Integers are divided by the rounded continuum: its 0.8372 differs from the hull's value in the fourth digit.
+5. Its rx and mf with a window use the mean of the ring and, if given, the covariance of the scene. Ours use both of the
+   ring, and add the share `shrinkage` to the diagonal.
+6. Its ace of a subspace of targets is one score. Ours has a score per target, with its sign; its square for a single
+   target equals Spectral Python's score.
 """
 import numpy as np
 import pytest

@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Does one job in a QGIS without a screen, and prints the result as JSON: session.py PLUGINS JOB.
 
-A job: algorithm and parameters to run, and perhaps
-  layers         name -> {"path": FILE, "provider": gdal|ogr, "subset": FILTER} or {"wkt": [[WKT, CLASS], ..]},
-  a layer in
-                 QGIS's memory with the field landcover; the value "layer:NAME" of a parameter then means it
+A job has an algorithm and its parameters, and optionally
+  layers         name -> {"path": FILE, "provider": gdal|ogr, "subset": FILTER} or {"wkt": [[WKT, CLASS], ..]}, a layer
+                 in QGIS's memory with the field landcover; the value "layer:NAME" of a parameter refers to it
   folder         the provider's setting
   cancel_after   seconds
-  picture        PNG of the layers that were loaded; or pictures, a folder with one of each
+  picture        PNG of the loaded layers; or pictures, a folder with one PNG per layer
   form           PNG of the algorithm's form
   gui            true: the plugin starts as in QGIS's window; messages above the map are in the answer
 """

@@ -20,18 +20,18 @@ STEP = 64 << 10
 
 
 class Server:
-    """Serves the files of a folder. latency: seconds before each answer; rate: bytes a second of all
+    """Serves the files of a folder. latency: seconds before each answer; rate: bytes per second for all
     connections together.
 
-    fault(request) -> None, or what happens instead (request has method, path, first and last):
-      404, 503 ...   this status
-      "whole"        the range is ignored: 200 and the file
-      "cut"          the connection ends in the middle of the answer
-      "stall"        nothing more comes in the middle of the answer, until the client goes
-      "drip"         one byte after another comes, ten a second, from the middle of the answer on
-      a function     of the answer, which it may change: answer.status, .headers, .body; with answer.endless a block that
-                     comes again and again behind the body, until the client goes
-    lists: folders are told of; closes: each connection ends behind its first answer.
+    fault(request) -> None, or a fault (request has method, path, first and last):
+      404, 503 ...   answers with this status
+      "whole"        ignores the range: answers 200 and the file
+      "cut"          closes the connection in the middle of the answer
+      "stall"        stops in the middle of the answer, until the client leaves
+      "drip"         sends ten bytes per second from the middle of the answer on
+      a function     of the answer, which it may change: answer.status, .headers, .body; with answer.endless, a block is
+                     sent repeatedly after the body, until the client leaves
+    lists: answers requests for folders with listings; closes: closes each connection after its first answer.
     with Server(folder) as server: ... server.url("scene.tif"), server.take(); most_at_once: requests for bytes
     """
 
