@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002, OSP with its explicit
-// projector and GS, on synthetic scenes of the sizes of its four; last, its Table III. All start from the
-// same bands, one after the other; ours first turns them into pixels and takes their norms (preparing). Times
-// are medians of CUDA events around the launches (the published ones: around all their steps, host work
-// included, by the host's clock).
+// ATDCA on one GPU with the cube in its memory: our search compared with paper 002's, OSP with its explicit
+// projector and GS, on synthetic scenes of the sizes of its four scenes; finally its Table III. All start
+// from the same bands, band by band; our search first converts them to pixels and computes their norms
+// (preparing). Times are medians of CUDA events around the launches; for the published searches, around all
+// their steps including host work, by the host's clock.
 //
 //   atdca_cuda_bench [-repeat N] [-published 0|1] [-dump FOLDER] [-raw FILE SAMPLES LINES BANDS TARGETS]
-// -raw: a band-sequential file of floats instead of the synthetic scenes.
-// -dump: writes the synthetic scenes as such files, FOLDER/NAME.raw, for the peers in atdca_peer.py.
+// -raw: uses a band-sequential file of floats instead of the synthetic scenes.
+// -dump: writes the synthetic scenes as band-sequential files, FOLDER/NAME.raw, for atdca_peer.py.
 #include "atdca/atdca_cuda_kernels.cuh"
 #include "cuda/stream.h"
 #include "published/atdca.cuh"
@@ -35,8 +35,8 @@ struct Scene {
     size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
 };
 
-/// Mixtures of smooth spectra that change over some eight pixels, unevenly lit, with noise of a half per
-/// cent, and rare materials in single pixels.
+/// Makes mixtures of smooth spectra that change over about eight pixels, unevenly lit, with noise of half a
+/// per cent, and rare materials in single pixels.
 void fill(Scene& s) {
     constexpr int materials = 20;
     std::mt19937 random(7);
@@ -87,7 +87,7 @@ void fill(Scene& s) {
         }
 }
 
-/// Milliseconds; of a method each: [0] OSP, [1] GS.
+/// Milliseconds, one per method: [0] OSP, [1] GS.
 struct Row {
     double ours[2] = {}, published[2] = {};
 };
@@ -104,9 +104,9 @@ size_t agreeing(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     return same;
 }
 
-/// Fig. 2: how the device's time is shared out when GS runs as published, with the paper's optimisations and
-/// without them, the cube's way to the device included. Sums of the events of each step, after a run to warm
-/// up.
+/// Prints Fig. 2: the shares of the device's time if GS runs as published, with and without the paper's
+/// optimisations, including the copy of the cube to the device. Sums the events of each step, after a run to
+/// warm up.
 void print_shares(const Scene& scene, const DeviceBuffer<float>& cube, int64_t pitch,
                   const std::vector<int64_t>& ours, cudaStream_t stream) {
     const size_t bands = static_cast<size_t>(scene.bands), pixels = scene.pixels();
@@ -236,7 +236,8 @@ Row measure(const Scene& scene, int repeat, bool published) {
     return row;
 }
 
-/// Paper 002's Table III: OSP against GS for each scene, in seconds; its best GPU beside this one.
+/// Prints paper 002's Table III: OSP against GS for each scene in seconds, on the paper's best GPU and on
+/// this GPU.
 void print_table(const std::vector<Scene>& scenes, const std::vector<Row>& rows, bool published) {
     const char* const names[] = {"WTC", "Cuprite", "Pavia University", "Forest Radiance"};
     const double paper[][2] = {{10.5747, 0.1554}, {1.9947, 0.0456}, {0.5834, 0.0308}, {0.1837, 0.0035}};
@@ -305,7 +306,7 @@ int main(int argc, char** argv) {
     if (scenes.empty()) {
         scenes.push_back({"WTC", 614, 512, 224, 30, {}});
         scenes.push_back({"Cuprite", 350, 350, 188, 19, {}});
-        // The paper does not say how many targets it took in these two.
+        // The paper does not state the number of targets in these two scenes.
         scenes.push_back({"Pavia University", 340, 610, 103, 19, {}});
         scenes.push_back({"Forest Radiance", 64, 64, 169, 19, {}});
         for (auto& s : scenes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Detection on one GPU as gdal_hsi_detect computes it, from memory to memory: the kernels alone, the whole
+// Detection on one GPU as gdal_hsi_detect computes it, from memory to memory: only the kernels, the whole
 // pass with its copies and the start of its lanes, and the CPU's operation on the same host with two threads
-// and with all of them; medians. The scores are compared.
+// and with all threads; medians. The scores are compared.
 //
 //   detect_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-local SAMPLES LINES BANDS] [-window INNER
 //   OUTER]
@@ -57,14 +57,14 @@ Timing time_of(Backend& backend, const Make<Backend>& make, const test::Cube& cu
         const auto begin = std::chrono::steady_clock::now();
         stream::run_pass(source, *operation, {&sink}, pass);
         const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
-        if (round == 0) continue; // the device wakes up, files and memory are seen for the first time
+        if (round == 0) continue; // the device starts, and files and memory are used for the first time
         passes.push_back(spent.count());
         kernels.push_back(1e3 * (backend.kernel_seconds() - before));
     }
     return {sink.cube, median(passes), median(kernels)};
 }
 
-/// Relative to the CPU's score, or to 1 where that is smaller.
+/// Returns the difference relative to the CPU's score, or to 1 if the score is smaller.
 double greatest_difference(const test::Cube& a, const test::Cube& b) {
     double most = 0;
     for (size_t i = 0; i < a.values.size(); ++i) {

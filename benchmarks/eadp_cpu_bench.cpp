@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Diffusion profiles on the CPU from memory to memory, beside paper 001's as published by OpenMP, which is
-// checked against ours; the machine's memory bandwidth beside them, since a FED step that passes over memory
-// alone cannot be faster than that.
+// Diffusion profiles on the CPU from memory to memory, compared with paper 001's published OpenMP version,
+// which is checked against ours. It also measures the machine's memory bandwidth, which limits FED steps that
+// pass over memory separately.
 #include "eadp/eadp_simd.h"
 #include "eadp/profile.h"
 #include "published/eadp.h"
@@ -31,7 +31,8 @@ const test::Cube& planes(int64_t samples, int64_t lines) {
     return cube;
 }
 
-/// Bytes that `threads` copies at once read and write in a second, best of 5: the machine's memory bandwidth.
+/// Returns the bytes per second that `threads` parallel copies read and write, best of 5: the machine's
+/// memory bandwidth.
 double copy_bandwidth(int threads) {
     static std::map<int, double> known;
     double& best = known[threads];
@@ -53,7 +54,7 @@ double copy_bandwidth(int threads) {
     return best;
 }
 
-/// Reads and writes of the size of a plane too large for the caches: what a step without fusion is bound by.
+/// Reads and writes a plane that exceeds the caches. This bounds a step without fusion.
 void memory_copy(benchmark::State& state) {
     std::vector<char> from(size_t{256} << 20, 1), to(from.size());
     for (auto _ : state) {
@@ -63,7 +64,7 @@ void memory_copy(benchmark::State& state) {
     state.SetBytesProcessed(state.iterations() * 2 * static_cast<int64_t>(from.size()));
 }
 
-/// The witness: one explicit step a pass over memory (read the plane and two weights, write the plane).
+/// The reference: one explicit step per pass over memory (reads the plane and two weights, writes the plane).
 void plain_step(benchmark::State& state) {
     const int64_t w = 1905, h = 349, pitch = 1905 + 79;
     std::vector<float> a(static_cast<size_t>(pitch * (h + 3)), 1.0f), b(a), east(a), south(a);
@@ -78,7 +79,7 @@ void plain_step(benchmark::State& state) {
         std::swap(a, b);
     }
     state.SetBytesProcessed(state.iterations() * w * h * 16);
-    // As a rate: Google Benchmark divides by the seconds that it measures.
+    // Set as a rate, since Google Benchmark divides by the measured seconds.
     state.counters["of_bandwidth"] =
         benchmark::Counter(static_cast<double>(state.iterations() * w * h * 16) / copy_bandwidth(1),
                            benchmark::Counter::kIsRate);
@@ -91,7 +92,8 @@ eadp::Options paper_options() {
     return options;
 }
 
-/// Greatest difference of the published copies from ours in double precision, of each component's range.
+/// Returns the greatest difference of the published copies from ours in double precision, relative to each
+/// component's range.
 double difference_from_ours(const test::Cube& cube, const std::vector<float>& copies) {
     eadp::Options options = paper_options();
     options.precision = eadp::Precision::double_precision;
@@ -123,7 +125,7 @@ double difference_from_ours(const test::Cube& cube, const std::vector<float>& co
     return largest;
 }
 
-/// Milliseconds of the stages of Table III are counters.
+/// Reports the milliseconds of Table III's stages as counters.
 template <class T>
 void published(benchmark::State& state) {
     const auto& cube = planes(state.range(0), state.range(1));
@@ -181,13 +183,12 @@ void profile(benchmark::State& state) {
     const double sweeps = static_cast<double>(cube.shape.pixels()) * 7 * stages[0].degree;
     state.counters["diffusion_s"] = benchmark::Counter(diffusion, benchmark::Counter::kAvgIterations);
     state.counters["scans_s"] = benchmark::Counter(setup, benchmark::Counter::kAvgIterations);
-    // What unfused sweeps would have to move: plane and two weights in, plane out.
+    // The traffic of unfused sweeps: they read plane and two weights, and write the plane.
     const double rate = sweeps * 16 * static_cast<double>(state.iterations()) / diffusion;
     state.counters["as_plain_sweeps_B/s"] =
         benchmark::Counter(rate, benchmark::Counter::kDefaults, benchmark::Counter::kIs1000);
     if (options.scheme == eadp::Scheme::fed && options.precision == eadp::Precision::single_precision) {
-        // The copies are those of 454 FED steps, so much of the bandwidth that the steps would need one by
-        // one:
+        // The copies need 454 FED steps. This is the share of the bandwidth that separate steps would need.
         double steps = 0;
         for (const auto& copy : stages[0].coefficients)
             steps += static_cast<double>(copy.size() - 1);
@@ -206,7 +207,7 @@ BENCHMARK(profile)
     ->ArgsProduct({{1905}, {349}, {0, 1}, {0, 1}, {1, all_threads()}})
     ->Args({145, 145, 0, 0, all_threads()})
     ->Args({340, 610, 0, 0, all_threads()})
-    ->Args({4096, 683, 0, 0, all_threads()}) // planes that no cache holds
+    ->Args({4096, 683, 0, 0, all_threads()}) // planes that exceed every cache
     ->Unit(benchmark::kMillisecond)
     ->MeasureProcessCPUTime()
     ->UseRealTime();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Diffusion profiles on one GPU with the component planes in its memory: ours beside the published kernels
-// (in double, as in paper 001, and single precision), for the sizes of its three scenes, with the stages of
-// its Table III. Medians of CUDA events. Every variant is compared with ours in double precision.
+// Diffusion profiles on one GPU with the component planes in its memory: ours compared with the published
+// kernels (in double precision, as in paper 001, and in single precision), for the sizes of its three scenes,
+// with the stages of its Table III. Medians of CUDA events. Every variant is compared with ours in double
+// precision.
 //
 //   eadp_cuda_bench [-repeat N] [-published 0|1] [-size SAMPLES LINES COMPONENTS]
 #include "cuda/device_buffer.h"
@@ -32,7 +33,7 @@ struct Size {
     size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
 };
 
-/// Patches with sharp edges, gradients and noise.
+/// Makes patches with sharp edges, gradients and noise.
 std::vector<float> make_planes(const Size& size) {
     std::mt19937 random(3);
     std::normal_distribution<float> normal;
@@ -51,7 +52,7 @@ std::vector<float> make_planes(const Size& size) {
     return planes;
 }
 
-/// Ours: planes to copies on the device.
+/// Ours: from planes to copies on the device.
 template <class T>
 class Ours {
   public:
@@ -80,7 +81,7 @@ class Ours {
         work.radius = gaussian_radius(m_options.sigma);
         const gpu::Core core{0, 0, m_planes.samples, m_planes.lines};
         gpu::launch_gradient(m_planes, m_valid.data(), work, m_squared.data(), core, m_sums.data(), m_stream);
-        tick("Gaussian"); // Scharr and the largest gradient with it
+        tick("Gaussian"); // includes Scharr and the largest gradient
         find_contrasts(core);
         tick("contrast");
         gpu::launch_weights<T>(m_planes, m_valid.data(), m_squared.data(), m_k.data(), m_level.data(),
@@ -106,7 +107,7 @@ class Ours {
     }
 
   private:
-    /// As the tool does it: the ranges and the histograms go to the host, which decides.
+    /// Decides contrasts on the host from the ranges and the histograms, as the tool does.
     void find_contrasts(const gpu::Core& core) {
         const auto n = static_cast<size_t>(m_planes.components);
         std::vector<gpu::RangeSums> sums(n);
@@ -133,7 +134,7 @@ class Ours {
             k.push_back(contrast_of(ranges[c], h, m_options.percentile));
         }
         m_k.upload(k.data(), n, m_stream);
-        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); // `k` goes
+        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); // `k` ends here
     }
     size_t padded_count() const {
         return static_cast<size_t>(gpu::padded(m_planes.samples)) * static_cast<size_t>(m_planes.lines) *
@@ -164,7 +165,7 @@ double median(std::vector<double> v) {
 
 const char* const stages[] = {"setup", "Gaussian", "Scharr", "contrast", "diffusivity", "FED", "cleanup"};
 
-/// Milliseconds of the whole without a stop between, and of the stages one by one.
+/// Prints the milliseconds of the whole run without stops, and of the stages separately.
 void report(const char* name, int repeat, cudaStream_t stream, const Runner& run) {
     const auto nothing = [](const char*) {};
     run(nothing);

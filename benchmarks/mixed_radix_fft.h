@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Complex two-dimensional FFTs in double precision of any size, for programs as they were published: those
-// call a library for them (MKL, FFTW, cuFFT) whose licence or package the suite does not have.
-// Self-sorting, in the order of the prime factors; eight lines or columns at once.
+// Complex two-dimensional FFTs of any size in double precision, for programs as they were published. The
+// published programs call libraries (MKL, FFTW, cuFFT) whose licence or package the suite lacks. The FFT is
+// self-sorting, in the order of the prime factors, with eight lines or columns at once.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace hsi::fft {
 
 class Fft {
   public:
-    static constexpr int width = 8; ///< of a group of lines: [n][width] re and im
+    static constexpr int width = 8; ///< lines per group: [n][width] re and im
     explicit Fft(int n) : m_n(n) {
         for (int rest = n, r = 2; rest > 1; ++r)
             for (; rest % r == 0; rest /= r)
@@ -25,8 +25,8 @@ class Fft {
     }
     int size() const { return m_n; }
 
-    /// Forward, scale 1; backward by exchanging re and im. other_re and other_im: scratch of the same size,
-    /// which may hold the result: the pointers say where it is.
+    /// Transforms forward with scale 1; for the backward transform, exchange re and im. other_re and
+    /// other_im: scratch of the same size, which may hold the result; the pointers are set to it.
     void run(double*& re, double*& im, double*& other_re, double*& other_im) const {
         int length = m_n, stride = 1;
         for (const int r : m_radices) {
@@ -41,8 +41,8 @@ class Fft {
     }
 
   private:
-    /// A transform of r values, a stride apart, and its twiddles. The sums and differences of a value and its
-    /// mirror image need real factors alone.
+    /// Transforms r values, a stride apart, with its twiddles. The sums and differences of a value and its
+    /// mirror image need only real factors.
     void butterfly(int r, int m, int stride, int p, int q, const double* re, const double* im, double* to_re,
                    double* to_im) const {
         const auto from = [&](int j) { return width * (q + stride * (p + m * j)); };
@@ -60,7 +60,7 @@ class Fft {
         const double *first_re = re + from(0), *first_im = im + from(0);
         for (int k = 0; k <= r / 2; ++k) {
             double even_re[width], even_im[width], odd_re[width] = {}, odd_im[width] = {};
-            const double middle = k % 2 == 0 ? 1.0 : -1.0; // of an even r: its own mirror image
+            const double middle = k % 2 == 0 ? 1.0 : -1.0; // for even r: its own mirror image
             const int centre = r % 2 == 0 ? from(r / 2) : 0;
             for (int w = 0; w < width; ++w) {
                 even_re[w] = first_re[w] + (r % 2 == 0 ? middle * re[centre + w] : 0.0);
@@ -83,7 +83,7 @@ class Fft {
                     odd_re, odd_im, to_re, to_im);
         }
     }
-    /// (even + sign odd) times the twiddle.
+    /// Stores (even + sign odd) times the twiddle.
     static void put(int at, std::complex<double> by, double sign, const double* even_re,
                     const double* even_im, const double* odd_re, const double* odd_im, double* re,
                     double* im) {
@@ -100,8 +100,8 @@ class Fft {
     std::vector<std::complex<double>> m_root;
 };
 
-/// `count` planes of lines x samples, in place, one after another; scale 1. A group of lines or columns is a
-/// unit of work for OpenMP.
+/// Transforms `count` planes of lines x samples in place, one after another, with scale 1. OpenMP distributes
+/// groups of lines or columns.
 inline void transform(const Fft& along_lines, const Fft& down_columns, std::complex<double>* planes,
                       int64_t count, bool backward, int threads) {
     const int64_t samples = along_lines.size(), lines = down_columns.size();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// MNF to 7 components on one GPU as gdal_hsi_mnf computes it. The kernels with the cube in device memory,
-// medians of CUDA events; the two passes from host memory to host memory, with copies, buffers and the start
-// of the lanes, and the moments of the CPU, medians of the wall clock; beside them one plain cublasDsyrk of
-// the cube in double, which is one of the two matrices without holes, means or differences.
+// MNF to 7 components on one GPU as gdal_hsi_mnf computes it. The kernels have the cube in device memory;
+// their times are medians of CUDA events. The two passes go from host memory to host memory, with copies,
+// buffers and the start of the lanes; their times, and the CPU's time for the moments, are medians of the
+// wall clock. For comparison, one plain cublasDsyrk of the cube in double precision computes one of the two
+// matrices, without holes, means or differences.
 //
 //   mnf_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
 #include "core/cuda_module.h"
@@ -66,7 +67,8 @@ void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& s
                 }));
 }
 
-/// The greatest difference of two matrices, each entry in units of its bands' deviations.
+/// Returns the greatest difference of two matrices, with each entry relative to its bands' standard
+/// deviations.
 double difference(const std::vector<double>& a, const std::vector<double>& b, size_t n) {
     double greatest = 0;
     for (size_t i = 0; i < n; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PCA on the CPU, from memory to memory: the covariance scan, the eigenproblem and the projection; and MNF's
-// scan beside the first. Rates of the scans are by processor time, so that other work counts less.
+// PCA on the CPU from memory to memory: the covariance scan, the eigenproblem and the projection; also MNF's
+// scan. Rates of the scans use processor time, so they depend less on other load.
 #include "math/linear_algebra.h"
 #include "pca/pca.h"
 #include "stream/pipeline.h"
@@ -38,8 +38,8 @@ void covariance(benchmark::State& state) {
                            benchmark::Counter::kIsIterationInvariantRate);
 }
 
-/// Both matrices of MNF. A line's octets take as many products as it has pixels, and the pair between two of
-/// them one more.
+/// Times both matrices of MNF. An octet of a line needs as many products as pixels, and one more for the pair
+/// between two octets.
 void moments(benchmark::State& state) {
     const auto& cube = scene();
     const test::MemorySource source(cube);

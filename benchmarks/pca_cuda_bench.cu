@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// PCA to 7 components on one GPU as gdal_hsi_pca computes it. The kernels with the cube in device memory,
-// medians of CUDA events; the two passes from host memory to host memory, with copies, buffers and the start
-// of the lanes, medians of the wall clock; beside them one plain cublasSsyrk of the cube.
+// PCA to 7 components on one GPU as gdal_hsi_pca computes it. The kernels have the cube in device memory;
+// their times are medians of CUDA events. The two passes go from host memory to host memory, with copies,
+// buffers and the start of the lanes; their times are medians of the wall clock. For comparison, one plain
+// cublasSsyrk of the cube is timed.
 //
 //   pca_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
 #include "core/cuda_module.h"

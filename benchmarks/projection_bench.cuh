@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the benchmarks of statistics and projections on a GPU share: the cube, the clock, the command line.
+// Common parts of the benchmarks of statistics and projections on a GPU: the cube, the clock, the command
+// line.
 #pragma once
 
 #include "core/error.h"
@@ -24,7 +25,7 @@
 
 namespace hsi::bench {
 
-/// Mixtures of smooth spectra with noise.
+/// Makes mixtures of smooth spectra with noise.
 inline void make_cube(const stream::CubeShape& shape, stream::PlaneStore& store) {
     constexpr int materials = 12;
     const int bands = shape.bands;
@@ -65,7 +66,7 @@ inline void make_cube(const stream::CubeShape& shape, stream::PlaneStore& store)
     }
 }
 
-/// A cube in memory, a pass over it on all threads, and a place for what comes out of it.
+/// A cube in memory, passes over it on all threads, and memory for the results.
 struct Passes {
     Passes(const stream::CubeShape& shape, int components)
         : store(shape), planes({shape.samples, shape.lines, components}) {
@@ -82,13 +83,13 @@ struct Passes {
         options.memory = uint64_t{8} << 30;
     }
     stream::PlaneStore store, planes;
-    std::vector<int> bands; ///< all of them
+    std::vector<int> bands; ///< all bands
     decltype(std::declval<stream::PlaneStore>().source({})) source;
     decltype(std::declval<stream::PlaneStore>().sink({})) sink;
     stream::PassOptions options;
 };
 
-/// Milliseconds on the host's clock.
+/// Returns milliseconds on the host's clock.
 inline double time_on_host(const std::function<void()>& run) {
     const auto begin = std::chrono::steady_clock::now();
     run();
@@ -114,7 +115,8 @@ inline double time_of(cudaStream_t stream, int repeat, const std::function<void(
     return median(times);
 }
 
-/// NAME [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]: measure(shape, components, repeat), and exit codes.
+/// Parses NAME [-repeat N] [-size SAMPLES LINES BANDS] [-nc N], calls measure(shape, components, repeat), and
+/// returns the exit code.
 template <class Measure>
 int run(int argc, char** argv, Measure measure) {
     int repeat = 21, components = 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SAHIC on the CPU from memory to memory, at the sizes of paper 003's two scenes: training, probabilities and
-// weights, the random field's 200 iterations, and one iteration by kernel (the paper's Table VIII), where one
-// of our loops does the work of several of its kernels.
+// weights, the Markov random field's 200 iterations, and one iteration by kernel (the paper's Table VIII),
+// where one of our loops does the work of several of its kernels.
 #include "sahic/lorsal.h"
 #include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
@@ -36,7 +36,7 @@ int threads_of(int64_t argument) {
                         : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Spectra of classes that overlap, with a gradient inside each.
+/// Returns spectra of overlapping classes, with a gradient inside each class.
 sahic::TrainingSet training_set(const Scene& s) {
     sahic::TrainingSet set;
     set.features = s.bands;
@@ -254,9 +254,10 @@ void kernel(benchmark::State& state) {
             }
         }
         benchmark::ClobberMemory();
-        if (which == Kernel::filter) std::fill(block.begin(), block.end(), 0.1f); // they would die away
+        // Otherwise they would decay
+        if (which == Kernel::filter) std::fill(block.begin(), block.end(), 0.1f);
     }
-    // Table VIII, serial, seconds: what one iteration of the same work takes there.
+    // Table VIII, serial, seconds: one iteration of the same work in the paper.
     static constexpr double published[2][6] = {
         {0.01734 + 0.01482, 0.01734 + 0.00056 + 0.01482, 0.00191, 0.01442, 0, 0},
         {0.07368 + 0.06727, 0.07368 + 0.00012 + 0.06727, 0.00692, 0.08223, 0, 0}};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_sahic on one GPU, for the two scenes of paper 003: the random field whole and by kernel, beside
-// the published kernels (SAHIC_P), class probabilities and training through the module. Medians of CUDA
-// events; synthetic scenes. The published field is checked against ours with the same border.
+// gdal_hsi_sahic on one GPU, for the two scenes of paper 003: the Markov random field as a whole and by
+// kernel, compared with the published kernels (SAHIC_P); class probabilities and training through the module.
+// Medians of CUDA events; synthetic scenes. The published field is checked against ours with the same border.
 //
 //   sahic_cuda_bench [-repeat N] [-training N] [-published 0|1]
-//   -training: another row of training with so many pixels
+//   -training: adds a row of training with this number of pixels
 #include "core/cuda_module.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -44,7 +44,7 @@ double seconds_of(const std::function<void()>& work) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Milliseconds of work on a stream.
+/// Returns the milliseconds of work on a stream.
 double time_on(cudaStream_t stream, int repeat, const std::function<void()>& work) {
     cuda::Event begin(cuda::Event::Timing::on), end(cuda::Event::Timing::on);
     std::vector<double> times;
@@ -58,9 +58,9 @@ double time_on(cudaStream_t stream, int repeat, const std::function<void()>& wor
     return median(times);
 }
 
-constexpr int many = 50; ///< launches of one measurement
+constexpr int many = 50; ///< launches per measurement
 
-/// Microseconds of one launch.
+/// Returns the microseconds of one launch.
 double microseconds(cudaStream_t stream, int repeat, const std::function<void()>& launch) {
     return 1e3 / many * time_on(stream, repeat, [&] {
                for (int i = 0; i < many; ++i)
@@ -116,10 +116,10 @@ double field(const Size& s, const MadeField& made, Backend& backend, int repeat)
 
 struct PublishedField {
     double seconds = 0; ///< from host memory to host memory
-    bool good = false;  ///< it agrees with ours
+    bool good = false;  ///< agrees with ours
 };
 
-/// The published kernels on the same problem but for its border, which is periodic.
+/// Times the published kernels on the same problem, except for its periodic border.
 PublishedField published_field(const Size& s, const MadeField& made, Backend& backend, int repeat) {
     using published::Step;
     const MrfOptions o = s.field();
@@ -139,7 +139,7 @@ PublishedField published_field(const Size& s, const MadeField& made, Backend& ba
     q = f.result();
     std::printf("  SAHIC_P's random field, 200 iterations: %.3f ms on the device, %.3f ms with copies\n",
                 device, median(whole));
-    // The device does nothing but these; what they compute after the check does not matter.
+    // The device runs only these; their results after the check do not matter.
     constexpr Step steps[] = {Step::q,  Step::fixq, Step::nu_aux3_sum,       Step::vs,
                               Step::v4, Step::v5,   Step::transforms_before, Step::transforms_after,
                               Step::d4};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SPP on the CPU from memory to memory: the backend's kernels without any file, and the serial program of
-// paper 004 as published, checked against ours. Sizes are those of the paper's scenes.
+// SPP on the CPU from memory to memory: the backend's kernels without files, and the serial program of paper
+// 004 as published, checked against ours. Sizes are those of the paper's scenes.
 #include "published/spp.h"
 #include "spp/spp.h"
 #include "stream/pipeline.h"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace hsi;
 
-/// A cube with spectra that turn smoothly over the scene; made once a size.
+/// Returns a cube with spectra that change smoothly over the scene; made once per size.
 const test::Cube& scene(int64_t samples, int64_t lines, int bands) {
     static std::map<int64_t, test::Cube> made;
     auto& cube = made[samples * lines * bands];
@@ -70,7 +70,7 @@ void displacement(benchmark::State& state) {
     state.SetLabel(spp::simd_target());
 }
 
-/// The published program; ours with the scene's own centroid beside it.
+/// Times the published program, and checks it against ours with the scene's own centroid.
 void serial(benchmark::State& state) {
     const int ws = static_cast<int>(state.range(0));
     const auto& cube = scene(state.range(1), state.range(2), static_cast<int>(state.range(3)));
@@ -98,7 +98,7 @@ void serial(benchmark::State& state) {
                                std::fabs(out[static_cast<size_t>(p * bands + b)] - want) / std::fabs(want));
         }
     state.counters["difference"] = largest;
-    // arccos of a cosine in single precision: the paper's Table I has 5e-3 for its own.
+    // arccos of a cosine in single precision: the paper's Table I reports 5e-3 for its program.
     if (!(largest < 1e-2)) state.SkipWithError("the published program differs from ours");
 }
 

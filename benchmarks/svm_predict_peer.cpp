@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The plain way to classify a scene with LIBSVM: svm_predict, one pixel after another.
+// Classifies a scene plainly with LIBSVM: svm_predict, one pixel after another.
 //
 //   svm_predict_peer features.bsq PIXELS FEATURES model.svm labels.bin [STEP]
 //
-// features.bsq: Float32, band-sequential, scaled as the model wants. Predicts every STEP-th pixel, writes the
-// labels as bytes, prints the seconds spent (reading the files left out) and the number of pixels.
+// features.bsq: Float32, band-sequential, scaled for the model. Predicts every STEP-th pixel, writes the
+// labels as bytes, and prints the seconds (without reading the files) and the number of pixels.
 #include <svm.h>
 
 #include <chrono>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The GPU implementations that paper 002 measures (Table III), written from its text: a kernel a step, one
-// thread a pixel, the projection vector (or the projector's rows) in shared memory, a separate reduction, and
-// the small orthogonalisation on the host. Single precision as in the paper. For comparison only.
-// Besides, GS without the paper's optimisations, the upper half of its Fig. 2: pixels one after another, so
-// that neighbouring threads read far apart, the vector and the reduction in global memory.
+// The GPU implementations that paper 002 measures (Table III), written from its text: one kernel per step,
+// one thread per pixel, the projection vector (or the projector's rows) in shared memory, a separate
+// reduction, and the small orthogonalisation on the host. Single precision as in the paper. Only for
+// comparison. Also GS without the paper's optimisations, the upper half of its Fig. 2: the cube is stored
+// pixel by pixel, so neighbouring threads read distant values, and the vector and the reduction are in global
+// memory.
 #pragma once
 
 #include "cuda/check.h"
@@ -18,7 +19,7 @@ namespace hsi::atdca::published {
 
 constexpr int threads = 256;
 
-/// value[i] = ||x_i||^2
+/// Computes value[i] = ||x_i||^2.
 __global__ inline void norms(const float* cube, int bands, int pixels, int64_t pitch, float* value) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= pixels) return;
@@ -28,7 +29,7 @@ __global__ inline void norms(const float* cube, int bands, int pixels, int64_t p
     value[i] = sum;
 }
 
-/// value[i] = |p.x_i|: ATDCA-GS
+/// Computes value[i] = |p.x_i| for ATDCA-GS.
 __global__ inline void project(const float* cube, int bands, int pixels, int64_t pitch, const float* p,
                                float* value) {
     extern __shared__ float shared[];
@@ -43,7 +44,7 @@ __global__ inline void project(const float* cube, int bands, int pixels, int64_t
     value[i] = fabsf(sum);
 }
 
-/// value[i] = ||P x_i||^2 with the explicit projector, row by row: ATDCA-OSP
+/// Computes value[i] = ||P x_i||^2 with the explicit projector, row by row, for ATDCA-OSP.
 __global__ inline void project_explicitly(const float* cube, int bands, int pixels, int64_t pitch,
                                           const float* projector, float* value) {
     extern __shared__ float row[];
@@ -68,7 +69,7 @@ struct Best {
     int pixel;
 };
 
-/// One block a piece of the values; the host takes the best of the pieces.
+/// Finds the best value of each piece, one block per piece; the host selects the best piece.
 __global__ inline void best_of(const float* value, int pixels, Best* best) {
     __shared__ Best shared[threads];
     Best mine{-1.0f, -1};
@@ -85,7 +86,7 @@ __global__ inline void best_of(const float* value, int pixels, Best* best) {
     if (threadIdx.x == 0) best[blockIdx.x] = shared[0];
 }
 
-/// cube: [pixel][band]. p null: value[i] = ||x_i||^2, else |p.x_i|.
+/// cube: [pixel][band]. If p is null, computes value[i] = ||x_i||^2, otherwise |p.x_i|.
 __global__ inline void project_plainly(const float* cube, int bands, int pixels, const float* p,
                                        float* value) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -97,7 +98,7 @@ __global__ inline void project_plainly(const float* cube, int bands, int pixels,
     value[i] = fabsf(sum);
 }
 
-/// One thread a piece of the values, from its first to its last; the host takes the best of the pieces.
+/// Finds the best value of each piece, one thread per piece; the host selects the best piece.
 __global__ inline void best_of_plainly(const float* value, int pixels, Best* best, int pieces) {
     const int piece = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (piece >= pieces) return;
@@ -107,12 +108,12 @@ __global__ inline void best_of_plainly(const float* value, int pixels, Best* bes
         if (value[i] > best[piece].value) best[piece] = {value[i], i};
 }
 
-/// Called after each step; the name is that of the step that has just been launched.
+/// Called after each step with the name of the step that was just launched.
 using Tick = std::function<void(const char*)>;
 
 class Search {
   public:
-    /// pitch 0: without the optimisations, cube: [pixel][band].
+    /// pitch 0: without the optimisations, for a cube of [pixel][band].
     Search(const float* cube, int bands, int pixels, int64_t pitch, cudaStream_t stream)
         : m_cube(cube), m_bands(bands), m_pixels(pixels), m_pitch(pitch), m_stream(stream),
           m_value(static_cast<size_t>(pixels)), m_best(pitch > 0 ? blocks : pieces),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one core as paper 002 lists it (Algorithms 1 and 2), in single precision: for Table III's serial
+// ATDCA on one core as listed in paper 002 (Algorithms 1 and 2), in single precision, for Table III's serial
 // rows.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace hsi::atdca::published {
 
-/// The explicit projector P = I - U (U'U)^-1 U' (from the orthonormalised targets, which is the same matrix),
-/// applied to every pixel: bands^2 multiplications a pixel.
+/// Uses the explicit projector P = I - U (U'U)^-1 U' (computed from the orthonormalised targets, which gives
+/// the same matrix) on every pixel: bands^2 multiplications per pixel.
 inline std::vector<int64_t> serial(const test::Cube& cube, int targets, bool gs) {
     const auto bands = static_cast<size_t>(cube.shape.bands);
     const int64_t pixels = cube.shape.pixels();
-    std::vector<float> x(bands * static_cast<size_t>(pixels)); // pixel after pixel, as serial codes keep it
+    std::vector<float> x(bands * static_cast<size_t>(pixels)); // pixel by pixel, as serial programs store it
     for (size_t b = 0; b < bands; ++b)
         for (int64_t i = 0; i < pixels; ++i)
             x[static_cast<size_t>(i) * bands + b] =

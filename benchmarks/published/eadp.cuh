@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The kernels of the published algorithm, written from its description (A. Accion, F. Arguello, D. B. Heras:
 // Extended Anisotropic Diffusion Profiles in GPU for Hyperspectral Imagery, Algorithms 4 and 5), for
-// comparison: a component after the other, a convolution each for rows and columns, Scharr in a block's
+// comparison: one component after another, one convolution for rows and one for columns, Scharr in a block's
 // shared memory, a maximum, a histogram with shared-memory atomics, the contrast on the host, and two
-// launches a FED step. T = double there; float beside it.
+// launches per FED step. The paper uses T = double; float is also measured.
 #pragma once
 
 #include "cuda/check.h"
@@ -116,7 +116,7 @@ __global__ void fed_nld_update(T* l, const T* delta, size_t n) {
     if (i < n) l[i] += delta[i];
 }
 
-/// Called after each stage of Table III; the last name is that of the stage that has just ended.
+/// Called after each stage of Table III; the last name is the stage that has just ended.
 using Tick = std::function<void(const char*)>;
 
 /// x: components planes (float); out: components x copies planes (float). Independent evolution, g2, one

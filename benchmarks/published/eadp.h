@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Paper 001's diffusion on the CPU by OpenMP, to which its 11.6 times of a GPU refer: Algorithm 4 with the
-// steps of eadp.cuh, a parallel loop each, a component after the other, two passes over the plane a
-// FED step. T = double there; float beside it.
+// Paper 001's diffusion on the CPU by OpenMP, to which its GPU speed-up of 11.6 refers: Algorithm 4 with the
+// steps of eadp.cuh as parallel loops, one component after another, and two passes over the plane per FED
+// step. The paper uses T = double; float is also measured.
 #pragma once
 
 #include "eadp/eadp.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::eadp::published {
 
-/// Called after each stage of Table III; the name is that of the stage that has just ended.
+/// Called after each stage of Table III with the name of the stage that has just ended.
 using CpuTick = std::function<void(const char*)>;
 
 template <class T>
@@ -67,7 +67,7 @@ class CpuProfile {
         return static_cast<size_t>(y) * static_cast<size_t>(m_w) + static_cast<size_t>(x);
     }
 
-    /// Rows, then columns: m_start to m_b.
+    /// Filters rows, then columns: m_start to m_b.
     void smooth() {
         const int radius = gaussian_radius(m_options.sigma);
         const auto tap = [&](int t) { return m_taps[static_cast<size_t>(std::abs(t))]; };
@@ -110,7 +110,7 @@ class CpuProfile {
         return std::sqrt(static_cast<double>(m_gx[i] * m_gx[i] + m_gy[i] * m_gy[i]));
     }
 
-    /// The largest gradient, the histogram and its bin.
+    /// Finds the largest gradient and the histogram, and returns the contrast of its bin.
     double contrast() {
         double largest = 0;
         const int64_t n = static_cast<int64_t>(m_start.size());
@@ -128,7 +128,7 @@ class CpuProfile {
         return contrast_of(range, histogram, m_options.percentile);
     }
 
-    /// fed_nld_step and fed_nld_update; no flux over the border.
+    /// Runs fed_nld_step and fed_nld_update, without flux over the border.
     void step(T tau) {
         const T* const l = m_a.data();
         const T* const g = m_g.data();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The kernels of paper 003's random field (SAHIC_P, Algorithm 2 and Figs. 2, 4 and 5), written from its text,
-// for comparison with ours: double precision, a kernel a step, cuFFT over all classes at once, V4_kernel and
-// V5_kernel a launch a class. Border: periodic. Matrices K x N keep the pixels column by column, the planes
-// that are transformed line by line: so V4_kernel turns its plane round, as printed.
-// Where the paper is silent or cannot be meant: H'(V5 + D5) is added up before the inverse transform; D1 to
-// D3 follow in Vs_kernel and D4 in a kernel of its own; the threshold lambda a / mu is a plane, not the one
-// number of Fig. 5; and Fig. 4's indices, which would mirror each tile instead of turning it round, are the
-// usual ones. LORSAL_P is another paper's, and not here.
+// The kernels of paper 003's Markov random field (SAHIC_P, Algorithm 2 and Figs. 2, 4 and 5), written from
+// its text, for comparison with ours: double precision, one kernel per step, cuFFT over all classes at once,
+// one launch of V4_kernel and V5_kernel per class. The border is periodic. Matrices K x N store the pixels
+// column by column, the transformed planes line by line, so V4_kernel transposes its plane, as printed.
+// Where the paper is silent or wrong: H'(V5 + D5) is summed before the inverse transform; Vs_kernel computes
+// D1 to D3, and a separate kernel D4; the threshold lambda a / mu is a plane instead of the single number in
+// Fig. 5; and Fig. 4's indices, which would mirror each tile, are replaced by those of a transposition.
+// LORSAL_P comes from another paper, and is not included.
 #pragma once
 
 #include "cuda/cufft.h"
@@ -26,7 +26,7 @@ constexpr int thread_num = 256, block_size = 16;
 __global__ inline void IL_kernel(double2* fh, double2* fv, double* il, int rows, int cols) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * cols) return;
-    double hs, hc, vs, vc; // the differences turn a wave e^(iax) into (e^(ia) - 1) times itself
+    double hs, hc, vs, vc; // differencing multiplies a wave e^(iax) by (e^(ia) - 1)
     sincospi(2.0 * (i % cols) / cols, &hs, &hc);
     sincospi(2.0 * (i / cols) / rows, &vs, &vc);
     fh[i] = {hc - 1, hs};
@@ -34,7 +34,7 @@ __global__ inline void IL_kernel(double2* fh, double2* fv, double* il, int rows,
     il[i] = 1 / (1 + (2 - 2 * hc) + (2 - 2 * vc));
 }
 
-struct Matrices { // K x N each
+struct Matrices { // each is K x N
     double *p, *q, *v1, *v2, *v3, *v4, *d1, *d2, *d3, *d4, *s;
 };
 
@@ -52,7 +52,7 @@ __global__ inline void fixq_kernel(double* q, const int* pixel, const int* label
     q[static_cast<int64_t>(k) * cols + pixel[j]] = label[j] == k ? 1.0 : 0.0;
 }
 
-/// s = q - D3 and its sum over the classes, pixel by pixel (Fig. 2).
+/// Computes s = q - D3 and its sum over the classes, pixel by pixel (Fig. 2).
 __global__ inline void nu_aux3_sum_kernel(const double* q, const double* d3, double* s, double* sum, int rows,
                                           int cols) {
     __shared__ double block[thread_num];
@@ -80,7 +80,7 @@ __global__ inline void Vs_kernel(Matrices m, const double* sum, double mu, int r
     m.d3[i] -= q - v3;
 }
 
-/// What is transformed: a = q - D4, turned round, and V5 + D5. Grid z: the class.
+/// Prepares the transforms of a = q - D4, transposed, and of V5 + D5. Grid z is the class.
 __global__ inline void join_kernel(Matrices m, const double* v5, const double* d5, double2* inner,
                                    double2* mid, int rows, int cols) {
     __shared__ double block[block_size][block_size + 1];
@@ -104,7 +104,7 @@ __device__ inline double2 times(double2 a, double2 b) {
     return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
 
-/// inner = L (inner + conj(FH) mid_h + conj(FV) mid_v)
+/// Computes inner = L (inner + conj(FH) mid_h + conj(FV) mid_v).
 __global__ inline void right_side_kernel(double2* inner, const double2* mid, const double2* fh,
                                          const double2* fv, const double* il, int64_t size) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, k = blockIdx.y;
@@ -114,7 +114,7 @@ __global__ inline void right_side_kernel(double2* inner, const double2* mid, con
     inner[k * size + i] = {il[i] * (a.x + h.x + v.x), il[i] * (a.y + h.y + v.y)};
 }
 
-/// V4, and two copies of it to be transformed (Fig. 4).
+/// Computes V4, and two copies of it for the transforms (Fig. 4).
 __global__ inline void V4_kernel(double2* mid, double* v4, int v4_cols, double2* inner, int rows, int cols,
                                  int k) {
     __shared__ double block[block_size][block_size + 1];
@@ -142,7 +142,7 @@ __global__ inline void product_kernel(double2* mid, const double2* fh, const dou
     mid[at + size] = times(fv[i], mid[at + size]);
 }
 
-/// V5 and D5 of one class (Fig. 5); its four pointers are halves of two planes here.
+/// Computes V5 and D5 of one class (Fig. 5); its four pointers are halves of two planes here.
 __global__ inline void V5_kernel(double* v5, double* d5, const double2* mid, const double* param, int rows,
                                  int cols) {
     const int row = blockDim.y * blockIdx.y + threadIdx.y, col = blockDim.x * blockIdx.x + threadIdx.x;
@@ -164,7 +164,7 @@ __global__ inline void D4_kernel(Matrices m, int64_t size) {
 
 enum class Step { q, fixq, nu_aux3_sum, vs, v4, v5, transforms_before, transforms_after, d4 };
 
-/// Step 3 of Algorithm 2. Made, used and destroyed while one device is current.
+/// Step 3 of Algorithm 2. Create, use and destroy it while its device is current.
 class CudaField {
   public:
     CudaField(const MrfProblem& problem, const MrfOptions& options, cudaStream_t stream)
@@ -200,7 +200,7 @@ class CudaField {
             if (plan) cufftDestroy(plan);
     }
 
-    /// Copies and starts: V1 to V4 = p, the rest 0.
+    /// Copies the inputs and initialises: V1 to V4 = p, the rest 0.
     void upload() {
         m_matrix.clear(m_stream);
         m_v5.clear(m_stream);
@@ -227,7 +227,7 @@ class CudaField {
         HSI_CUDA_CHECK(cudaMemcpyAsync(m_q.data(), m.q, planes(1) * 8, cudaMemcpyDeviceToHost, m_stream));
         HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
     }
-    /// q as the product has it, [class][line][sample]; after copy_back().
+    /// Returns q in our layout, [class][line][sample], after copy_back().
     std::vector<float> result() const {
         std::vector<float> q(planes(1));
         for (int k = 0; k < m_classes; ++k)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Paper 003's Tables V, VII and VIII on this machine's CPU: SAHIC_S and SAHIC_M as published beside ours,
-// from memory to memory, on made scenes of the paper's sizes. Every variant trains, takes probabilities and
-// runs the random field with a periodic border, and is checked against ours: exit code 1 when one differs.
+// Paper 003's Tables V, VII and VIII on this machine's CPU: SAHIC_S and SAHIC_M as published compared with
+// ours, from memory to memory, on synthetic scenes of the paper's sizes. Every variant trains, computes
+// probabilities and runs the Markov random field with a periodic border. It is checked against ours: the exit
+// code is 1 if a variant differs.
 //
 //   sahic_published_bench [-iterations N] [-threads N] [-scene NAME] [-size SAMPLES LINES BANDS CLASSES
 //   TRAINING]
 //
-// The published field runs N of its 200 iterations (default 20); its time is told for 200. On a machine with
-// other work set OMP_WAIT_POLICY=passive: threads of OpenMP that wait for one that does not run would compute
-// in vain.
+// The published field runs N of its 200 iterations (default 20); its time is scaled to 200. On a machine with
+// other load, set OMP_WAIT_POLICY=passive: otherwise OpenMP threads waste processor time while they wait.
 #include "published/sahic.h"
 #include "published/sahic_lorsal.h"
 #include "sahic/lorsal.h"
@@ -107,7 +107,7 @@ Outcome ours(const Size& s, const SpectralScene& scene, const Settings& settings
     return out;
 }
 
-/// Milliseconds of each of the paper's kernels, medians of three.
+/// Prints the milliseconds of each of the paper's kernels, medians of three.
 void kernels(published::Field& field) {
     using F = published::Field;
     void (F::*const steps[])() = {&F::q_step,  &F::fixq_step, &F::nu_aux3_sum_step,  &F::vs_step,
@@ -131,7 +131,7 @@ void kernels(published::Field& field) {
     std::printf("\n");
 }
 
-/// threads 0: SAHIC_S.
+/// threads 0 means SAHIC_S.
 bool published_variant(const Size& s, const SpectralScene& scene, const Settings& settings, int threads,
                        const Outcome& truth) {
     const std::string name = threads > 0 ? "SAHIC_M" : "SAHIC_S";

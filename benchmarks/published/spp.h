@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Paper 004's serial program, for Table III's first row: single precision throughout, angles by arccos,
-// pixels one after another. At the border the weights are normalised over the neighbours that exist.
+// Paper 004's serial program, for Table III's first row: single precision throughout, angles by arccos, pixel
+// by pixel. At the border, weights are normalised over the existing neighbours.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace hsi::published {
 
-/// alpha and y' of pixel-interleaved spectra on one core.
+/// Computes alpha and y' of pixel-interleaved spectra on one core.
 inline void serial(const float* pixels, int samples, int lines, int bands, int ws, float* out) {
     const int d = ws / 2, count = samples * lines;
     std::vector<float> centroid(static_cast<size_t>(bands)), norm(static_cast<size_t>(count));
