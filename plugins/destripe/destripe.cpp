@@ -4,6 +4,7 @@
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
 #include "destripe/medians.h"
+#include "destripe/rows.h"
 #include "math/elementary.h"
 #include "parallel/group.h"
 
@@ -79,6 +80,28 @@ std::vector<double> low_pass(const std::vector<size_t>& places, const std::vecto
 
 namespace {
 
+/// Finds the valid pixels of a line of a window.
+class LineLook {
+  public:
+    /// keep: 1 for each valid pixel, else 0. Returns how many are valid.
+    int64_t look(const CubeView<float>& in, int64_t line, float* keep) {
+        const auto width = static_cast<size_t>(in.samples);
+        m_magnitude.assign(width, 0);
+        for (int b = 0; b < in.bands; ++b)
+            add_magnitudes(in.row(b, line), width, m_magnitude.data());
+        int64_t valid = 0;
+        for (size_t i = 0; i < width; ++i) {
+            const bool is = is_valid_sum(m_magnitude[i], in.row(0, line) + i, in.bands, in.band_stride);
+            keep[i] = is ? 1.0f : 0.0f;
+            valid += is;
+        }
+        return valid;
+    }
+
+  private:
+    std::vector<float> m_magnitude;
+};
+
 bool steps(Method method) { return method == Method::difference || method == Method::ratio; }
 
 /// The statistics of columns that the method uses, in a window with all lines.
@@ -93,15 +116,10 @@ class Levels {
         m_count.assign(width, 0);
         m_all = true;
         for (int64_t line = 0; line < in.lines; ++line) {
-            m_row.start(width);
-            for (int b = 0; b < in.bands; ++b)
-                m_row.look(in.row(b, line));
-            m_all = m_row.judge() == in.samples && m_all;
             float* const keep = m_keep.data() + static_cast<size_t>(line) * width;
-            for (size_t i = 0; i < width; ++i) {
-                keep[i] = m_row.is_valid(i) ? 1.0f : 0.0f;
-                m_count[i] += m_row.is_valid(i);
-            }
+            m_all = m_line.look(in, line, keep) == in.samples && m_all;
+            for (size_t i = 0; i < width; ++i)
+                m_count[i] += keep[i] > 0;
         }
     }
     /// Valid pixels of a column.
@@ -177,7 +195,7 @@ class Levels {
     }
 
     const Method m_method;
-    PixelRow m_row;
+    LineLook m_line;
     std::vector<float> m_keep; ///< of the window's pixels: 1 if valid, else 0
     std::vector<int64_t> m_count;
     bool m_all = false; ///< all pixels of the window are valid
@@ -306,27 +324,19 @@ class CorrectionWorker final : public stream::Worker {
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
         const auto width = static_cast<size_t>(in.samples);
+        m_keep.resize(width);
         for (int64_t line = 0; line < in.lines; ++line) {
-            m_row.start(width);
-            for (int b = 0; b < in.bands; ++b)
-                m_row.look(in.row(b, line));
-            const int64_t good = m_row.judge();
+            const int64_t good = m_line.look(in, line, m_keep.data());
             valid += good;
             invalid += in.samples - good;
             for (int b = 0; b < in.bands; ++b) {
                 const size_t first =
                     static_cast<size_t>(b) * m_columns.samples + static_cast<size_t>(tile.core.x);
-                const double* const factor = m_columns.factor.data() + first;
-                const double* const offset = m_columns.offset.data() + first;
-                const float* const from = in.row(b, line);
                 float* const to = out[0].row(b, line);
-                for (size_t i = 0; i < width; ++i) {
-                    const double v = factor[i] * static_cast<double>(from[i]) + offset[i];
-                    const bool stored = std::fabs(v) <= std::numeric_limits<float>::max();
-                    to[i] = stored ? static_cast<float>(v) : no_number;
-                }
+                correct_row(in.row(b, line), m_columns.factor.data() + first, m_columns.offset.data() + first,
+                            width, to);
                 for (size_t i = 0; i < width && good < in.samples; ++i)
-                    if (!m_row.is_valid(i)) to[i] = no_number;
+                    if (m_keep[i] == 0) to[i] = no_number;
             }
         }
     }
@@ -335,7 +345,8 @@ class CorrectionWorker final : public stream::Worker {
 
   private:
     const Columns& m_columns;
-    PixelRow m_row;
+    LineLook m_line;
+    std::vector<float> m_keep; ///< of a line
 };
 
 class CpuCorrection final : public Correction {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "noise/stripes.h"
 
-#include <cmath>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "noise/stripes_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
+
+#include "stream/pixel_run-inl.h"
 
 #include <hwy/highway.h>
 
@@ -14,14 +14,9 @@ namespace hsi::noise {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void add_magnitudes(const float* HWY_RESTRICT row, size_t count, float* HWY_RESTRICT magnitude) {
-    const hn::ScalableTag<float> f;
-    const size_t lanes = hn::Lanes(f);
-    size_t i = 0;
-    for (; i + lanes <= count; i += lanes)
-        hn::StoreU(hn::Add(hn::LoadU(f, magnitude + i), hn::Abs(hn::LoadU(f, row + i))), f, magnitude + i);
-    for (; i < count; ++i)
-        magnitude[i] += std::fabs(row[i]);
+void add_magnitudes(const float* row, size_t count, float* magnitude) {
+    const auto pixels = static_cast<int64_t>(count);
+    stream::HWY_NAMESPACE::add_magnitudes(row, 0, {0, pixels, 0, pixels}, magnitude);
 }
 
 void add_stripes(const StripeRows& rows, const double* HWY_RESTRICT counted, size_t counted_stride,
