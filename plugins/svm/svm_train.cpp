@@ -483,10 +483,11 @@ const GridPoint& best_of(const std::vector<GridPoint>& grid) {
     return *best;
 }
 
-const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid) {
+const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid, double guess) {
     const GridPoint& highest = best_of(grid);
     return *std::find_if(grid.begin(), grid.end(), [&](const GridPoint& point) {
-        return point.accuracy >= highest.accuracy - highest.error;
+        return point.accuracy >= highest.accuracy - highest.error &&
+               (point.accuracy > guess || highest.accuracy <= guess);
     });
 }
 
@@ -590,7 +591,8 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         result.samples = search_grid.samples();
         result.guess = search_grid.guess();
         result.grid = search_grid.run();
-        const GridPoint& best = options.fold.empty() ? best_of(result.grid) : simplest_of_best(result.grid);
+        const GridPoint& best =
+            options.fold.empty() ? best_of(result.grid) : simplest_of_best(result.grid, result.guess);
         model.c = best.c;
         model.gamma = best.gamma;
         model.cv_accuracy = best.accuracy;

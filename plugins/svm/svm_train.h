@@ -75,10 +75,11 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
 const GridPoint& best_of(const std::vector<GridPoint>& grid);
 
 /// Returns, among the points whose accuracy is within one standard error of the highest, that of the smallest
-/// C, then the smallest gamma. It is used if TrainOptions::fold is given: a few folds of whole patches cannot
+/// C, then the smallest gamma; a point that is not better than `guess`, the share of the largest class, only
+/// if no point is better. It is used if TrainOptions::fold is given: a few folds of whole patches cannot
 /// distinguish these points, and a large C overfits single patches. L. Breiman, J. H. Friedman, R. A. Olshen,
 /// C. J. Stone: Classification and Regression Trees, 1984, section 3.4.3.
-const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid);
+const GridPoint& simplest_of_best(const std::vector<GridPoint>& grid, double guess);
 
 /// Returns weights that give all classes the same influence: samples / (classes * samples of the class).
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes);

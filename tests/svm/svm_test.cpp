@@ -327,8 +327,8 @@ TEST(SvmTrain, GridSearchFindsTheSameWithAndWithoutKernelTables) {
     EXPECT_EQ(with.model.cv_accuracy, best); // over single pixels
     options.fold = with.fold;
     const auto by_groups = svm::train(set, options);
-    EXPECT_EQ(by_groups.model.c, svm::simplest_of_best(by_groups.grid).c);
-    EXPECT_EQ(by_groups.model.cv_accuracy, svm::simplest_of_best(by_groups.grid).accuracy);
+    EXPECT_EQ(by_groups.model.c, svm::simplest_of_best(by_groups.grid, by_groups.guess).c);
+    EXPECT_EQ(by_groups.model.cv_accuracy, svm::simplest_of_best(by_groups.grid, by_groups.guess).accuracy);
     EXPECT_GT(best, 0.6);
 }
 
@@ -336,14 +336,16 @@ TEST(SvmTrain, TheSmallestCWithinOneStandardErrorIsTaken) {
     const std::vector<svm::GridPoint> grid{{1, 0.1, 0.50, 0.10}, {1, 1, 0.78, 0.20},    {4, 0.1, 0.79, 0.20},
                                            {4, 1, 0.76, 0.20},   {16, 0.1, 0.81, 0.02}, {16, 1, 0.81, 0.50}};
     struct Case {
-        double error; // of the most accurate point
+        double error, guess; // of the most accurate point; the share of the largest class
         size_t chosen;
     };
-    for (const Case& one :
-         {Case{0, 4}, Case{0.015, 4}, Case{0.025, 2}, Case{0.035, 1}, Case{0.2, 1}, Case{0.4, 0}}) {
+    for (const Case& one : {Case{0, 0.4, 4}, Case{0.015, 0.4, 4}, Case{0.025, 0.4, 2}, Case{0.035, 0.4, 1},
+                            Case{0.2, 0.4, 1}, Case{0.4, 0.4, 0}, Case{0.4, 0.5, 1}, Case{0.4, 0.78, 2},
+                            Case{0.4, 0.8, 4}, Case{0.4, 0.81, 0}, Case{0.015, 0.9, 4}}) {
         auto points = grid;
         points[4].error = one.error;
-        EXPECT_EQ(&svm::simplest_of_best(points), &points[one.chosen]) << one.error;
+        EXPECT_EQ(&svm::simplest_of_best(points, one.guess), &points[one.chosen])
+            << one.error << " " << one.guess;
         EXPECT_EQ(&svm::best_of(points), &points[4]);
     }
 }
