@@ -117,8 +117,10 @@ const tool::Definition* definition_of(const std::string& name) {
         if (name == one->name || name == dashed) return one;
         names.push_back(one->name);
     }
-    throw UsageError("unknown step '" + name + "'",
-                     did_you_mean(name, names) + " Steps are read, write, tee, and the tools' names.");
+    throw UsageError(
+        "unknown step '" + name + "'",
+        did_you_mean(name, names) +
+            " Steps are read, write, tee, and the tools' names; a pipeline begins with: read FILE");
 }
 
 struct Step;

@@ -295,7 +295,7 @@ def test_all_classes_that_lack_pixels(tmp_path):
 
 
 @pytest.mark.parametrize("name,words", [("t.csv", None), ("m.json", "a model of this suite's"), ("dir", "a folder"),
-                                        ("p.geojson", "a vector file (GeoJSON)"), ("p.gpkg", "a vector file (GPKG)"),
+                                        ("stats.json", "a file of statistics"), ("p.geojson", "a vector file (GeoJSON)"), ("p.gpkg", "a vector file (GPKG)"),
                                         ("x.csv", "a table of text (CSV)"), ("x.bin", "")])
 def test_what_is_no_raster(tmp_path, name, words):
     scene = np.random.default_rng(1).random((4, 12, 12))
@@ -307,6 +307,8 @@ def test_what_is_no_raster(tmp_path, name, words):
         succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / name))
     elif name == "dir":
         (tmp_path / name).mkdir()
+    elif name == "stats.json":
+        succeed(run("gdal_hsi_statistics", "-q", "-o", tmp_path / name, tmp_path / "s.tif"))
     elif name[0] == "p":
         succeed(run("gdal_hsi_endmembers", "-q", "-t", 3, tmp_path / "s.tif", tmp_path / name))
     else:
@@ -317,6 +319,7 @@ def test_what_is_no_raster(tmp_path, name, words):
         return
     assert result.code == 1 and f"cannot open '{tmp_path / name}'" in first_error(result)
     assert (f"it is {words}, and no raster" in first_error(result)) == bool(words), result.err
+    assert ("Give it with -statistics" in result.err) == (name == "stats.json")
 
 
 def run_while_it_changes(path, call):

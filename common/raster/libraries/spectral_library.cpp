@@ -279,9 +279,10 @@ bool may_be_library(const std::string& path) {
     constexpr size_t enough = 4096;
     const std::string bytes = beginning_of_file(path, enough);
     if (is_asd_file(bytes) || bytes.rfind("SQLite format 3", 0) == 0) return true;
-    // XML documents and virtual scenes are also texts.
+    // XML documents, virtual scenes, models and statistics are also texts.
     const std::string text = utf8_text(bytes);
     return !text.empty() && text.find('\0') == std::string::npos && text.find_first_of('<') != 0 &&
+           text.find(R"("format": "gdal_hsi_)") == std::string::npos &&
            !EQUAL(CPLGetExtension(path.c_str()), "hsi");
 }
 

@@ -442,6 +442,9 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
     if (!is_regular_file(path)) return {};
     constexpr size_t enough = 200;
     const std::string begin = beginning_of_file(path, enough), mark = R"("format": "gdal_hsi_)";
+    if (begin.rfind('{', 0) == 0 && begin.find(mark + "statistics\"") != std::string::npos)
+        return {"a file of statistics",
+                "Give it with -statistics to the tools that take it, such as gdal_hsi_pca and gdal_hsi_mnf."};
     if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
         return {"a model of this suite's",
                 "Give it with -apply; the page models.md says which tool takes which model."};
