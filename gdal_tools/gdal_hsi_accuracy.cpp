@@ -745,7 +745,7 @@ void declare(tool::Builder& args) {
     args.output("recall", s.recall, Content::text,
                 "With -scores: also plot precision over recall: an .svg or .png");
     tool::add_label_options(args, s.reference);
-    for (const char* const other : {"folds", "with", "unclassified", "training", "leave-out"})
+    for (const char* const other : {"folds", "with", "unclassified", "training"})
         args.exclusive("scores", other);
     args.overwrite(s.overwrite,
                    "Replace the file of -csv if it exists; otherwise an existing file is an error");

@@ -498,11 +498,13 @@ void assess_scores(tool::Run& run, const ScoreOptions& s) {
     const auto found = assessment.compute(strips);
     for (const auto& note : truth->reading_notes())
         run.warn(note);
+    truth->check_left_out();
     if (found.empty()) throw raster::no_labels(*truth);
     if (found.front().curve.background_pixels == 0)
         throw Error(
             "no pixel with a score is background",
-            "Pixels without a label are the background: -zero none, a smaller -guard, another -mask.");
+            "Pixels without a label are the background: -leave-out makes classes background; also see -zero "
+            "none, -guard and -mask.");
     warn(run, assessment.targets(), found);
     Json json{{"better", scores.small_is_best ? "smaller" : "larger"}, {"guard", s.guard}};
     std::string text;

@@ -132,6 +132,20 @@ def test_bands_of_targets(tmp_path, names, small):
     assert forced["better"] == "larger" and (forced["targets"][0]["auc"] < 0.5) == small
 
 
+def test_left_out_classes_are_background(tmp_path):
+    """One target of a map that labels every pixel."""
+    truth = truth_of(80, 60, 8)
+    scores = scores_of(truth, 9)
+    write(tmp_path, scores, truth + 1)
+    stored = scores[0].astype("f4").astype(float)
+    refused = run("gdal_hsi_accuracy", "-scores", tmp_path / "s.tif", tmp_path / "t.tif")
+    assert refused.code == 1 and "-leave-out makes classes background" in refused.err
+    (one,) = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-json", "-guard", 1, "-leave-out", "1,3", tmp_path / "s.tif",
+                                    tmp_path / "t.tif")).out)["targets"]
+    assert one["name"] == "2"
+    check(one, stored[truth == 1], stored[~near(truth == 1, 1)])
+
+
 def test_plots(tmp_path):
     truth = truth_of(60, 60, 8)
     write(tmp_path, scores_of(truth, 9, bands=2), truth, names=["grass & <sand>", "two"])
@@ -181,7 +195,7 @@ def test_scores_of_detect_say_what_is_better(tmp_path):
 @pytest.mark.parametrize("options, code, message", [
     (["-scores", "-folds", "3"], 2, "-scores"),
     (["-scores", "-unclassified", "error"], 2, "-scores"),
-    (["-scores", "-leave-out", "1"], 2, "-scores"),
+    (["-scores", "-leave-out", "7"], 2, "-leave-out"),
     (["-guard", "3"], 2, "-guard requires -scores"),
     (["-better", "larger"], 2, "-better requires -scores"),
     (["-curves", "c.csv"], 2, "-curves requires -scores"),
