@@ -11,7 +11,6 @@
 #include "raster/vector_sink.h"
 #include "shared/references.h"
 #include "shared/scene_and_library.h"
-#include "shared/second_scene.h"
 #include "shared/target_search.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -46,35 +45,6 @@ struct Settings : tools::TargetCount {
     double max_angle = 180;
     std::vector<std::string> with;
 };
-
-// The cube that src was made from
-// ----------------------------------------------------------------------------------------------------------
-
-std::string scene_size(const stream::CubeShape& s) {
-    return std::to_string(s.samples) + "x" + std::to_string(s.lines);
-}
-
-/// Opens the cube that src was made from, which has the same size; null when `path` is empty.
-std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
-                                                    const raster::RasterSource& source) {
-    if (path.empty()) return nullptr;
-    raster::OpenOptions options;
-    options.path = path;
-    options.use_bbl = run.options().source.use_bbl;
-    options.bad_bands = run.options().source.bad_bands;
-    options.window = run.options().source.window;
-    auto original = raster::open_raster(options);
-    run.watch_source(original);
-    run.reserve_cache(original->cache_bytes());
-    const auto a = source.shape(), b = original->shape();
-    if (a.samples != b.samples || a.lines != b.lines)
-        throw Error("-original " + path + " is " + scene_size(b) + ", " + source.path() + " is " +
-                        scene_size(a),
-                    "Give the cube that src was made from.");
-    tools::check_same_place(run, "-original", *original, source);
-    // The mask limits the targets and the pixels of -map and -scores.
-    return source.facts().masked ? original->with_mask(run.mask()) : original;
-}
 
 // Every pixel beside the targets: -map and -scores
 // ----------------------------------------------------------------------------------------------------------
@@ -207,7 +177,7 @@ void run_atdca(tool::Run& run, Settings s) {
     tool::Scene scene(run, "ATDCA");
     const auto& source = scene.raster();
     const auto many = tools::join_scenes(run, s.with, scene);
-    const auto original = open_original(run, s.original, *source);
+    const auto original = tools::open_original(run, s.original, *source);
     raster::check_vector_output(s.targets);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);

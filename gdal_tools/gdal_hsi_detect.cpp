@@ -10,11 +10,13 @@
 #include "raster/raster_source.h"
 #include "shared/scene_and_library.h"
 #include "shared/scene_statistics.h"
+#include "shared/spectral_bands.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
 
 #include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace hsi {
@@ -24,7 +26,9 @@ namespace {
 using tool::Content;
 
 void run_detect(tool::Run& run, const Settings& s) {
-    auto source = run.open_source();
+    auto opened = tools::open_scene_or_library(run);
+    if (opened.library) return detect_in_library(run, s, *opened.library);
+    auto source = std::move(opened.scene);
     std::optional<tools::GivenStatistics> given;
     const auto* const one = std::get_if<OneBackground>(&s.how);
     if (one != nullptr && !one->statistics.empty()) {
@@ -72,7 +76,8 @@ void declare(tool::Builder& args) {
     args.add_source();
     args.add_follow();
     args.add_mask("the background", true);
-    args.add_destination("The scores, one band per target; it appears when it is complete");
+    args.add_destination(
+        "The scores, one band per target (of a library: a table); it appears when it is complete");
     args.computes_dst();
     args.input("target", o.target.library, Content::spectra,
                "Library with the targets' spectra (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, .mat, "
@@ -173,6 +178,8 @@ extern constinit const tool::Definition detect{
      {"gdal_hsi_detect -method sam -target minerals.csv -map minerals.tif -threshold 0.1 scene.img "
       "angles.tif",
       "Angles, and a map of the pixels below 0.1 radians"},
+     {"gdal_hsi_detect -method sam -target minerals.sli field.sli angles.csv",
+      "Angles between the spectra of two libraries, as a table"},
      {"gdal_hsi_detect -method mf -target-pixel 120 64 -background soil.gpkg scene.img like_it.tif",
       "Pixels that are like one pixel and unlike a background"},
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",

@@ -44,7 +44,7 @@ using tool::Content;
 
 struct Settings {
     raster::VectorOptions members;
-    std::string method = "nfindr", spectra, numbers, curve;
+    std::string method = "nfindr", original, spectra, numbers, curve;
     int count = 0; ///< of a range the last one
     int first = 0; ///< of a range; 0 without one
     uint64_t seed = 1;
@@ -574,21 +574,22 @@ void run_endmembers(tool::Run& run, Settings s) {
     s.members.run = run.files();
     tool::Scene scene(run, "the search for endmembers");
     const auto many = tools::join_scenes(run, s.with, scene);
+    const auto original = tools::open_original(run, s.original, *scene.raster());
     endmembers::check_count(search_options(s), scene.shape().bands, -1);
     raster::check_vector_output(s.members);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.members.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     const tools::PlotOutput plot(run, "plot", s.curve, s.members.overwrite);
     plot.check(curve_frame);
-    const auto references =
-        tools::read_references(run, s.reference, static_cast<size_t>(scene.shape().bands));
+    const auto references = tools::read_references(
+        run, s.reference, static_cast<size_t>((original ? original : scene.raster())->shape().bands));
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     warn_of_few_pixels(run, found);
     auto targets = found.members;
     if (s.first > 0)
         targets.resize(static_cast<size_t>(choose_number(run, s, scene, many.get(), found, plot)));
     if (s.residual) report_residual(run, s, scene, many.get(), found);
-    auto cube = scene.raster();
+    auto cube = original ? original : scene.raster();
     raster::SpectralLibrary library;
     if (!s.spectra.empty() || !s.reference.path.empty())
         library = tools::library_of_targets(tools::spectra_of_targets(cube, run, targets, many.get()),
@@ -630,8 +631,12 @@ void declare(tool::Builder& args) {
     args.output(
         "plot", s.curve, Content::text,
         "With a range of -t: also write the explained share of each number to FILE: .svg, .png or .csv");
+    args.input(
+        "original", s.original, Content::raster,
+        "Scene FILE for -spectra and -reference, of which src is a preprocessed copy of the same size");
     tools::add_reference_options(args, s.reference, "endmember");
     tools::add_with_option(args, s.with);
+    args.exclusive("with", "original");
     tools::add_vector_options(args, s.members);
     args.overwrite(s.members.overwrite, "Replace existing outputs; otherwise an existing output is an error");
     args.check([&s](const tool::Call& call) {
@@ -641,6 +646,8 @@ void declare(tool::Builder& args) {
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " takes no random numbers",
                              "Leave it out, or use -method vca.");
+        if (!s.original.empty() && s.spectra.empty() && s.reference.path.empty())
+            throw UsageError("-original requires -spectra or -reference", "Its spectra go nowhere else.");
         read_numbers(s);
         if (s.first > 0 && s.residual)
             throw UsageError("-residual: a range of -t tells the residual of every number",
@@ -669,6 +676,9 @@ extern constinit const tool::Definition endmembers{
       "Their spectra, and how much of each is in every pixel"},
      {"gdal_hsi_endmembers -t 2-20 -plot members.svg scene.img members.gpkg",
       "How many? The explained share of each number, and the set at the knee"},
+     {"gdal_hsi_spp scene.img y.tif && gdal_hsi_endmembers -t 12 -original scene.img -spectra members.sli "
+      "y.tif members.gpkg",
+      "Search in the preprocessed scene, spectra of the original scene"},
      {"gdal_hsi_endmembers -t 12 -method vca -seed 7 scene.img members.geojson", "Another method"}},
     "",
     endmembers_tool::declare};

@@ -4,16 +4,20 @@
 // shown.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "gdal_hsi_quicklook/frame.h"
 #include "gdal_hsi_quicklook/legend.h"
 #include "math/elementary.h"
+#include "raster/drivers.h"
 #include "raster/labels.h"
 #include "raster/output_set.h"
 #include "raster/raster_source.h"
+#include "raster/text_output.h"
 #include "stream/operation.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/passes.h"
+#include "tool/phrases.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -39,7 +43,7 @@ constexpr double land_gamma = 0.6; ///< land is dark compared with the brightest
 constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
 
 struct Settings {
-    std::string beside, points, like, title;
+    std::string beside, points, point_names, like, title;
     bool frame = false;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
@@ -364,13 +368,18 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
     }
 }
 
-/// Rings around the pixels of the points.
-void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
-                const std::vector<int64_t>& pixels) {
+/// A pixel that holds a point, and the text next to it.
+struct Ring {
+    int64_t pixel;
+    std::string name;
+};
+
+/// Rings around the pixels of the points, with their names.
+void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const std::vector<Ring>& rings) {
     constexpr double inner = 3.2, middle = 4.6, outer = 5.6;
     constexpr int64_t reach = 6;
     for (const bool rim : {true, false})
-        for (const int64_t pixel : pixels) {
+        for (const auto& [pixel, name] : rings) {
             const double cx = (static_cast<double>(pixel % scale.samples) + 0.5) *
                               static_cast<double>(scale.panel_samples) / static_cast<double>(scale.samples);
             const double cy = (static_cast<double>(pixel / scale.samples) + 0.5) *
@@ -383,33 +392,51 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
                     if (rim && r >= middle && r < outer) canvas.set(x0 + x, y0 + y, {});
                     if (!rim && r >= inner && r < middle) canvas.set(x0 + x, y0 + y, {255, 230, 26});
                 }
+            if (rim || name.empty()) continue;
+            const int64_t room = scale.panel_samples - 2 * reach, wide = name_width(name, room);
+            draw_name(canvas, x0 + std::min(static_cast<int64_t>(cx) + reach + 2, scale.panel_samples - wide),
+                      y0 + std::clamp<int64_t>(static_cast<int64_t>(cy) - name_height / 2, 0,
+                                               std::max<int64_t>(0, scale.panel_lines - name_height)),
+                      room, name);
         }
 }
 
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Copies the picture into the output. Pixels of src that hold a point of the file, with a warning for points
-/// outside.
-std::vector<int64_t> points_in(tool::Run& run, const std::string& path, const raster::RasterSource& source) {
+/// Pixels of src that hold a point of the file, with a warning for points outside.
+std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::RasterSource& source) {
+    const std::string& path = s.points;
     if (path.empty()) return {};
     raster::LabelOptions options;
     options.path = path;
-    options.mask = true;
+    options.field = s.point_names;
+    options.mask = s.point_names.empty();
     const auto grid = raster::grid_of(source);
     const auto labels = raster::LabelSource::open(options, &grid);
     for (const auto& note : labels->notes())
         run.warn(note);
     constexpr size_t most = 10000; // more rings than a picture shows
-    auto pixels = raster::collect_labels(*labels).index;
-    if (pixels.size() > most)
-        throw Error("-points " + path + " marks " + counted(pixels.size(), "pixel") +
+    const auto found = raster::collect_labels(*labels);
+    if (found.index.size() > most)
+        throw Error("-points " + path + " marks " + counted(found.index.size(), "pixel") +
                         " of the scene, more than " + std::to_string(most),
                     "Rings are for points. Polygons are shown by burning them (gdal_rasterize) and -beside.");
     if (const int64_t n = labels->outside(); n > 0)
         run.warn("'" + path + "': " + counted(n, "feature") + worded(n, " lies", " lie") +
                  " outside of src and" + worded(n, " has", " have") + " no ring");
-    return pixels;
+    std::vector<Ring> rings;
+    for (size_t i = 0; i < found.index.size(); ++i) {
+        rings.push_back({found.index[i], {}});
+        if (options.mask) continue;
+        const auto known =
+            std::find_if(found.classes.begin(), found.classes.end(),
+                         [value = found.value[i]](const LabelClass& one) { return one.value == value; });
+        rings.back().name = known == found.classes.end() || known->name.empty()
+                                ? std::to_string(found.value[i])
+                                : known->name;
+    }
+    return rings;
 }
 
 struct Panel {
@@ -517,6 +544,55 @@ ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& lim
             name_of_band(source, band) + (values.unit.empty() ? "" : " (" + values.unit + ")")};
 }
 
+/// Forms of a page, where letters stay sharp at every size.
+enum class Page { none, svg, pdf };
+
+Page page_of(const raster::OutputOptions& dst) {
+    if (!dst.format.empty()) return Page::none;
+    const std::string extension = raster::extension_of(dst.path);
+    if (equal_names(extension, "svg")) return Page::svg;
+    return equal_names(extension, "pdf") ? Page::pdf : Page::none;
+}
+
+/// dst: a raster, or a page.
+class PictureFile {
+  public:
+    explicit PictureFile(tool::Run& run)
+        : m_run(run), m_dst(run.options().destination), m_page(page_of(m_dst)),
+          m_text(run.text_output("dst", m_page == Page::none ? std::string() : m_dst.path, m_dst.overwrite)) {
+    }
+    bool keeps_texts() const { return m_page != Page::none; }
+    void check(int64_t wide, int64_t high) const {
+        raster::check_text_output(m_text);
+        if (m_page == Page::none) tools::picture_output(m_dst, wide, high).check();
+    }
+    void write(const Canvas& picture) const {
+        if (m_page == Page::none)
+            tools::write_picture(m_run, m_dst, picture, 0.1);
+        else
+            raster::write_text_output(m_text, m_page == Page::svg ? picture.svg() : picture.pdf());
+    }
+
+  private:
+    tool::Run& m_run;
+    const raster::OutputOptions& m_dst;
+    const Page m_page;
+    const raster::TextOutput m_text;
+};
+
+/// The picture with the classes, by number, at its right.
+Canvas with_legend(tool::Run& run, const Canvas& picture, std::vector<Entry> legend) {
+    std::stable_sort(legend.begin(), legend.end(),
+                     [](const Entry& a, const Entry& b) { return a.value < b.value; });
+    shorten_legend(run, legend, picture.lines());
+    Canvas canvas(picture.samples() + gap + legend_width(legend),
+                  std::max(picture.lines(), static_cast<int64_t>(legend.size()) * legend_line),
+                  picture.keeps_texts());
+    canvas.paste(0, 0, picture);
+    draw_legend(canvas, picture.samples() + gap, legend);
+    return canvas;
+}
+
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
     check_options(s, files);
@@ -540,20 +616,21 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     const int64_t rows = (static_cast<int64_t>(panels.size()) + columns - 1) / columns;
     const int64_t wide = columns * (scale.panel_samples + gap) - gap;
     const int64_t high = rows * (scale.panel_lines + gap) - gap;
-    tools::picture_output(run.options().destination, wide, high).check();
+    const PictureFile file_of_picture(run);
+    file_of_picture.check(wide, high);
     const auto panel_bytes =
         static_cast<uint64_t>(scale.panel_samples * scale.panel_lines) * 3 * sizeof(float);
     if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
         throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
                     "Give a smaller -size, or more -memory.");
-    const auto points = points_in(run, s.points, *files[0].source);
+    const auto points = points_in(run, s, *files[0].source);
     tool::end_of_plan(run, [&] {
         const auto seen = tool::only_bands(files[0].source, {0});
         Picked none;
         tool::print_plan(run, *seen, Picking(scale, none), run.pass("picking", 1));
     });
 
-    Canvas picture(wide, high);
+    Canvas picture(wide, high, file_of_picture.keeps_texts());
     std::vector<Entry> legend;
     const auto first_scene =
         std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
@@ -600,36 +677,27 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         }
         draw_rings(picture, x0, y0, scale, points);
     }
-    std::stable_sort(legend.begin(), legend.end(),
-                     [](const Entry& a, const Entry& b) { return a.value < b.value; });
     run.report()["panels"] = shown;
-    if (!s.no_legend) shorten_legend(run, legend, high);
-    const int64_t width = s.no_legend ? 0 : legend_width(legend);
-    if (width > 0) {
-        Canvas with_legend(wide + gap + width,
-                           std::max(high, static_cast<int64_t>(legend.size()) * legend_line));
-        for (int64_t y = 0; y < high; ++y)
-            for (int64_t x = 0; x < wide; ++x)
-                with_legend.set(x, y, picture.at(x, y));
-        draw_legend(with_legend, wide + gap, legend);
-        picture = std::move(with_legend);
-    }
+    if (!s.no_legend && !legend.empty()) picture = with_legend(run, picture, std::move(legend));
     if (!s.title.empty() || s.frame)
         picture = framed(picture, s.title, s.frame,
                          {*files[0].source, scale.panel_samples, scale.panel_lines}, bar ? &*bar : nullptr);
-    tools::write_picture(run, run.options().destination, picture, 0.1);
+    file_of_picture.write(picture);
 }
 
 void declare(tool::Builder& args) {
     auto& s = args.settings<Settings>();
     args.add_source();
-    args.add_destination("The picture: .png, .jpg, .webp, or .tif; it appears when it is complete");
+    args.add_destination(
+        "The picture: .png, .jpg, .webp, .tif, .pdf, or .svg; it appears when it is complete");
     args.add_compute(false);
     args.input("beside", s.beside, Content::raster,
                "Also show this raster of the same size to the right of src: a scene or a class map");
     args.input("like", s.like, Content::raster,
                "Show src with the stretch of the scene FILE, or with the class colours of the map FILE");
     args.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
+    args.option("point-names", s.point_names, "Write the value of this field of -points next to each ring")
+        .shown_as("FIELD");
     args.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by an integer factor")
         .between(16, 8000)
         .in_unit("pixels");
@@ -648,6 +716,8 @@ void declare(tool::Builder& args) {
         const tool::CommonOptions& options = call.options();
         for (const char* name : {"stretch", "gamma"})
             if (call.given(name)) s.for_values += (s.for_values.empty() ? "-" : " and -") + std::string(name);
+        if (call.given("point-names") && s.points.empty())
+            throw UsageError(tool::option_requires("-point-names", "-points"));
         if (s.stretch[0] >= s.stretch[1])
             throw UsageError("-stretch: the first number must be below the second");
         if (!options.destination.type.empty() && options.destination.type != "Byte")
@@ -655,6 +725,11 @@ void declare(tool::Builder& args) {
                              "gdal_translate -ot changes it afterwards.");
         if (options.destination.nodata)
             throw UsageError("-dstnodata means nothing for a picture", "Leave it out.");
+        if (page_of(options.destination) != Page::none)
+            for (const char* name : {"co", "stac"})
+                if (call.given(name))
+                    throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "an .svg or .pdf"),
+                                     "Leave it out, or write a .png.");
     });
     args.body([&s](tool::Run& run) { run_quicklook(run, s); });
 }
@@ -675,6 +750,8 @@ extern constinit const tool::Definition quicklook{
      {"gdal_hsi_quicklook -beside map.tif scene.img both.png", "A scene and its class map, with the legend"},
      {"gdal_hsi_quicklook -beside smooth.tif -points targets.gpkg scene.img both.png",
       "Before and after, with targets"},
+     {"gdal_hsi_quicklook -frame -points targets.gpkg -point-names rank scene.img targets.svg",
+      "Numbered targets, as an SVG for print"},
      {"gdal_hsi_quicklook -frame -title 'Potsdam, 20 July' scene.img report.png",
       "With coordinates, scale bar and north arrow"},
      {"gdal_hsi_quicklook -b 1 -b 2 -b 3 pcs.tif components.png", "Components as red, green and blue"},

@@ -7,6 +7,7 @@
 #include "gdal_hsi_detect/settings.h"
 #include "gdal_hsi_detect/targets.h"
 #include "raster/raster_source.h"
+#include "raster/spectral_library.h"
 #include "shared/scene_statistics.h"
 
 #include <memory>
@@ -42,5 +43,9 @@ void detect_by_features(tool::Run& run, const Settings& s, const Features& how,
 /// mtmf: computes the scene's components, then the scores.
 void detect_among_components(tool::Run& run, const Settings& s, const Mixtures& how,
                              const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets);
+
+/// sam and sid between the spectra of a library, src, and the targets: a table, dst, of a spectrum per row.
+/// \throws UsageError for other methods and for what only a scene has.
+void detect_in_library(tool::Run& run, const Settings& s, const raster::SpectralLibrary& library);
 
 } // namespace hsi::detect_tool

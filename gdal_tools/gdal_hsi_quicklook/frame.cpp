@@ -163,8 +163,10 @@ Canvas framed(const Canvas& picture, const std::string& title, bool frame, const
     const std::string heading = tools::plain_letters(
         title, static_cast<size_t>(std::max<int64_t>(8, (picture.samples() + 400) / letter_width)));
     int64_t left = 0, above = title.empty() ? 0 : text_row + margin, below = 0, right = 0;
-    for (const Mark& mark : ground.y)
-        left = std::max(left, width_of(mark.text) + tick + 4);
+    for (const Mark& mark : ground.y) {
+        left = std::max(left, margin + width_of(mark.text) + tick + 4);
+        above = std::max(above, margin); // half of a coordinate at the corner
+    }
     if (!ground.x.empty()) {
         left = std::max(left, margin);
         below += tick + text_row;
@@ -175,10 +177,8 @@ Canvas framed(const Canvas& picture, const std::string& title, bool frame, const
     const int64_t gap = 16;
     if (bar != nullptr) right = std::max(right, gap + bar_width(*bar, panel.lines));
     Canvas canvas(std::max(left + picture.samples() + right, left + width_of(heading)),
-                  above + picture.lines() + below);
-    for (int64_t y = 0; y < picture.lines(); ++y)
-        for (int64_t x = 0; x < picture.samples(); ++x)
-            canvas.set(left + x, above + y, picture.at(x, y));
+                  above + picture.lines() + below, picture.keeps_texts());
+    canvas.paste(left, above, picture);
     tools::draw_text(canvas, left, 4, heading);
     for (const Mark& mark : ground.y) {
         const int64_t y = above + std::min<int64_t>(std::llround(mark.at), panel.lines - 1);
@@ -204,10 +204,21 @@ Canvas framed(const Canvas& picture, const std::string& title, bool frame, const
     return canvas;
 }
 
+namespace {
+
+std::string fitting(const std::string& name, int64_t width) {
+    return tools::plain_letters(name, static_cast<size_t>(std::max<int64_t>(3, (width - 8) / letter_width)));
+}
+
+} // namespace
+
+int64_t name_width(const std::string& name, int64_t width) {
+    return std::min(width, width_of(fitting(name, width)) + 6);
+}
+
 void draw_name(Canvas& canvas, int64_t x0, int64_t y0, int64_t width, const std::string& name) {
-    const auto text =
-        tools::plain_letters(name, static_cast<size_t>(std::max<int64_t>(3, (width - 8) / letter_width)));
-    draw_box(canvas, x0, y0, std::min(width, width_of(text) + 6), letter_height + 6, {255, 255, 255});
+    const auto text = fitting(name, width);
+    draw_box(canvas, x0, y0, name_width(name, width), name_height, {255, 255, 255});
     tools::draw_text(canvas, x0 + 4, y0 + 3, text);
 }
 

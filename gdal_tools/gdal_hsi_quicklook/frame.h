@@ -31,7 +31,10 @@ struct FramedPanel {
 tools::Canvas framed(const tools::Canvas& picture, const std::string& title, bool frame,
                      const FramedPanel& panel, const ColourBar* bar);
 
-/// Draws the text on white, at the upper left corner of a panel.
+inline constexpr int64_t name_height = tools::letter_height + 6; ///< of draw_name()
+/// Returns how wide draw_name() draws the name.
+int64_t name_width(const std::string& name, int64_t width);
+/// Draws the text on white, with its upper left corner at x0, y0; it is cut to fit into `width`.
 void draw_name(tools::Canvas& canvas, int64_t x0, int64_t y0, int64_t width, const std::string& name);
 
 } // namespace hsi::quicklook_tool

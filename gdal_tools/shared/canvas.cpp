@@ -2,6 +2,7 @@
 #include "shared/canvas.h"
 
 #include "core/text.h"
+#include "raster/packed_text.h"
 #include "stream/empty_source.h"
 #include "stream/operation.h"
 #include "stream/pipeline.h"
@@ -71,6 +72,12 @@ class Painting final : public stream::Operation {
     const Canvas& m_canvas;
 };
 
+/// The points of a PDF page, 72 per inch, for pixels.
+std::string page_points(int64_t pixels) {
+    constexpr std::array<const char*, 4> quarters = {"", ".25", ".5", ".75"};
+    return std::to_string(3 * pixels / 4) + quarters[static_cast<size_t>(3 * pixels % 4)];
+}
+
 } // namespace
 
 std::string plain_letters(std::string_view text, size_t longest) {
@@ -89,7 +96,95 @@ std::string plain_letters(std::string_view text, size_t longest) {
     return out;
 }
 
+void Canvas::paste(int64_t x0, int64_t y0, const Canvas& other) {
+    for (int64_t y = 0; y < other.m_lines; ++y)
+        for (int64_t x = 0; x < other.m_samples; ++x)
+            set(x0 + x, y0 + y, other.at(x, y));
+    for (const Text& text : other.m_texts)
+        m_texts.push_back({x0 + text.x, y0 + text.y, text.letters, text.upwards});
+}
+
+std::string Canvas::svg() const {
+    const std::string width = std::to_string(m_samples), height = std::to_string(m_lines),
+                      size = "width='" + width + "' height='" + height + "'";
+    std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink' " +
+                      size + " viewBox='0 0 " + width + " " + height +
+                      "' font-family='monospace' font-size='20'>\n<image " + size +
+                      " style='image-rendering:pixelated' xlink:href='data:image/png;base64," +
+                      raster::packed_picture(m_samples, m_lines, m_values) + "'/>\n";
+    for (const Text& text : m_texts) {
+        // The base line begins at the lower left corner of the letters, seen in their direction.
+        const std::string x = std::to_string(text.upwards ? text.x + letter_height : text.x),
+                          y = std::to_string(text.upwards ? text.y : text.y + letter_height);
+        svg += "<text x='" + x + "' y='" + y + "' textLength='" +
+               std::to_string(static_cast<int64_t>(text.letters.size()) * letter_width) + "'" +
+               (text.upwards ? " transform='rotate(-90 " + x + " " + y + ")'" : std::string()) + ">" +
+               escaped_text(text.letters) + "</text>\n";
+    }
+    return svg + "</svg>\n";
+}
+
+std::string Canvas::pdf() const {
+    std::string pixels;
+    pixels.reserve(3 * m_values.size());
+    for (const Rgb& colour : m_values)
+        pixels.append(colour.begin(), colour.end());
+    const std::string width = std::to_string(m_samples), height = std::to_string(m_lines);
+    // The unit of the contents is a pixel, upwards from the lower left corner. Letters of Courier are 0.6
+    // times the size of the font wide.
+    std::string contents =
+        "0.75 0 0 0.75 0 0 cm q " + width + " 0 0 " + height + " 0 0 cm /I Do Q\nBT /F 20 Tf\n";
+    for (const Text& text : m_texts) {
+        const std::string x = std::to_string(text.upwards ? text.x + letter_height : text.x),
+                          y = std::to_string(m_lines - (text.upwards ? text.y : text.y + letter_height));
+        std::string letters;
+        for (const char c : text.letters)
+            letters += (c == '(' || c == ')' || c == '\\' ? "\\" : "") + std::string(1, c);
+        contents += (text.upwards ? "0 1 -1 0 " : "1 0 0 1 ") + x + " " + y + " Tm (" + letters + ") Tj\n";
+    }
+    contents += "ET";
+    const auto stream = [](const std::string& entries, const std::string& bytes) {
+        return "<< " + entries + " /Length " + std::to_string(bytes.size()) + " >>\nstream\n" + bytes +
+               "\nendstream";
+    };
+    const std::array<std::string, 6> objects = {
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 " + page_points(m_samples) + " " + page_points(m_lines) +
+            "] /Contents 4 0 R /Resources << /XObject << /I 5 0 R >> /Font << /F 6 0 R >> >> >>",
+        stream("", contents),
+        stream("/Type /XObject /Subtype /Image /Width " + width + " /Height " + height +
+                   " /ColorSpace /DeviceRGB /BitsPerComponent 8 /Filter /FlateDecode",
+               raster::deflated(pixels)),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Courier >>"};
+    std::string pdf = "%PDF-1.4\n%\xe2\xe3\xcf\xd3\n", table = "0000000000 65535 f \n"; // not a text
+    for (size_t k = 0; k < objects.size(); ++k) {
+        const std::string offset = std::to_string(pdf.size());
+        table += std::string(10 - offset.size(), '0') + offset + " 00000 n \n";
+        pdf += std::to_string(k + 1) + " 0 obj\n" + objects[k] + "\nendobj\n";
+    }
+    const std::string count = std::to_string(objects.size() + 1), start = std::to_string(pdf.size());
+    return pdf + "xref\n0 " + count + "\n" + table + "trailer\n<< /Size " + count +
+           " /Root 1 0 R >>\nstartxref\n" + start + "\n%%EOF\n";
+}
+
+std::string escaped_text(const std::string& text) {
+    std::string out;
+    for (const char c : utf8_text(text)) {
+        const auto code = static_cast<unsigned char>(c);
+        if (c == '&' || c == '<' || c == '>' || c == '\'')
+            out += "&#" + std::to_string(code) + ";";
+        else
+            out += code < ' ' ? ' ' : c; // XML has no control characters
+    }
+    return out;
+}
+
 void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text, bool upwards) {
+    if (canvas.keeps_texts()) {
+        if (!text.empty()) canvas.keep({x0, y0, text, upwards});
+        return;
+    }
     for (size_t i = 0; i < text.size(); ++i)
         for (int64_t x = 0; x < 10; ++x)
             for (int64_t y = 0; y < letter_height; ++y) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A picture in memory, text in the picture, and the raster that is written from it.
+// A picture in memory, text in the picture, and the raster, SVG or PDF that is written from it.
 #pragma once
 
 #include "raster/output_set.h"
@@ -10,21 +10,35 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hsi::tools {
 
 using Rgb = std::array<uint8_t, 3>;
 
-/// Red, green and blue; initially white.
+/// Red, green and blue; initially white. A canvas of an SVG or a PDF keeps texts instead of drawing them.
 class Canvas {
   public:
-    Canvas(int64_t samples, int64_t lines)
+    struct Text {
+        int64_t x, y; ///< as draw_text() has them
+        std::string letters;
+        bool upwards;
+    };
+    Canvas(int64_t samples, int64_t lines, bool keeps_texts = false)
         : m_samples(samples), m_lines(lines),
-          m_values(static_cast<size_t>(samples * lines), Rgb{255, 255, 255}) {}
+          m_values(static_cast<size_t>(samples * lines), Rgb{255, 255, 255}), m_keeps_texts(keeps_texts) {}
     int64_t samples() const { return m_samples; }
     int64_t lines() const { return m_lines; }
     const Rgb& at(int64_t x, int64_t y) const { return m_values[static_cast<size_t>(y * m_samples + x)]; }
+    bool keeps_texts() const { return m_keeps_texts; }
+    const std::vector<Text>& texts() const { return m_texts; }
+    void keep(Text text) { m_texts.push_back(std::move(text)); }
+    /// Copies `other`; its upper left corner comes to x0, y0.
+    void paste(int64_t x0, int64_t y0, const Canvas& other);
+    std::string svg() const;
+    /// Returns a document of one page, 96 pixels per inch.
+    std::string pdf() const;
     /// Sets a pixel; does nothing outside of the picture.
     void set(int64_t x, int64_t y, const Rgb& colour) {
         if (x >= 0 && y >= 0 && x < m_samples && y < m_lines)
@@ -34,6 +48,8 @@ class Canvas {
   private:
     int64_t m_samples, m_lines;
     std::vector<Rgb> m_values;
+    bool m_keeps_texts;
+    std::vector<Text> m_texts;
 };
 
 inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, including the gap after a letter
@@ -42,8 +58,11 @@ inline constexpr int64_t letter_width = 12, letter_height = 14; ///< pixels, inc
 /// becomes a question mark. A text of more than `longest` letters is cut.
 std::string plain_letters(std::string_view text, size_t longest);
 
+/// Returns a text for XML: field names may hold any characters.
+std::string escaped_text(const std::string& text);
+
 /// Draws black text with the upper left corner at x0, y0; upwards: rotated counter-clockwise, with the lower
-/// left corner there. text: result of plain_letters().
+/// left corner there. text: result of plain_letters(). A canvas that keeps texts stores it.
 void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text, bool upwards = false);
 
 /// Returns the raster of a picture, three bands of Byte, for OutputSet::check().

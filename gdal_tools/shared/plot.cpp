@@ -27,19 +27,6 @@ std::string number_in(const char* format, double value) {
 
 std::string place(double value) { return number_in("%.2f", value); }
 
-/// Text for XML: field names may hold any characters.
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (const char c : utf8_text(text)) {
-        const auto code = static_cast<unsigned char>(c);
-        if (c == '&' || c == '<' || c == '>' || c == '\'')
-            out += "&#" + std::to_string(code) + ";";
-        else
-            out += code < ' ' ? ' ' : c; // XML has no control characters
-    }
-    return out;
-}
-
 std::string colour_text(const Rgb& colour) {
     char text[8];
     std::snprintf(text, sizeof text, "#%02x%02x%02x", colour[0], colour[1], colour[2]);
@@ -254,7 +241,7 @@ std::string Plot::svg_of(const Shape& s) {
     }
     case Shape::Kind::disc:
         return "<circle cx='" + x0 + "' cy='" + y0 + "' r='" + number_in("%g", s.size) + "' fill='" + colour +
-               "'><title>" + escaped(s.text) + "</title></circle>\n";
+               "'><title>" + escaped_text(s.text) + "</title></circle>\n";
     default:
         break;
     }
@@ -264,7 +251,7 @@ std::string Plot::svg_of(const Shape& s) {
     return "<text x='" + x0 + "' y='" + y0 + "' text-anchor='" + anchor + "'" +
            (s.kind == Shape::Kind::upward_text ? " transform='rotate(-90 " + x0 + " " + y0 + ")'"
                                                : std::string()) +
-           ">" + escaped(s.text) + "</text>\n";
+           ">" + escaped_text(s.text) + "</text>\n";
 }
 
 std::string Plot::svg() const {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "shared/scene_and_library.h"
+#include "shared/second_scene.h"
 #include "stream/statistics_scan.h"
 #include "stream/value_parts.h"
 #include "tool/words.h"
@@ -181,6 +182,29 @@ void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets, c
         if (scenes) entries.back()["scene"] = scenes->name(place.scene);
     }
     run.report()["targets"] = entries;
+}
+
+std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
+                                                    const raster::RasterSource& source) {
+    if (path.empty()) return nullptr;
+    raster::OpenOptions options;
+    options.path = path;
+    options.use_bbl = run.options().source.use_bbl;
+    options.bad_bands = run.options().source.bad_bands;
+    options.window = run.options().source.window;
+    auto original = raster::open_raster(options);
+    run.watch_source(original);
+    run.reserve_cache(original->cache_bytes());
+    const auto a = source.shape(), b = original->shape();
+    const auto size = [](const stream::CubeShape& one) {
+        return std::to_string(one.samples) + "x" + std::to_string(one.lines);
+    };
+    if (a.samples != b.samples || a.lines != b.lines)
+        throw Error("-original " + path + " is " + size(b) + ", " + source.path() + " is " + size(a),
+                    "Give the cube that src was made from.");
+    check_same_place(run, "-original", *original, source);
+    // Targets are inside of the mask, and so is what is made of the other cube.
+    return source.facts().masked ? original->with_mask(run.mask()) : original;
 }
 
 std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,

@@ -55,6 +55,11 @@ void warn_of_vain_test(tool::Run& run, const std::string& method, double false_a
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
                     const ManyScenes* scenes = nullptr);
 
+/// Opens -original, the cube that `source` was made from, with the mask of the run if source has it; null if
+/// `path` is empty. \throws Error if its size or place differs.
+std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
+                                                    const raster::RasterSource& source);
+
 /// Returns the targets' spectra in another cube of the same size.
 std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,
                                                    tool::Run& run, const std::vector<atdca::Target>& targets,

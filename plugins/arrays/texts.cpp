@@ -63,6 +63,10 @@ std::vector<std::string> pixel_types() {
 std::string extension_of(const std::string&) { return {}; }
 
 std::string pack_text(const std::string&) { throw Error("internal: no model is packed into an array"); }
+std::string deflated(const std::string&) { throw Error("internal: no picture is packed into an array"); }
+std::string packed_picture(int64_t, int64_t, const std::vector<std::array<uint8_t, 3>>&) {
+    throw Error("internal: no picture is packed into an array");
+}
 
 // Texts ----------------------------------------------------------------------------------------------------
 

@@ -443,6 +443,7 @@ class _EndmembersOptions(TypedDict, total=False):
     mask: ArrayLike | PathLike | None
     mask_exclude: ArrayLike | PathLike | None
     mask_flags_from: ArrayLike | PathLike | None
+    original: ArrayLike | PathLike | None
     reference: Spectra | ArrayLike | Mapping[str, ArrayLike] | PathLike | None
     b: str | float | Sequence[str | float] | None
     exclude_range: str | float | Sequence[str | float] | None
@@ -1037,6 +1038,7 @@ class _QuicklookOptions(TypedDict, total=False):
     memory: str | float | None
     threads: str | float | None
     tile: Sequence[str | float] | None
+    point_names: str | float | None
     size: int | None
     stretch: Sequence[float] | None
     gamma: float | None

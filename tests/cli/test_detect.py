@@ -372,6 +372,47 @@ def test_dry_run_estimates_the_work(files):
     assert seconds[1] < seconds[2] < seconds[3] and seconds[0] < seconds[3]
 
 
+@pytest.mark.quick
+@pytest.mark.parametrize("method", ["sam", "sid"])
+def test_a_library_in_the_place_of_the_scene(method, files):
+    """Scores of the spectra of one library against those of another one, as of pixels."""
+    random = np.random.default_rng(5)
+    field = random.uniform(0.1, 0.9, (4, 12))
+    known = random.uniform(0.1, 0.9, (3, 12))
+    write_library(files / "known.csv", known, names=["clay", "chalk", "rust"])
+    write_library(files / "field.csv", field, names=["f1", "f2", "f3", "f4"])
+    succeed(detect("-method", method, "-target", files / "known.csv", files / "field.csv", files / "o.csv"))
+    rows = [line.split(",") for line in (files / "o.csv").read_text().splitlines()]
+    want = reference(field.T[:, None, :], known, method)[:, 0].T
+    assert rows[0] == ["name", "best", "clay", "chalk", "rust"] and [row[0] for row in rows[1:]] == ["f1", "f2", "f3", "f4"]
+    assert close(method, np.array([[float(v) for v in row[2:]] for row in rows[1:]]), want)
+    assert [row[1] for row in rows[1:]] == [rows[0][2 + k] for k in want.argmin(axis=1)]
+    # A spectrum that lacks a band takes it from all; one target, by name.
+    holes = field.copy()
+    holes[1, 3] = np.nan
+    write_library(files / "holes.csv", holes)
+    text = (files / "holes.csv").read_text().replace("nan", "")
+    (files / "holes.csv").write_text(text)
+    said = succeed(detect("-method", method, "-target", files / "known.csv", "-spectrum", "rust", files / "holes.csv", files / "h.csv")).out
+    kept = [b for b in range(12) if b != 3]
+    rows = [line.split(",") for line in (files / "h.csv").read_text().splitlines()]
+    assert "11 of 12 have a value" in said and rows[0] == ["name", "best", "rust"]
+    assert close(method, np.array([float(row[2]) for row in rows[1:]]), reference(field.T[kept][:, None, :], known[2:, kept], method)[0, 0])
+
+
+@pytest.mark.parametrize("words, text", [
+    ([], "-method ace cannot be used with a spectral library"),
+    (["-method", "mf"], "-method mf cannot be used with a spectral library"),
+    (["-method", "sam", "-map", "m.tif"], "-map cannot be used with a spectral library"),
+    (["-method", "sam", "-any-scale"], "-any-scale cannot be used with a spectral library"),
+    (["-method", "sam", "-b", "1-3"], "-b cannot be used with a spectral library")])
+def test_what_a_library_does_not_have(words, text, files, monkeypatch):
+    monkeypatch.chdir(files)
+    with assert_untouched(files):
+        result = detect(*words, "-target", "library.csv", "library.csv", "o.csv")
+    assert result.code == 2 and text in first_error(result), result.err
+
+
 LIBRARY = ["-target", "library.csv"]
 MISUSE = {
     "no target": (["-method", "ace"], "-method ace needs a target"),

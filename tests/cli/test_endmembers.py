@@ -132,6 +132,20 @@ def test_references(scene, tmp_path):
     assert result.code == 2 and "-spectrum requires -reference" in first_error(result)
 
 
+def test_spectra_of_the_original_scene(scene, tmp_path):
+    """After gdal_hsi_spp the places are those of the preprocessed scene, the spectra those of the original one."""
+    succeed(run("gdal_hsi_spp", "-q", scene, tmp_path / "y.tif"))
+    succeed(endmembers("-t", 4, tmp_path / "y.tif", tmp_path / "y.gpkg"))
+    succeed(endmembers("-t", 4, "-original", scene, "-spectra", tmp_path / "e.sli", tmp_path / "y.tif", tmp_path / "e.gpkg"))
+    assert places(tmp_path / "e.gpkg") == places(tmp_path / "y.gpkg") != []
+    library = np.fromfile(tmp_path / "e.sli", "<f4").reshape(4, 10)
+    assert np.array_equal(library, [read(scene)[:, line, sample].astype("f4") for line, sample in places(tmp_path / "e.gpkg")])
+    for words, text in ((["-original", scene], "-original requires -spectra or -reference"),
+                        (["-original", scene, "-with", scene, "-spectra", tmp_path / "x.sli"], "cannot be used with")):
+        result = endmembers("-t", 4, *words, tmp_path / "y.tif", tmp_path / "x.gpkg")
+        assert result.code == 2 and text in first_error(result)
+
+
 def test_spectra_are_those_of_the_pixels_and_can_be_unmixed(scene, tmp_path):
     succeed(endmembers("-t", 4, "-spectra", tmp_path / "e.sli", scene, tmp_path / "e.gpkg"))
     library = np.fromfile(tmp_path / "e.sli", dtype="<f8" if (tmp_path / "e.sli").stat().st_size == 4 * 10 * 8 else "<f4").reshape(4, 10)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """gdal_hsi_quicklook: pictures compared with NumPy's indexing, percentiles and powers."""
 
+import base64
 import json
+import xml.etree.ElementTree
+import zlib
 
 import numpy as np
 import pytest
@@ -182,6 +185,24 @@ def test_rings_around_points(scene, cube, tmp_path):
     assert np.array_equal(got[:, ~ring & ~rim], plain[:, ~ring & ~rim])
 
 
+def test_names_at_points(scene, tmp_path):
+    path = points(tmp_path / "in" / "p.gpkg", [(400000 + 30 * 20.5, 5800000 - 30 * 30.5), (400000 + 30 * 79.5, 5800000 - 30 * 59.5)])
+    data = ogr.Open(str(path), update=1)
+    data.GetLayer(0).CreateField(ogr.FieldDefn("rank", ogr.OFTInteger))
+    for rank, feature in zip((7, 12), list(data.GetLayer(0))):
+        feature["rank"] = rank
+        data.GetLayer(0).SetFeature(feature)
+    del feature, data
+    size = ["-size", 4 * SAMPLES, "-points", path]
+    succeed(quicklook(*size, "-point-names", "rank", scene, tmp_path / "p.svg"))
+    root = xml.etree.ElementTree.parse(tmp_path / "p.svg").getroot()
+    texts = {t.text: (int(t.get("x")), int(t.get("y"))) for t in root.findall("{http://www.w3.org/2000/svg}text")}
+    assert list(texts) == ["7", "12"]
+    assert abs(texts["7"][0] - 4 * 20.5) < 20 and abs(texts["7"][1] - 4 * 30.5) < 15  # next to its ring
+    assert texts["12"][0] + 2 * 12 <= 4 * SAMPLES and texts["12"][1] <= 4 * LINES  # at the corner, and inside
+    assert first_error(quicklook("-point-names", "rank", scene, tmp_path / "q.png")) == "-point-names requires -points"
+
+
 def test_without_visible_light_or_wavelengths(cube, tmp_path):
     write_scene(tmp_path / "swir.img", cube, wavelengths=[1000.0 + 100 * k for k in range(BANDS)], nodata=-9999)
     write_scene(tmp_path / "none.img", cube, nodata=-9999)
@@ -288,6 +309,15 @@ def test_refused(case, scene, tmp_path):
         assert words in first_error(result := quicklook(*options, scene, tmp_path / "p.png")) and result.code == code
 
 
+def test_refused_of_an_svg(scene, tmp_path):
+    (tmp_path / "there.svg").write_text("mine")
+    for options, name, code, words in ((["-co", "X=Y"], "p.svg", 2, "-co cannot be used with an .svg or .pdf"),
+                                       ([], "there.svg", 1, "already exists")):
+        with assert_untouched(tmp_path):
+            result = quicklook(*options, scene, tmp_path / name)
+        assert result.code == code and words in first_error(result), result.err
+
+
 def test_files_that_do_not_fit(scene, class_map, tmp_path):
     write_scene(tmp_path / "in" / "small.img", values(lines=10))
     far = points(tmp_path / "in" / "far.gpkg", [(0, 0)])
@@ -375,22 +405,71 @@ def test_a_frame_for_a_report(scene, tmp_path):
     succeed(quicklook("-b", 1, "-size", size, "-frame", scene, tmp_path / "frame.png"))
     succeed(quicklook("-b", 1, "-size", size, "-frame", "-title", "Pots dam", scene, tmp_path / "title.png"))
     plain, frame, title = (picture(tmp_path / f"{name}.png") for name in ("plain", "frame", "title"))
-    # The panel keeps its position, next to the coordinates and below nothing; a pixel without a value has a separate
-    # colour.
+    # The panel is next to coordinates, with a white margin; a pixel without a value has a colour of its own.
     high, wide = plain.shape[1:]
-    left = next(x for x in range(frame.shape[2] - wide) if np.array_equal(frame[:, :high // 2, x + wide // 2], plain[:, :high // 2, wide // 2]))
+    above = 10
+    left = next(x for x in range(frame.shape[2] - wide)
+                if np.array_equal(frame[:, above:above + high // 2, x + wide // 2], plain[:, :high // 2, wide // 2]))
+    assert (frame[:, :, :10] == 255).all() and (frame[:, :, 10:left] == 0).any() and (frame[:, :3] == 255).all()
     hole = np.zeros((LINES, SAMPLES), bool)
     hole[5, 7] = True
     hole = np.kron(hole, np.ones((10, 10), bool))
-    panel = frame[:, :high, left:left + wide]
+    panel = frame[:, above:above + high, left:left + wide]
     assert (panel[:, ~hole] == plain[:, ~hole]).all() and (panel[:, hole] == np.array([[190], [210], [240]])).all()
     assert left > 6 * 12 and frame.shape[1] > high + 40 and frame.shape[2] > left + wide + 40
-    # 500 m are at most a third of the panel: pixels have 3 m.
-    assert max(longest_black_run(frame[:, y]) for y in range(high + 20, frame.shape[1])) == round(500 / 3)
+    # 500 m are a third of the panel at the most: pixels of 3 m.
+    assert max(longest_black_run(frame[:, y]) for y in range(above + high + 20, frame.shape[1])) == round(500 / 3)
     assert title.shape[1] > frame.shape[1] and (title[:, -frame.shape[1]:, :frame.shape[2]] == frame).all()
     # The colour bar has all shades, from white to black.
-    bar = frame[0, :high, left + wide + 16 + 8].astype(int)
+    bar = frame[0, above:above + high, left + wide + 16 + 8].astype(int)
     assert bar[1] == 255 and bar[-2] == 0 and (np.diff(bar[1:-1]) <= 0).all()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("words", [["-b", 1, "-frame", "-title", "A <b> & 'c'"], ["-each", "-frame"], []])
+def test_an_svg_has_the_pixels_and_texts(words, scene, tmp_path):
+    """The embedded PNG is the picture without its letters, which are texts; by another reader of XML and PNG."""
+    succeed(quicklook("-size", 4 * SAMPLES, *words, scene, tmp_path / "p.png"))
+    succeed(quicklook("-size", 4 * SAMPLES, *words, scene, tmp_path / "p.svg"))
+    root = xml.etree.ElementTree.parse(tmp_path / "p.svg").getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    (image,) = root.findall(space + "image")
+    (tmp_path / "inside.png").write_bytes(base64.b64decode(image.get("{http://www.w3.org/1999/xlink}href").split(",", 1)[1]))
+    drawn, inside = picture(tmp_path / "p.png"), picture(tmp_path / "inside.png")
+    assert drawn.shape == inside.shape == (3, int(image.get("height")), int(image.get("width")))
+    texts = root.findall(space + "text")
+    differs = (drawn != inside).any(axis=0)
+    assert (drawn[:, differs] == 0).all() and differs.any() == bool(texts) == bool(words)
+    for text in texts:  # each stands where its letters are drawn
+        x, y, length = (int(text.get(key)) for key in ("x", "y", "textLength"))
+        box = differs[max(0, y - length):y, x - 14:x] if text.get("transform") else differs[y - 14:y, x:x + length]
+        assert box.any() and len(text.text) * 12 == length
+        differs = differs.copy()
+        box[:] = False
+    assert not words or "-title" not in words or "A <b> & 'c'" in [text.text for text in texts]
+
+
+@pytest.mark.skipif(gdal.GetDriverByName("PDF") is None or not gdal.GetDriverByName("PDF").GetMetadataItem("DCAP_OPEN"),
+                    reason="GDAL reads no PDF here")
+def test_a_pdf_has_the_pixels_and_texts(scene, tmp_path):
+    """By another renderer, at a pixel of the page for each of the picture; and its table of offsets is right."""
+    words = ["-size", 4 * SAMPLES, "-b", 1, "-frame", "-title", "A (b) \\ c"]
+    succeed(quicklook(*words, scene, tmp_path / "p.png"))
+    succeed(quicklook(*words, scene, tmp_path / "p.pdf"))
+    data = (tmp_path / "p.pdf").read_bytes()
+    table = data[int(data.split(b"startxref\n")[1].split()[0]):].split(b"\n")
+    assert table[0] == b"xref" and table[1] == b"0 7"
+    for number in range(1, 7):
+        assert data[int(table[2 + number][:10]):].startswith(b"%d 0 obj\n" % number)
+    drawn = picture(tmp_path / "p.png").astype(int)
+    packed = data[data.index(b"FlateDecode"):].split(b"stream\n", 1)[1]
+    inside = np.frombuffer(zlib.decompressobj().decompress(packed), np.uint8).reshape(*drawn.shape[1:], 3).transpose(2, 0, 1)
+    letters = (drawn != inside).any(axis=0)
+    assert letters.any() and (drawn[:, letters] == 0).all()
+    page = gdal.OpenEx(str(tmp_path / "p.pdf"), open_options=["DPI=96"]).ReadAsArray()[:3].astype(int)
+    assert page.shape == drawn.shape and np.abs(page - drawn)[:, ~letters].mean() < 20  # it smooths the noise
+    assert (page[0, 2:20, :300] < 100).any() and (page[0, 2:20, -20:] == 255).all()  # the title
+    assert b"(A \\(b\\) \\\\ c) Tj" in data
 
 
 def test_a_frame_without_a_georeference_and_with_names(tmp_path):

@@ -47,6 +47,7 @@ RUNS = [
     ("detect", "-window 3 11 -srcwin 20 30 60 21 scene.dat local.dat", "local.dat"),
     ("endmembers", "-t 5 -method nfindr -spectra nfindr.csv scene.dat nfindr.geojson", "nfindr.csv"),
     ("endmembers", "-t 5 -method vca -spectra vca.csv scene.dat vca.geojson", "vca.csv"),
+    ("detect", "-method sam -target osp.csv nfindr.csv angles.csv", "angles.csv"),
     ("unmix", "-method fcls scene.dat osp.csv fcls.dat", "fcls.dat"),
     ("unmix", "-method nnls scene.dat osp.csv nnls.dat", "nnls.dat"),
     ("cluster", "-k 5 -centres centres.csv scene.dat euclidean.dat", "euclidean.dat centres.csv"),

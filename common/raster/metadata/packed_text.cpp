@@ -6,6 +6,7 @@
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
+#include <libdeflate.h>
 
 #include <climits>
 #include <memory>
@@ -17,6 +18,20 @@ struct Freer {
     void operator()(void* p) const { VSIFree(p); }
 };
 
+/// In network order.
+void append_number(std::string& bytes, uint32_t value) {
+    for (const int shift : {24, 16, 8, 0})
+        bytes += static_cast<char>(value >> shift & 0xff);
+}
+
+/// A chunk of a PNG file: length, name, content and check sum.
+void append_chunk(std::string& png, const std::string& name, const std::string& content) {
+    append_number(png, static_cast<uint32_t>(content.size()));
+    const std::string checked = name + content;
+    png += checked;
+    append_number(png, libdeflate_crc32(0, checked.data(), checked.size()));
+}
+
 } // namespace
 
 std::string pack_text(const std::string& text) {
@@ -27,6 +42,39 @@ std::string pack_text(const std::string& text) {
         throw Error("a text of " + std::to_string(text.size()) + " bytes is too long to be packed");
     const std::unique_ptr<char, Freer> base64(
         CPLBase64Encode(static_cast<int>(size), static_cast<const GByte*>(deflated.get())));
+    return base64.get();
+}
+
+std::string deflated(const std::string& bytes) {
+    size_t size = 0;
+    const std::unique_ptr<void, Freer> stream(
+        CPLZLibDeflate(bytes.data(), bytes.size(), 9, nullptr, 0, &size));
+    constexpr size_t most = INT_MAX / 2; // in base 64 it is longer
+    if (!stream || size > most)
+        throw Error("a picture of " + std::to_string(bytes.size()) + " bytes is too large for .svg and .pdf",
+                    "Choose a smaller -size.");
+    return {static_cast<const char*>(stream.get()), size};
+}
+
+std::string packed_picture(int64_t width, int64_t height,
+                           const std::vector<std::array<uint8_t, 3>>& colours) {
+    std::string lines;
+    lines.reserve(static_cast<size_t>(height * (3 * width + 1)));
+    for (int64_t y = 0; y < height; ++y) {
+        lines += '\0'; // no filter
+        for (int64_t x = 0; x < width; ++x)
+            for (const uint8_t value : colours[static_cast<size_t>(y * width + x)])
+                lines += static_cast<char>(value);
+    }
+    std::string header, png = "\x89PNG\r\n\x1a\n";
+    append_number(header, static_cast<uint32_t>(width));
+    append_number(header, static_cast<uint32_t>(height));
+    header += {8, 2, 0, 0, 0}; // bits, red green blue, deflate, filters, not interlaced
+    append_chunk(png, "IHDR", header);
+    append_chunk(png, "IDAT", deflated(lines));
+    append_chunk(png, "IEND", "");
+    const std::unique_ptr<char, Freer> base64(
+        CPLBase64Encode(static_cast<int>(png.size()), reinterpret_cast<const GByte*>(png.data())));
     return base64.get();
 }
 
