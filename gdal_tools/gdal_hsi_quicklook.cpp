@@ -394,8 +394,11 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, cons
                 }
             if (rim || name.empty()) continue;
             const int64_t room = scale.panel_samples - 2 * reach, wide = name_width(name, room);
-            draw_name(canvas, x0 + std::min(static_cast<int64_t>(cx) + reach + 2, scale.panel_samples - wide),
-                      y0 + std::clamp<int64_t>(static_cast<int64_t>(cy) - name_height / 2, 0,
+            const int64_t x = static_cast<int64_t>(cx), y = static_cast<int64_t>(cy), right = x + reach + 2;
+            draw_name(canvas,
+                      x0 + (right + wide <= scale.panel_samples ? right
+                                                                : std::max<int64_t>(0, x - reach - 2 - wide)),
+                      y0 + std::clamp<int64_t>(y - name_height / 2, 0,
                                                std::max<int64_t>(0, scale.panel_lines - name_height)),
                       room, name);
         }
@@ -403,6 +406,20 @@ void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, cons
 
 // The run
 // ----------------------------------------------------------------------------------------------------------
+
+/// \throws Error with advice that names the option of this tool for the field.
+std::unique_ptr<raster::LabelSource> open_points(const raster::LabelOptions& options,
+                                                 const raster::Grid& grid) {
+    try {
+        return raster::LabelSource::open(options, &grid);
+    } catch (const Error& error) {
+        const std::string other = "the class field with -field";
+        std::string advice = error.advice();
+        const size_t at = advice.find(other);
+        if (options.mask || at == std::string::npos) throw;
+        throw Error(error.what(), advice.replace(at, other.size(), "a field with -point-names"));
+    }
+}
 
 /// Pixels of src that hold a point of the file, with a warning for points outside.
 std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::RasterSource& source) {
@@ -413,7 +430,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     options.field = s.point_names;
     options.mask = s.point_names.empty();
     const auto grid = raster::grid_of(source);
-    const auto labels = raster::LabelSource::open(options, &grid);
+    const auto labels = open_points(options, grid);
     for (const auto& note : labels->notes())
         run.warn(note);
     constexpr size_t most = 10000; // more rings than a picture shows

@@ -199,7 +199,10 @@ def test_names_at_points(scene, tmp_path):
     texts = {t.text: (int(t.get("x")), int(t.get("y"))) for t in root.findall("{http://www.w3.org/2000/svg}text")}
     assert list(texts) == ["7", "12"]
     assert abs(texts["7"][0] - 4 * 20.5) < 20 and abs(texts["7"][1] - 4 * 30.5) < 15  # next to its ring
-    assert texts["12"][0] + 2 * 12 <= 4 * SAMPLES and texts["12"][1] <= 4 * LINES  # at the corner, and inside
+    x, y = texts["12"]  # at the corner: inside, and left of its ring
+    assert x + 2 * 12 <= 4 * 79.5 - 6 and y <= 4 * LINES
+    wrong = quicklook(*size, "-point-names", "height", scene, tmp_path / "w.png")
+    assert wrong.code == 1 and "Name a field with -point-names. Fields: rank" in wrong.err
     assert first_error(quicklook("-point-names", "rank", scene, tmp_path / "q.png")) == "-point-names requires -points"
 
 
