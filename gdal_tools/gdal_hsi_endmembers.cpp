@@ -633,7 +633,7 @@ void declare(tool::Builder& args) {
         "With a range of -t: also write the explained share of each number to FILE: .svg, .png or .csv");
     args.input(
         "original", s.original, Content::raster,
-        "Scene FILE for -spectra and -reference, of which src is a preprocessed copy of the same size");
+        "Scene FILE that src was made from, of the same size: -spectra and -reference use its spectra");
     tools::add_reference_options(args, s.reference, "endmember");
     tools::add_with_option(args, s.with);
     args.exclusive("with", "original");

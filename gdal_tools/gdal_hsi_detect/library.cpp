@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A spectral library in the place of the scene.
+// sam and sid between the spectra of two libraries.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
