@@ -121,8 +121,8 @@ bool share_zero(tool::Run& run, const raster::LabelSource& one, const raster::La
                 raster::LabelOptions& others) {
     if (!one.zero_is_class() || !other.zero_is_open()) return false;
     others.zero = raster::ZeroMeans::a_class;
-    run.warn("'" + other.path() + "': 0 is taken for a class, as it is one of '" + one.path() +
-             "'; if it means no label, give -zero none");
+    run.warn("'" + other.path() + "': 0 is read as a class, since it is a class of '" + one.path() +
+             "'; if it means 'no label', use -zero none");
     return true;
 }
 
@@ -261,8 +261,8 @@ std::vector<raster::LabelClass> legend_of(tool::Run& run, const raster::LabelSou
         if (spelled != known.end() && !has(*spelled)) {
             run.warn("'" + source.path() + "': the accents in the name of class " +
                      tool::class_text(c.value, c.name) +
-                     " are composed in another way than in the other file (Unicode's NFC and NFD): taken for "
-                     "the same name");
+                     " are encoded differently in the other file (Unicode's NFC and NFD): both names are "
+                     "read as the same class");
             c.name = *spelled;
         } else if (std::find(known.begin(), known.end(), c.name) == known.end()) {
             known.push_back(c.name);
@@ -379,23 +379,23 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
 void warn_of_overlap(tool::Run& run, const Known& known, const std::string& of) {
     const Overlap& overlap = known.overlap;
     if (overlap.trained > 0)
-        run.warn(of + std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
-                 worded(overlap.trained, " is a training pixel", " are training pixels") +
-                 ": they say nothing of other pixels. Judge by others");
+        run.warn(
+            of + std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
+            worded(overlap.trained, " is a training pixel", " are training pixels") +
+            ": accuracies on training pixels do not apply to other pixels. Use independent reference pixels");
     if (tools::touching_counts(overlap.touching, overlap.judged)) {
         std::vector<std::string> options;
         for (const char* const option : {"-min-distance", "-by patches"})
             if (known.drawn_by.find(option) == std::string::npos) options.emplace_back(option);
         run.warn(of + std::to_string(overlap.touching) + " of " + counted(overlap.judged, "reference pixel") +
-                 " touch a training pixel: the figures are too good, most of all those of maps made with "
-                 "neighbours (profiles, sahic, regularize)" +
+                 " touch a training pixel: the accuracies are too high, most of all for maps made with "
+                 "neighbouring pixels (profiles, sahic, regularize)" +
                  (options.empty() ? std::string()
-                                  : ". gdal_hsi_sample " + joined(options, " and ") +
-                                        worded(options.size(), " parts them", " part them")));
+                                  : ". Keep them apart with gdal_hsi_sample " + joined(options, " and ")));
     }
     if (const size_t maps = known.without_training.size(); maps > 0)
         run.warn(known.without_training.front() +
-                 (maps > 1 ? "; the same holds for " + counted(maps - 1, "other map") : std::string()));
+                 (maps > 1 ? "; the same applies to " + counted(maps - 1, "other map") : std::string()));
 }
 
 /// Returns the tool in the map's history that uses the neighbours of a pixel; empty if there is none, or if
@@ -440,10 +440,10 @@ void note_without_training(const tool::Run& run, const Settings& s, const raster
     const std::string labels = labels_of_model(model);
     known.without_training.push_back(
         "'" + map.path() + "' was made with the neighbours of pixels (" + tool +
-        "), and without -training nothing tells how many reference pixels are training pixels or touch one, "
-        "of which the figures are too good. Give the labels that it was made from" +
+        "), and without -training it is unknown how many reference pixels are training pixels or touch one: "
+        "the accuracies may be too high. Give the map's training labels" +
         (labels.empty() ? " (-training)"
-                        : ": -training " + labels + ", as its model '" + model + "' names them"));
+                        : ": -training " + labels + ", which its model '" + model + "' names"));
 }
 
 /// Assesses one map against its reference, and describes both in `report`. Returns nothing with -dry-run.
@@ -463,8 +463,8 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
         return {};
     auto confusion = compare(run, files, known);
     if (zero_is_the_other_class(files, s.unclassified)) {
-        run.warn("map and reference hold 0 and class " + std::to_string(files.map->only_class()) +
-                 " alone: 0 is taken for a class, too; if it means no label, give -zero none");
+        run.warn("map and reference have only 0 and class " + std::to_string(files.map->only_class()) +
+                 ": 0 is also read as a class; if it means 'no label', use -zero none");
         s.map.zero = s.reference.zero = raster::ZeroMeans::a_class;
         files = {raster::LabelSource::open(s.map), raster::LabelSource::open(s.reference, &grid),
                  std::move(files.mask)};
@@ -480,8 +480,8 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, 
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
     if (confusion.renumbered())
-        run.note("Map and reference number their classes differently: matched by name, numbers are the "
-                 "reference's");
+        run.note("Map and reference number their classes differently: classes are matched by name and have "
+                 "the reference's numbers");
     return result;
 }
 
@@ -520,8 +520,7 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
     }
     run.warn("few reference pixels of class " + list + ": under " +
              std::to_string(tools::least_class_pixels) +
-             ", one of them more or less changes an accuracy of the class by more than a tenth, and of 1 the "
-             "producer's accuracy is all or nothing");
+             " pixels, one pixel changes an accuracy of the class by more than a tenth");
 }
 
 /// Warns of a single class: its agreement shows nothing, since the errors of a detector outside of the labels
@@ -536,10 +535,10 @@ void warn_of_one_class(tool::Run& run, const std::vector<accuracy::Result>& resu
             named += c.mapped;
     }
     if (alarms > 0)
-        run.warn("map or reference has one class, so that the accuracies say nothing of false alarms: " +
+        run.warn("map or reference has only one class, so the accuracies ignore false alarms: " +
                  std::to_string(alarms) + " of " + counted(named, "pixel") +
-                 " that the map names have no label. Assess the scores of a detector (-scores), or label the "
-                 "background");
+                 " with a class in the map have no label. Assess the scores of a detector (-scores), or "
+                 "label the background");
 }
 
 /// Warns of map pixels in classes that no reference has: they come from another field, or from other labels.
@@ -574,11 +573,10 @@ void warn_of_unknown_classes(tool::Run& run, const std::vector<accuracy::Result>
     if (!tools::touching_counts(pixels, judged)) return;
     const size_t further = classes.size() - std::min(classes.size(), most);
     classes.resize(classes.size() - further);
-    run.warn(
-        std::to_string(pixels) + " of " + counted(judged, "judged pixel") +
-        worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
-        joined(classes, ", ") + (further > 0 ? " and " + counted(further, "other") : std::string()) +
-        "), and are wrong whatever they hold: are these the labels, and the -field, that belong to the map?");
+    run.warn(std::to_string(pixels) + " of " + counted(judged, "judged pixel") +
+             worded(pixels, " has a class", " have classes") + " in the map that the reference lacks (" +
+             joined(classes, ", ") + (further > 0 ? " and " + counted(further, "other") : std::string()) +
+             "), and count as errors: check that the labels and -field belong to the map");
 }
 
 /// Each item of -leave-out must be a class of at least one reference.
@@ -592,7 +590,7 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
     for (const auto& [value, text] : classes)
         list.push_back(text);
     throw UsageError("-leave-out: no reference has a class '" + missing.front() + "'",
-                     "What is left has the classes: " + joined(list, ", ") + ".");
+                     "The remaining classes are " + joined(list, ", ") + ".");
 }
 
 /// Keeps in `all` only the words that this reference lacks, too.
@@ -624,12 +622,11 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     warn_of_overlap(run, known, "all folds: ");
     if (const auto further = tools::files_of_more_folds(s.map.path, s.folds); !further.empty())
         run.warn(std::string("there ") + worded(further.size(), "is a map", "are maps") +
-                 " of more folds than the " + std::to_string(s.folds) +
-                 " that are judged: " + tools::some_files(further) +
-                 ". Give a larger -folds, or delete what is left of an earlier run");
+                 " of more folds than the " + std::to_string(s.folds) + " assessed: " +
+                 tools::some_files(further) + ". Use a larger -folds, or delete the files of an earlier run");
     if (accuracy::unite_classes(results))
-        run.warn("the folds number their classes differently: classes are matched by name, and numbers are "
-                 "those of the first fold that has the class");
+        run.warn("the folds number their classes differently: classes are matched by name and have the "
+                 "number in the first fold with that class");
     return results;
 }
 

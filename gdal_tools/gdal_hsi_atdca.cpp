@@ -86,7 +86,7 @@ class TargetRasters {
                 throw UsageError(
                     tool::cannot_be_used_with("-mask-output",
                                               std::string("-map ") + s.map +
-                                                  ": it is computed from the scene, which knows no mask"),
+                                                  ": it is computed from the scene, which has no mask"),
                     "Write another format, or leave out -mask-output.");
             if (m_virtual) {
                 m_map = {options("-map", s.map), spec};
@@ -236,7 +236,7 @@ void check_dependent_options(const tool::Call& call, const Settings& s) {
     const auto needs = [&](bool there, const char* name, const std::string& other) {
         if (call.given(name) && !there)
             throw UsageError(tool::option_requires("-" + std::string(name), other),
-                             "Leave it out, or give " + other + ", too.");
+                             "Leave it out, or also give " + other + ".");
     };
     for (const char* name : {"spectrum", "resample"})
         needs(!s.reference.path.empty(), name, "-reference FILE");
@@ -259,10 +259,10 @@ void check_settings(Settings& s) {
     if (s.method == "osp" && s.score == "signed")
         throw UsageError("-score signed: the scores of -method osp have no sign", "Use it with -method gs.");
     if (!(s.false_alarm > 0 && s.false_alarm < 1))
-        throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is no false-alarm probability",
+        throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is not a false-alarm probability",
                          "Use a number between 0 and 1, for example 1e-3.");
     if (!(s.max_angle >= 0 && s.max_angle <= 180))
-        throw UsageError("-max-angle: " + std::to_string(s.max_angle) + " is no angle between spectra",
+        throw UsageError("-max-angle: " + std::to_string(s.max_angle) + " is not an angle between spectra",
                          "Use 0 to 180 degrees.");
 }
 

@@ -59,7 +59,7 @@ cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& libra
             squared += v * v;
         if (s.options.distance == cluster::Distance::angle && !(squared > 0))
             throw Error("-start " + s.start + ": the spectrum '" + library.names[k] +
-                            "' is all zero, and has no angle with any other",
+                            "' is all zero, so it has no spectral angle",
                         "Leave it out with -spectrum.");
         const double length = s.options.distance == cluster::Distance::angle ? std::sqrt(squared) : 1;
         for (const double v : library.spectra[k])
@@ -71,13 +71,13 @@ cluster::Centres centres_of(const Settings& s, const tools::FittedSpectra& libra
 /// Refuses a number of spectra that is out of the range of clusters.
 void check_start(const Settings& s, size_t spectra) {
     if (s.count > 0 && static_cast<size_t>(s.count) != spectra)
-        throw UsageError("-k " + std::to_string(s.count) + " beside -start " + s.start + ", which has " +
-                             counted(spectra, "spectrum", "spectra"),
+        throw UsageError("-k " + std::to_string(s.count) + " differs from -start " + s.start +
+                             ", which has " + counted(spectra, "spectrum", "spectra"),
                          "Leave -k out, or choose spectra with -spectrum.");
     if (spectra < 2 || spectra > static_cast<size_t>(cluster::most_clusters))
         throw Error("-start " + s.start + " has " + counted(spectra, "spectrum", "spectra") +
                         ": 2 to 65535 clusters are possible",
-                    "Give a library of as many spectra as there are to be clusters.");
+                    "Use a library with one spectrum per cluster.");
 }
 
 std::string name_of_cluster(size_t k) { return "cluster " + std::to_string(k + 1); }
@@ -130,7 +130,7 @@ void report_clusters(tool::Run& run, const Settings& s, const cluster::Result& f
     if (s.json) run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
     if (!found.converged)
         run.warn("pixels still moved after " + counted(found.iterations, "iteration") +
-                 ": the clusters are not settled; give more -iterations");
+                 ": the clusters are not final; use more -iterations");
     const auto empty = std::count(found.pixels.begin(), found.pixels.end(), 0);
     if (empty > 0)
         run.warn(counted(empty, "cluster has", "clusters have") +
@@ -194,13 +194,13 @@ bool cluster_scene(tool::Run& run, const Settings& s, ClusterComputing& computin
     }
     const int wanted = start.count > 0 ? start.count : s.count;
     if (wanted > valid)
-        throw Error(std::to_string(wanted) + " clusters of " + counted(valid, "valid pixel"),
-                    "Give a smaller -k.");
+        throw Error(std::to_string(wanted) + " clusters cannot be made from " + counted(valid, "valid pixel"),
+                    "Use a smaller -k.");
     tool::report_invalid(run, valid, clustering.invalid());
     if (start.count == 0) start = clustering.start(s.count);
     if (start.count < wanted)
-        run.warn("the sample of pixels that centres start from has " +
-                 counted(start.count, "different spectrum", "different spectra") + ": " +
+        run.warn("the sample for the initial centres has " +
+                 counted(start.count, "different spectrum", "different spectra") + ": found " +
                  counted(start.count, "cluster") + " instead of " + std::to_string(wanted));
     const auto found = clustering.refine(std::move(start));
     for (const auto& pass : clustering.passes())
@@ -225,7 +225,7 @@ std::vector<CudaDevice> choose_device(tool::Run& run, const Settings& s, const s
                                       int clusters) {
     if (run.ranks().several()) {
         if (run.options().device.kind == DeviceChoice::Kind::cuda)
-            throw UsageError("-device cuda: the ranks of a job cluster on the CPU",
+            throw UsageError("-device cuda: several ranks compute clusters only on the CPU",
                              "Leave -device out, or run one process.");
         return {};
     }
@@ -250,10 +250,9 @@ void run_cluster(tool::Run& run, Settings s) {
         library = tools::spectra_for_scene(run, "-start", s.start, s.start_spectra, s.library_scale,
                                            "Clustering", source, s.fit);
         check_start(s, library.spectra.size());
-        tools::warn_of_other_signs(run, *source, library, "Make both the same quantity");
+        tools::warn_of_other_signs(run, *source, library, "Use the same quantity in both");
         tools::warn_of_other_units(run, *source, library,
-                                   "centres move to where the pixels are, but start "
-                                   "elsewhere");
+                                   "the centres start far from the pixels, but move to them");
     }
     const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
     // Refuses outputs that cannot be written before the work begins.
@@ -283,13 +282,13 @@ void check_settings(const tool::Call& call, const Settings& s) {
     if (s.start.empty()) {
         if (s.count == 0)
             throw UsageError("the number of clusters is missing",
-                             "Give -k N, or -start LIBRARY, whose spectra are the first centres.");
+                             "Give -k N, or -start LIBRARY with the initial centres.");
         for (const char* name : {"library-scale", "spectrum", "any-scale", "resample"})
             if (call.given(name))
                 throw UsageError(tool::option_requires("-" + std::string(name), "-start LIBRARY"),
-                                 "Leave it out, or give -start LIBRARY, too.");
+                                 "Leave it out, or also give -start LIBRARY.");
     } else if (call.given("seed")) {
-        throw UsageError(tool::cannot_be_used_with("-seed", "-start: nothing is drawn"),
+        throw UsageError(tool::cannot_be_used_with("-seed", "-start: no random numbers are used"),
                          "Leave one of them out.");
     }
 }

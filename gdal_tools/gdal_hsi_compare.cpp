@@ -141,14 +141,12 @@ void declare(tool::Builder& args) {
         s.other_bands = tool::parse_band_choices(s.other_texts, "-other-b");
         const bool chosen = !common.source.bands.empty() || !common.source.choices.empty();
         if (!s.pair_texts.empty() && (chosen || !common.source.excluded.empty()))
-            throw UsageError(std::string(chosen ? "-b" : "-exclude-range") +
-                                 " and -band contradict one another",
-                             "Use -band alone.");
+            throw UsageError(std::string(chosen ? "-b" : "-exclude-range") + " cannot be used with -band",
+                             "Use only -band.");
         if (s.map.empty() && (call.given("of") || call.given("co")))
-            throw UsageError("-of and -co apply to the map", "Give -map FILE.");
+            throw UsageError("-of and -co require -map", "Give -map FILE.");
         if (s.map.empty() && s.text_file.empty() && call.given("overwrite"))
-            throw UsageError("-overwrite applies to the map and the file of -o",
-                             "Give -map FILE or -o FILE.");
+            throw UsageError("-overwrite requires -map or -o", "Give -map FILE or -o FILE.");
     });
     args.body([&s](tool::Run& run) {
         if (compare_libraries(run, s)) return;

@@ -33,7 +33,7 @@ void warn_of_a_map(tool::Run& run, const raster::RasterSource& source) {
     const bool rotated = gt[2] != 0 || gt[4] != 0;
     if (rotated || source.facts().srs)
         run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") +
-                 ": stripes follow columns only in scenes as the scanner has taken them");
+                 ": stripes follow the columns only in sensor geometry");
 }
 
 raster::OutputSpec spec_of(const raster::RasterSource& scene) {
@@ -80,11 +80,11 @@ destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& sce
     run.report()["columns"] = {{"all", columns.samples}, {"usable", columns.usable}};
     if (columns.usable < 3)
         throw Error(scene.raster()->path() + " has " + counted(columns.usable, "column") +
-                        " of at least 20 valid pixels, and stripes need 3",
-                    "Take more lines, or another -mask.");
+                        " with at least 20 valid pixels, but 3 are needed",
+                    "Use more lines, or another -mask.");
     if (columns.usable < columns.samples)
         run.note(counted(columns.samples - columns.usable, "column") +
-                 " of fewer than 20 valid pixels stay as they are");
+                 " with fewer than 20 valid pixels: not corrected");
     return columns;
 }
 
@@ -93,8 +93,8 @@ void run_destripe(tool::Run& run, const Settings& s) {
     const auto source = run.open_source();
     const bool computed = raster::is_virtual(dst);
     if (computed && !raster::is_computed(dst))
-        throw UsageError("-of VRT: each band of a VRT would need the numbers of all columns",
-                         "Name the destination .hsi.");
+        throw UsageError("-of VRT: each band of a VRT would need the levels of all columns",
+                         "Use the extension .hsi for the output.");
     warn_of_a_map(run, *source);
     if (!computed) tool::report_devices(run, {}, nullptr);
     tool::Scene scene(run, source, "");
@@ -131,8 +131,8 @@ void declare(tool::Builder& args) {
     args.option("window", s.window, "Columns over which levels are smoothed, odd").between(5, 999);
     args.check([&s](const tool::CommonOptions&) {
         if (s.window % 2 == 0)
-            throw UsageError("-window: " + std::to_string(s.window) + " is an even number",
-                             "Give an odd number of columns, which has a column in its middle.");
+            throw UsageError("-window: " + std::to_string(s.window) + " is even",
+                             "Use an odd number of columns.");
     });
     args.body([&s](tool::Run& run) { run_destripe(run, s); });
 }

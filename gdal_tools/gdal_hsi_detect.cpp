@@ -38,9 +38,9 @@ void run_detect(tool::Run& run, const Settings& s) {
     }
     if (s.target.given()) source = tools::scaled_for_library(run, source, s.target.any_scale);
     if (given && source->facts().scaled)
-        throw Error("-statistics " + one->statistics + " are of the numbers of " + source->path() +
-                        ", which -target is compared with by what they mean",
-                    "Give -any-scale, and -library-scale for what leads from the library to the numbers.");
+        throw Error("-statistics " + one->statistics + " are in stored values of " + source->path() +
+                        ", but -target is compared with scaled values",
+                    "Use -any-scale, and -library-scale to convert the library to stored values.");
     tool::check_spectrum(*source, "detection");
     DetectTargets targets(run, s.target, source);
     const auto mask = read_background(run, s, *source);

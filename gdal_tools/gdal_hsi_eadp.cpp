@@ -135,13 +135,13 @@ void print_schedule(tool::Run& run, const Settings& settings, int components) {
             counts.push_back(n);
             steps += n;
         }
-        say("In all " + counted(steps, "FED step") + " a component, " + std::to_string(steps * components) +
-            " for " + counted(components, "component") + "; done as " + counted(sweeps, "sweep") +
-            " a component");
+        say("Total: " + counted(steps, "FED step") + " per component, " + std::to_string(steps * components) +
+            " for " + counted(components, "component") + "; computed in " + counted(sweeps, "sweep") +
+            " per component");
         report["fed_steps"] = counts;
     } else {
         say("Exact to " + number_text(o.tolerance) + " of the range in " + counted(sweeps, "sweep") +
-            " a component");
+            " per component");
     }
     report["sweeps"] = sweeps;
 }
@@ -191,8 +191,8 @@ class Profiling {
         }
         const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
         m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + counted(plan.team, "thread") +
-                    " a tile, " + format_byte_size(plan.bytes) + " of buffers" +
-                    (eadp::is_written(plan.way) ? "; bands are written while others are made" : ""));
+                    " per tile, " + format_byte_size(plan.bytes) + " of buffers" +
+                    (eadp::is_written(plan.way) ? "; bands are written while others are computed" : ""));
         m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
                                                {"tile_samples", plan.plan.max_core_samples()},
                                                {"tile_lines", plan.plan.max_core_lines()},
@@ -345,7 +345,7 @@ std::vector<double> parse_times(const std::string& text) {
             tool::parse_number(part.substr(std::min(part.find_first_not_of(' '), part.size())));
         if (!value)
             throw UsageError("-times: '" + part + "' is not a number",
-                             "Give diffusion times as in -times 65,130,195.");
+                             "Give diffusion times such as -times 65,130,195.");
         times.push_back(*value);
     }
     return times;
@@ -356,7 +356,7 @@ void check_settings(const tool::Call& call, Settings& s) {
     if (s.eadp.scheme == eadp::Scheme::exact && call.given("cycles"))
         throw UsageError(tool::cannot_be_used_with("-cycles", "-scheme exact"), "Use -tolerance.");
     if (s.eadp.scheme == eadp::Scheme::fed && call.given("tolerance"))
-        throw UsageError("-tolerance goes with -scheme exact", "Use -cycles, or -scheme exact.");
+        throw UsageError("-tolerance requires -scheme exact", "Use -cycles, or -scheme exact.");
     s.components_given = call.given("nc");
     s.eadp.zero_is_invalid = s.no_pca;
     if (s.components < 1)

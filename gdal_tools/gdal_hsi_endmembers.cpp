@@ -126,7 +126,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
 Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
-    scene.set_fate("and not taken for endmembers");
+    scene.set_fate("and not used as endmembers");
     const auto moments = scene.scan("moments", 0.5, [&] { return moments_of(scene); });
     tool::end_of_plan(run, [&] {
         const auto all = scene.counted();
@@ -268,10 +268,9 @@ std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
 void warn_of_few_pixels(tool::Run& run, const Found& found) {
     const auto count = static_cast<int64_t>(found.members.size());
     if (2 * count <= found.pixels) return;
-    run.warn(
-        std::to_string(count) + " of " + counted(found.pixels, "valid pixel") +
-        " are endmembers themselves, which leave no residual: so many explain any scene. Take fewer (-t), or "
-        "a larger scene");
+    run.warn(std::to_string(count) + " of " + counted(found.pixels, "valid pixel") +
+             " are endmembers, which have no residual: this many endmembers explain any scene. Use fewer "
+             "(-t), or a larger scene");
 }
 
 /// -residual: how well the endmembers explain the scene, and a warning where one less did better.
@@ -298,10 +297,10 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
                   "the residual of unmixing grows from %.6g with %zu endmembers to %.6g with %zu: the larger "
                   "set explains the scene worse",
                   before, found.fewer.size(), residual, count);
-    run.warn(std::string(text) + "; take fewer" +
+    run.warn(std::string(text) + "; use fewer" +
              (s.method == "atdca" ? ""
                                   : ", or -t 2-" + std::to_string(count) +
-                                        ", which adds one endmember after the other to the same set"));
+                                        ", which adds endmembers one by one to the same set"));
 }
 
 // --- A range of numbers: -t 2-20
@@ -361,7 +360,7 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
             unmix::check_endmembers(some, unmix::Method::fcls);
         } catch (const Error& e) {
             run.warn("the range ends at " + std::to_string(t - 1) +
-                     ", as further ones explain nothing: " + e.what());
+                     ", since further endmembers explain nothing: " + e.what());
             break;
         }
         steps.push_back(step);
@@ -526,14 +525,14 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
     }
     run.report()["range"] = {{"steps", list}, {"knee", knee ? Json(chosen) : Json()}, {"chosen", chosen}};
     if (knee)
-        run.note("Knee: " + std::to_string(chosen) + " endmembers, which are written (-t " +
-                 std::to_string(chosen) + " searches for that number alone)");
+        run.note("Knee: " + std::to_string(chosen) + " endmembers, which are written (use -t " +
+                 std::to_string(chosen) + " to search only for them)");
     else
-        run.warn(
-            "the residuals have no knee (" +
-            std::string(steps.size() < 3 ? "fewer than three numbers" : "they fall evenly, or not at all") +
-            "): all " + std::to_string(chosen) +
-            " endmembers are written; try a wider range, or choose by the table");
+        run.warn("the residuals have no knee (" +
+                 std::string(steps.size() < 3 ? "the range has fewer than three numbers"
+                                              : "they fall evenly, or do not fall") +
+                 "): all " + std::to_string(chosen) +
+                 " endmembers are written; use a wider range, or choose a number from the table");
     if (is_table(s.curve))
         raster::write_text_output(run.text_output("-plot", s.curve, s.members.overwrite),
                                   csv_of(steps, found.members, scenes, chosen));
@@ -558,13 +557,12 @@ void read_numbers(Settings& s) {
         good = number(last);
     }
     if (!good || at != end)
-        throw UsageError("-t: '" + s.numbers + "' is neither a number nor a range of numbers",
+        throw UsageError("-t: '" + s.numbers + "' is not a number or a range of numbers",
                          "Give a number such as 12, or a range such as 2-20.");
-    if (first < 2)
-        throw UsageError("-t: " + std::to_string(first) + " is too small", "Use a number from 2 on.");
+    if (first < 2) throw UsageError("-t: " + std::to_string(first) + " is too small", "Use 2 or more.");
     if (range && last < first + 2)
-        throw UsageError("-t: the range '" + s.numbers + "' has no knee: it holds fewer than three numbers",
-                         "The smaller number comes first, as in 2-20; or give one number.");
+        throw UsageError("-t: the range '" + s.numbers + "' has fewer than three numbers, so it has no knee",
+                         "Give a wider range with the smaller number first, such as 2-20, or one number.");
     s.first = range ? first : 0;
     s.count = range ? last : first;
 }
@@ -644,17 +642,17 @@ void declare(tool::Builder& args) {
             if (call.given(name) && s.reference.path.empty())
                 throw UsageError("-" + std::string(name) + " requires -reference");
         if (s.method != "vca" && call.given("seed"))
-            throw UsageError("-seed: -method " + s.method + " takes no random numbers",
+            throw UsageError("-seed: -method " + s.method + " uses no random numbers",
                              "Leave it out, or use -method vca.");
         if (!s.original.empty() && s.spectra.empty() && s.reference.path.empty())
             throw UsageError("-original requires -spectra or -reference", "Its spectra go nowhere else.");
         read_numbers(s);
         if (s.first > 0 && s.residual)
-            throw UsageError("-residual: a range of -t tells the residual of every number",
+            throw UsageError("-residual: a range of -t always prints the residual of each number",
                              "Leave -residual out.");
         if (s.first == 0 && call.given("plot"))
-            throw UsageError("-plot needs a range of -t", "Give one, for example -t 2-20.");
-        if (!is_table(s.curve)) tools::PlotOutput::check_name("plot", s.curve, ", nor in .csv");
+            throw UsageError("-plot requires a range of -t", "Give a range, for example -t 2-20.");
+        if (!is_table(s.curve)) tools::PlotOutput::check_name("plot", s.curve, " or .csv");
     });
     args.body([&s](tool::Run& run) { run_endmembers(run, s); });
 }

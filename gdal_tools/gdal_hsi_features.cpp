@@ -61,8 +61,8 @@ void add_range(Plan& plan, const raster::RasterSource& scene, const std::string&
     if (count < 3)
         throw Error((text.empty() ? "" : "-range " + text + ": ") + scene.path() + " has " +
                         counted(count, "good band") + (text.empty() ? " with a wavelength" : " there") +
-                        ", and a continuum needs 3",
-                    tools::reach_text({nm, {}}, "Its bands lie") + ".");
+                        ", but a continuum needs 3",
+                    tools::reach_text({nm, {}}, "Its bands are") + ".");
     for (const size_t b : range.bands)
         range.x.push_back(nm[b]);
     plan.names.push_back(text.empty() ? name_of_all(nm, range.bands) : text);
@@ -79,8 +79,8 @@ void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
             if (owner[b] >= 0)
                 throw UsageError("-range " + plan.names[static_cast<size_t>(owner[b])] + " and -range " +
                                      plan.names[k] + " share band " + std::to_string(scene.bands()[b]) +
-                                     ", which -output removed writes once",
-                                 "Give ranges that lie apart, or run once for each.");
+                                     ", but -output removed writes each band once",
+                                 "Use ranges that do not overlap, or one run per range.");
             owner[b] = static_cast<int>(k);
         }
 }
@@ -88,7 +88,7 @@ void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
 Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
     Plan plan;
     if (scene.facts().bands.wavelengths_nm.empty())
-        throw Error(scene.path() + " has no wavelengths, and a continuum is drawn over these",
+        throw Error(scene.path() + " has no wavelengths, which a continuum needs",
                     tools::advice_on_wavelengths());
     for (const auto& range : s.ranges)
         add_range(plan, scene, range.text, range.from_nm, range.to_nm);
@@ -181,7 +181,7 @@ std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
     const bool apply = !source->facts().bands.values.one_factor();
     run.report()["scale_applied"] = apply;
     if (!apply) return source;
-    run.note("Values: the bands have different scales, or offsets, which are applied first");
+    run.note("Values: the bands have different scales or offsets, which are applied first");
     return source->scaled();
 }
 
@@ -232,7 +232,8 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
     run.report()["without_continuum"] = open;
     if (open > 0)
         run.warn(counted(open, "pixel") + worded(open, " has", " have") +
-                 " no continuum in a range, since the first or the last value there is not above 0: nodata" +
+                 " no continuum in a range, since the first or last value there is not above 0: the result "
+                 "is nodata" +
                  (s.output == features::Output::removed ? "" : " in that range"));
     outputs.commit();
     return true;
@@ -271,7 +272,7 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     else
         raster::check_text_output(output);
     if (library.wavelengths_nm.empty())
-        throw Error(o.source.path + " has no wavelengths, and a continuum is drawn over these",
+        throw Error(o.source.path + " has no wavelengths, which a continuum needs",
                     tools::advice_on_wavelengths());
     auto ranges = s.ranges;
     if (ranges.empty()) ranges.push_back({0, 0, -1e300, 1e300, false, "all", "-range"});
@@ -297,8 +298,8 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     if (without.size() == values.size() * ranges.size())
         throw Error("no spectrum of " + o.source.path + " has a continuum in " +
                         (s.ranges.empty() ? "its bands" : "a range") +
-                        ", which takes 3 bands with values above 0",
-                    tools::reach_text({library.wavelengths_nm, {}}, "Its bands lie") + ".");
+                        ", which needs 3 bands with values above 0",
+                    tools::reach_text({library.wavelengths_nm, {}}, "Its bands are") + ".");
     tool::end_of_plan(run, [&] {
         run.print(counted(values.size(), "spectrum", "spectra") + " of " + counted(library.bands(), "band") +
                   "; nothing is written");

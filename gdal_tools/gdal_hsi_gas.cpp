@@ -104,8 +104,9 @@ void take_filter(Settings& s, const tool::Call& call) {
     if (s.writes(Output::albedo) && s.no_albedo)
         throw UsageError(tool::cannot_be_used_with("-output albedo", "-no-albedo"));
     if (s.absorption.empty() && s.lut.empty())
-        throw UsageError("the unit absorption is missing",
-                         "Give -absorption FILE, the change of ln(radiance) per ppm m, or -lut FILE.");
+        throw UsageError(
+            "the unit absorption is missing",
+            "Give the change of ln(radiance) per ppm m with -absorption FILE, or give -lut FILE.");
     for (const char* const name : {"spectrum", "library-scale", "resample"})
         if (s.absorption.empty() && call.given(name))
             throw UsageError("-" + std::string(name) + " requires -absorption");
@@ -126,7 +127,7 @@ void take_filter(Settings& s, const tool::Call& call) {
 void settle_none(const Settings& s, const tool::Call& call) {
     if (!call.options().destination.path.empty())
         throw UsageError(tool::cannot_be_used_with("dst", "-method none"),
-                         "Its outputs are -plumes and -plume-map.");
+                         "Write -plumes or -plume-map instead.");
     for (const char* const name : {"range",
                                    "absorption",
                                    "spectrum",
@@ -218,7 +219,7 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                                   {"least_pixels", least},
                                   {"median_shrinkage", *middle}};
     run.note(
-        "Background: " + counted(groups, "group") + ", " + std::to_string(least) + " pixels or more each" +
+        "Background: " + counted(groups, "group") + " of at least " + std::to_string(least) + " pixels" +
         (s.filter.ledoit_wolf ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : ""));
     if (shares.size() < groups)
         run.warn(counted(groups - shares.size(), "group has", "groups have") + " no values (" +
@@ -226,8 +227,8 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                  " without an inverse of the covariance): " + counted(filter.in_bad_groups(), "valid pixel") +
                  " without a value. " + advice);
     else if (!s.filter.ledoit_wolf && s.filter.shrinkage == 0 && least < 2 * bands)
-        run.warn("groups have as few as " + counted(least, "pixel") + " for " + counted(bands, "band") +
-                 ": the filter keeps little of its contrast. " + advice);
+        run.warn("the smallest group has " + counted(least, "pixel") + " for " + counted(bands, "band") +
+                 ": the filter loses much of its contrast. " + advice);
 }
 
 /// Decided by the product, the unit or the file's name: values alone do not distinguish both.
@@ -237,7 +238,7 @@ void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
     for (const std::string& text : {facts.product, facts.bands.values.unit, file})
         if (contains_any(text, {"eflectance", "REFLECTANCE", "rfl", "RFL", "L2A", "L2B", "L2C", "L2D"}))
             return run.warn("src looks like reflectance ('" + text +
-                            "'), which has been corrected for the atmosphere, and so for the gas. Give the "
+                            "'), from which the correction of the atmosphere has removed the gas. Use the "
                             "radiance of the scene (L1)");
 }
 
@@ -300,7 +301,7 @@ std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const S
             nearest = b;
     if (!nearest)
         throw Error(scene->path() +
-                        " has no good band within 10 nm of 2389.5 nm, where flares are looked for",
+                        " has no good band within 10 nm of 2389.5 nm, which the search for flares needs",
                     "Leave -flare-threshold out.");
     const auto band = tool::only_bands(scene, {static_cast<int>(*nearest)});
     FlareScan scan(band->shape(), *s.flare / s.filter.radiance_scale);
@@ -376,7 +377,7 @@ bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
     report_groups(run, s, *filter, shape.bands);
     if (filter->dark() > 0)
         run.warn(counted(filter->dark(), "pixel has", "pixels have") +
-                 " an albedo that is not above 0, and no value");
+                 " no value, since the albedo is not above 0");
     outputs.commit();
     if (!planes) return true;
     const auto map =
@@ -391,7 +392,7 @@ void run_none(tool::Run& run, const Settings& s) {
     check_plumes(run, s.plumes, *source);
     const auto& bands = source->facts().bands;
     if (const auto& unit = bands.values.unit; !unit.empty() && unit != "ppm m" && bands.numbers.size() == 1)
-        run.warn("band 1 of src is in '" + unit + "', and is taken as an enhancement in ppm m");
+        run.warn("band 1 of src is in '" + unit + "', but is read as an enhancement in ppm m");
     std::vector<int> used{0};
     const std::string ending = " uncertainty";
     for (size_t b = 1; b < bands.names.size() && used.size() == 1; ++b)

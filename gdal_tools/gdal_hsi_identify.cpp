@@ -73,7 +73,7 @@ std::vector<size_t> chosen(const List& list, const std::vector<std::string>& wor
         return raster::chosen_names(names, words, what);
     } catch (const Error&) {
         throw UsageError("-" + std::string(what) + ": no " + what + " matches " + joined(words, " or "),
-                         "The rule file has " + joined(names, ", ") + ".");
+                         "Names in the rule file: " + joined(names, ", ") + ".");
     }
 }
 
@@ -84,7 +84,7 @@ void read_rule_file(tool::Run& run, Settings& s) {
     s.choice.rules = chosen(s.file.rules, s.rule_words, "rule");
     s.choice.best = s.best;
     if (s.file.drops_centres)
-        run.note(s.rules + ": \"absorption_center_range\" is ignored: scripts/cramm_rules converts it");
+        run.note(s.rules + ": \"absorption_center_range\" is ignored; convert it with scripts/cramm_rules");
     if (s.colours.empty()) return;
     NameIndex names;
     for (size_t k = 0; k < s.file.rules.size(); ++k)
@@ -156,10 +156,10 @@ void warn_of_noise(tool::Run& run, const Plan& plan) {
     const size_t count = noisy.size();
     noisy.resize(std::min(count, most_named));
     if (count > 0)
-        run.warn("white noise meets the least fit of " + counted(count, "rule") +
+        run.warn("white noise would reach the least fit of " + counted(count, "rule") +
                  " with one feature in over 5 % of the pixels: " + joined(noisy, ", ") +
                  (count > most_named ? " and " + std::to_string(count - most_named) + " more" : "") +
-                 ". Give it more bands, a limit on its depth or another feature");
+                 ". Use more bands, a limit on the depth, or another feature");
 }
 
 Plan plan_of(tool::Run& run, const Settings& s, const raster::RasterSource& scene) {
@@ -293,8 +293,8 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
             report.push_back(row);
             char text[64];
             std::snprintf(text, sizeof text, "%7.2f %%  ", 100 * share);
-            run.note(text + (shown.size() > 1 ? group + ": " : "") + (label > 0 ? name : "nothing is named") +
-                     ", " + counted(tally.pixels, "pixel") +
+            run.note(text + (shown.size() > 1 ? group + ": " : "") +
+                     (label > 0 ? name : "no pixel is named") + ", " + counted(tally.pixels, "pixel") +
                      (areas ? ", " + tools::short_number(std::round(tally.area)) + " m2" : ""));
         }
     }
@@ -315,8 +315,8 @@ void warn_of_unit(tool::Run& run, const Settings& s, const Plan& plan, const ras
     const double unit = s.references.unit, median = *middle;
     constexpr double least = 0.01, most = 2;
     if (median >= least * unit && median <= most * unit) return;
-    run.warn("half of the values are up to " + number(median) + ", and reflectance 1 is " + number(unit) +
-             ": limits on the continuum need -library-scale, the value of src at reflectance 1");
+    run.warn("half of the values are at most " + number(median) + ", but reflectance 1 is " + number(unit) +
+             ": limits on the continuum need the value of src at reflectance 1, -library-scale");
 }
 
 /// Prints the results of all rules for a pixel (-explain).
@@ -331,7 +331,7 @@ void explain(tool::Run& run, const Settings& s, const Plan& plan, const raster::
         if (!is_valid_pixel(values.data(), static_cast<int>(values.size()), 1))
             throw Error("-explain " + std::to_string(line) + " " + std::to_string(sample) +
                             ": the pixel is invalid",
-                        "Name a pixel with a value in all bands of the features.");
+                        "Choose a pixel with a value in all bands of the features.");
         run.print(where + ":");
         Json rules = Json::array();
         for (const auto& verdict : identify::explain(plan, values)) {
@@ -362,15 +362,15 @@ void check_virtual(const tool::Run& run, const Settings& s) {
     const auto& options = run.options().destination;
     const std::string kind = raster::virtual_kind(options);
     if (!raster::is_computed(options))
-        throw UsageError(kind + " cannot hold rules", "Write a virtual scene (.hsi), or another format.");
+        throw UsageError(kind + " cannot store rules", "Write a virtual scene (.hsi), or another format.");
     for (const auto& [role, path] : further_outputs(s))
         if (!path.empty())
             throw UsageError(tool::cannot_be_used_with(role, kind),
-                             "Write it in a separate run, with a map that holds pixels.");
+                             "Write it in a separate run, with a map in another format.");
     const size_t groups = s.choice.groups.empty() ? s.file.groups.size() : s.choice.groups.size();
     if (groups > 1 && options.document)
-        throw UsageError("a step passes the map of one group on, and there are " + std::to_string(groups),
-                         "Choose one with -group.");
+        throw UsageError("a step passes on the map of one group, but there are " + std::to_string(groups),
+                         "Choose a group with -group.");
 }
 
 void write_virtual(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> all) {
@@ -434,7 +434,7 @@ void run_identify(tool::Run& run, Settings s) {
             throw UsageError("-explain " + std::to_string(line) + " " + std::to_string(sample) +
                                  ": the scene has lines 0 to " + std::to_string(shape.lines - 1) +
                                  " and samples 0 to " + std::to_string(shape.samples - 1),
-                             "Line and sample count from 0, within -srcwin.");
+                             "Count line and sample from 0, within -srcwin.");
     if (is_virtual) return write_virtual(run, s, scene);
     tool::report_devices(run, {}, identify::simd_target());
     if (!tool::attempt(run, {tool::banded(scene)},

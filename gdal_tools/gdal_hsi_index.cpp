@@ -68,7 +68,7 @@ struct Settings {
     const std::string near =
         alike.empty() ? did_you_mean(word, names) : "Did you mean " + joined(alike, " or ") + "?";
     throw UsageError("-name: unknown index '" + word + "'",
-                     (near.empty() ? "" : near + " ") + "gdal_hsi_index -list lists all.");
+                     (near.empty() ? "" : near + " ") + "gdal_hsi_index -list lists all indices.");
 }
 
 void ask_by_name(Settings& s, const std::string& word) {
@@ -122,7 +122,7 @@ void ask(Settings& s) {
         for (size_t other = 0; other < k; ++other)
             if (equal_names(s.asked[k].index.name, s.asked[other].index.name))
                 throw UsageError("two indices are called '" + s.asked[k].index.name + "'",
-                                 "Give the expression another name: -expr NAME=EXPR.");
+                                 "Give the expression another name with -expr NAME=EXPR.");
 }
 
 // Their bands
@@ -242,7 +242,7 @@ Plan plan_of(tool::Run& run, const Settings& s, const std::string& path, const i
     for (const Asked& asked : s.asked) {
         if (asked.expression.operands().empty())
             throw UsageError("-expr " + asked.index.name + "=" + asked.expression.text() + " uses no band",
-                             "Write an expression over bands: (r800-r670)/(r800+r670), b12.");
+                             "Write an expression with bands: (r800-r670)/(r800+r670), b12.");
         std::string lack;
         if (auto one = planned(s, asked, bands, lack))
             plan.indices.push_back(std::move(*one));
@@ -256,9 +256,9 @@ Plan plan_of(tool::Run& run, const Settings& s, const std::string& path, const i
                                              [](double nm) { return std::isfinite(nm); }))
         throw Error(path + " has no wavelengths", tools::advice_on_wavelengths());
     if (plan.indices.empty())
-        throw Error(path + " has the bands of none of these indices",
-                    "gdal_hsi_index -list SCENE lists what it has.");
-    if (!lacking.empty()) run.note("Left out, since a band is missing: " + joined(lacking, ", "));
+        throw Error(path + " does not have the bands of any of these indices",
+                    "gdal_hsi_index -list SCENE lists the indices that a scene supports.");
+    if (!lacking.empty()) run.note("Left out, since bands are missing: " + joined(lacking, ", "));
     std::set<int> used, watched;
     for (const Planned& one : plan.indices)
         for (const auto& term : one.terms) {
@@ -297,8 +297,8 @@ void warn_of_scale(tool::Run& run, const Plan& plan, int64_t outside, int64_t va
         names.resize(shown + 1);
     }
     run.warn(std::to_string(percent * outside / values) + " % of the values that " + joined(names, ", ") +
-             " use are outside of -0.5 to 1.5, and these indices need reflectance: give its factor, as in "
-             "-scale 0.0001");
+             " use are outside -0.5 to 1.5, but these indices need reflectance: give the factor to "
+             "reflectance, such as -scale 0.0001");
 }
 
 // A scene
@@ -409,7 +409,7 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
             table += "," + (std::isfinite(v) ? tools::short_number(v) : std::string());
     }
     tool::end_of_plan(run,
-                      [&] { run.print(counted(results.size(), "line") + " of text; nothing is written"); });
+                      [&] { run.print(counted(results.size(), "line") + " of text; no output is written"); });
     warn_of_scale(run, plan, outside, static_cast<int64_t>(spectra.size() * plan.watched.size()));
     raster::write_text_output(output, table + "\n");
 }

@@ -459,8 +459,8 @@ void add_counts(tool::Run& run, Facts& facts, const tool::Scene& scene, const Se
         run.warn(
             "no pixel is valid in " +
             (source->bands().size() == 1 ? "the band" : "all " + counted(source->bands().size(), "band")) +
-            " (a value is nodata, masked or NaN, or all are zero): each band is described by "
-            "its own values");
+            " (each pixel has a value that is nodata, masked or NaN, or is zero in all bands): each band is "
+            "described by its own values");
         if (s.extremes) counts = count(run, source, s, 0, true);
     }
     const auto left = source->bands();
@@ -684,13 +684,13 @@ std::string with_advice(const Error& error) {
 std::string as_library(const std::string& path, const Error& as_scene) {
     try {
         const auto library = raster::read_spectral_library(path);
-        return "As a spectral library it would have " +
+        return "Read as a spectral library, it has " +
                counted(library.spectra.size(), "spectrum", "spectra") + " of " +
                counted(library.bands(), "band") + " without wavelengths.";
     } catch (const Error& error) {
         return error.what() == std::string(as_scene.what())
                    ? std::string()
-                   : "It cannot be read as a spectral library either: " + with_advice(error);
+                   : "It also cannot be read as a spectral library: " + with_advice(error);
     }
 }
 
@@ -708,21 +708,22 @@ void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     // A MATLAB file may hold a scene in addition to the library.
     const bool several = raster::may_lead_to_matlab(source.path);
     if (const std::string option = option_of_rasters(source, s); !option.empty())
-        throw UsageError(tool::cannot_be_used_with(option, std::string("a spectral library, which '") +
-                                                               source.path + "' is"),
-                         several ? with_advice(as_scene)
-                                 : "Leave it out: gdal_hsi_info lists all bands and spectra of a library.");
+        throw UsageError(
+            tool::cannot_be_used_with(option, std::string("the spectral library '") + source.path + "'"),
+            several ? with_advice(as_scene)
+                    : "Leave it out: gdal_hsi_info lists all bands and spectra of a library.");
     for (const auto& note : library->notes)
         run.warn(note);
     if (const auto infinite = raster::infinite_spectra(*library); !infinite.empty()) {
         const std::string which = infinite.size() == library->spectra.size()
-                                      ? "all spectra hold"
-                                      : "the spectrum '" + library->names[infinite.front()] + "' holds";
-        const std::string what = "'" + source.path + "': " + which + " values that are infinite";
+                                      ? "all spectra have"
+                                      : "the spectrum '" + library->names[infinite.front()] + "' has";
+        const std::string what = "'" + source.path + "': " + which + " infinite values";
         if (infinite.size() == library->spectra.size())
-            throw Error(what, "Mend the file: the tools refuse it.");
-        run.warn(what + ": the tools refuse " + counted(infinite.size(), "such spectrum", "such spectra") +
-                 "; -spectrum chooses others");
+            throw Error(what, "Correct the file: the tools do not accept infinite values.");
+        run.warn(what + ": the tools do not accept " +
+                 counted(infinite.size(), "such spectrum", "such spectra") +
+                 "; choose other spectra with -spectrum");
     }
     print_facts(run, s, describe(source.path, *library, s, several ? with_advice(as_scene) : std::string()));
 }
@@ -768,7 +769,7 @@ void declare(tool::Builder& args) {
     args.flag("values", s.values, "Add the values of a library's spectra (with -json)");
     args.add_compute(false);
     args.check([&s](const tool::Call&) {
-        if (s.values && !s.json) throw UsageError("-values is for -json", "Add -json, or leave -values out.");
+        if (s.values && !s.json) throw UsageError("-values requires -json", "Add -json.");
     });
     args.body([&s](tool::Run& run) { run_info(run, s); });
 }

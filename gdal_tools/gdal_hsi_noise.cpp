@@ -183,7 +183,7 @@ void warn_of_lower_bound(tool::Run& run, const std::vector<Row>& rows) {
     const double ratio = noise::median(ratios);
     if (ratio > much)
         run.warn("the residual is " + tools::short_number(std::round(10 * ratio) / 10) +
-                 " times the noise in the median of the bands: the noise is a lower bound");
+                 " times the noise, in the median of the bands: the noise estimate is a lower bound");
 }
 
 noise::Noise noise_of(const Settings& s, const stream::SceneStatistics& found, const noise::NoiseScan& scan,
@@ -205,8 +205,8 @@ std::vector<Row> rows_of(tool::Run& run, const Settings& s, const raster::Raster
         deviation.push_back(std::sqrt(found.covariance[b * (bands + 1)] * pixels / (pixels - 1)));
     const auto noise = noise_of(s, found, scan, deviation, signal);
     if (noise.regularised)
-        run.warn("bands depend linearly on one another: the least eigenvalue of their correlation is under "
-                 "1e-10, which was added to its diagonal");
+        run.warn("some bands are linear combinations of others: the least eigenvalue of their correlation is "
+                 "under 1e-10, so 1e-10 was added to the diagonal");
     const auto stripes = scan.stripes();
     const auto nm = scene.facts().bands.wavelengths_nm;
     std::vector<Row> rows;
@@ -261,8 +261,8 @@ std::vector<SmileRange> smile_ranges(tool::Run& run, const Settings& s, const ra
         constexpr size_t least = 5;
         if (range.bands.size() < least)
             throw Error("-smile " + choice.text + ": " + scene.path() + " has " +
-                            counted(range.bands.size(), "good band") + " there, and at least 5 are needed",
-                        "Give a wider range.");
+                            counted(range.bands.size(), "good band") + " there, but at least 5 are needed",
+                        "Use a wider range.");
         ranges.push_back(std::move(range));
     }
     if (!ranges.empty()) tools::warn_of_map_columns(run, "-smile", scene);
@@ -399,7 +399,7 @@ void run_noise(tool::Run& run, const Settings& s) {
     const auto found = scene.scan(
         "statistics", 0.6, [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); });
     if (found.valid_pixels < 2)
-        throw Error(source->path() + " has 1 valid pixel, which has no noise", "Take more pixels.");
+        throw Error(source->path() + " has only 1 valid pixel, so the noise is unknown", "Use more pixels.");
     auto smile = smile_ranges(run, s, *scene.raster());
     const auto scan = noise::make_scan(scene.shape(), block_method(s.method), s.block,
                                        neighbours_of(*scene.raster(), s), bands_of(smile));
@@ -465,7 +465,7 @@ void declare(tool::Builder& args) {
             throw UsageError(tool::cannot_be_used_with("-max-noise-share", "-method area"));
         if (s.method == Method::area && !call.options().mask.given())
             throw UsageError("-method area requires -mask or -mask-exclude",
-                             "Mark an area of one material, evenly lit.");
+                             "Mark an evenly lit area of one material.");
     });
     args.body([&s](tool::Run& run) { run_noise(run, s); });
 }

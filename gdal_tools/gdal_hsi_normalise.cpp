@@ -100,7 +100,7 @@ int band_near(const raster::RasterSource& scene, double nm) {
     if (!best)
         throw Error("'" + scene.path() + "' has no band within 20 nm of " + tool::number_text(nm) +
                         " nm, which NDVI needs",
-                    "Give a scene with wavelengths that covers 660 and 850 nm.");
+                    "Use a scene with wavelengths that include 660 and 850 nm.");
     return static_cast<int>(*best);
 }
 
@@ -140,10 +140,10 @@ void check_angles(tool::Run& run, const std::string& name, const normalise::FitS
     if (median > steep)
         run.warn(
             name + ": the median slope is " + std::to_string(median) +
-            " degrees. Some files have 90 minus the slope, and the aspect plus 90: check the file of angles");
+            " degrees. Check the file of angles: some files have 90 minus the slope, and the aspect plus 90");
     if (scan.counts().low_suns == 0)
         run.warn(name + ": no solar zenith is above " + tool::number_text(normalise::radians_limit) +
-                 " degrees. Are its angles radians? Then state the unit in the file (rad)");
+                 " degrees. If the angles are in radians, state the unit in the file (rad)");
 }
 
 /// Terrain and sums of one scene.
@@ -157,7 +157,7 @@ void refuse_without_angles(const std::string& name, const PixelCounts& counts) {
     if (counts.valid == 0 || counts.without_angles < counts.valid) return;
     throw Error(name + ": all " + counted(counts.valid, "valid pixel has", "valid pixels have") +
                     " unknown angles, or a zenith or slope of 90 degrees or more",
-                "Give the angles of this scene (-geometry, -angle), and a DEM that covers it (-dem).");
+                "Use the angles of this scene (-geometry, -angle), and a DEM that covers it (-dem).");
 }
 
 Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opened,
@@ -176,9 +176,9 @@ Terrain fit_terrain(tool::Run& run, const std::string& name, const Opened& opene
     if (!terrain.slope.empty()) return terrain;
     run.warn(name + ": terrain is not corrected: " +
              (sums.pixels < normalise::least_terrain_pixels
-                  ? counted(sums.pixels, "pixel") + " can be fitted, and 100 are needed"
+                  ? counted(sums.pixels, "pixel") + " can be fitted, but 100 are needed"
                   : "cos i has a standard deviation of " + tools::short_number(sums.deviation()) +
-                        ", and 0.01 is needed") +
+                        ", but 0.01 is needed") +
              " (slopes of " + tool::number_text(method.min_slope) + " degrees or more, NDVI in range)");
     return terrain;
 }
@@ -244,10 +244,10 @@ struct Before {
         for (const int edge : s.binning.edges)
             if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
                 throw Error("-bins: the edge " + tool::number_text(edge / 100.0) +
-                                " is out of the range of NDVI of '" + name + "' (" +
+                                " is outside the range of NDVI of '" + name + "' (" +
                                 tool::number_text(s.method.ndvi_min / 100.0) + " to " +
                                 tool::number_text(s.method.ndvi_max / 100.0) + ")",
-                            "Give edges in this range.");
+                            "Use edges in this range.");
         if (!given(s, "min-pixels")) s.binning.min_pixels = model->binning.min_pixels;
         if (!given(s, "solar-zenith")) s.binning.solar_zenith = model->binning.solar_zenith;
     }
@@ -261,7 +261,7 @@ Before read_before(tool::Run& run, const Settings& s) {
         before.add(s, path);
     }
     if (!s.has_source && !before.model)
-        throw Error("'" + s.model + "' does not exist, so that nothing can be added to it",
+        throw Error("'" + s.model + "' does not exist, so no scene can be added to it",
                     "Give src, or -merge.");
     return before;
 }
@@ -300,7 +300,7 @@ void warn_of_levels(tool::Run& run, const Model& model) {
         const double unit = std::pow(10, std::floor(std::log10(v))) / digits;
         return tools::short_number(std::round(v / unit) * unit);
     };
-    run.warn("the scenes of the model have different scales: the median reflectance is " +
+    run.warn("the scenes of the model may have different scales: the median reflectance is " +
              rounded(lowest->first) + " in " + lowest->second->name + " and " + rounded(highest->first) +
              " in " + highest->second->name +
              ". Set their scale with gdal_edit.py -scale, and fit them again");
@@ -323,9 +323,10 @@ void report_model(tool::Run& run, const Model& model) {
     run.note("BRDF: " + counted(used, "bin") + " of NDVI used, common solar zenith " +
              tools::short_number(std::round(1e4 * model.solar_zenith) / 1e4) + " degrees");
     if (used < model.bins.size())
-        run.warn(counted(model.bins.size() - used, "bin of NDVI is", "bins of NDVI are") +
-                 " not used: fewer than " + std::to_string(model.binning.min_pixels) +
-                 " pixels, or kernels that do not vary. Their neighbours' coefficients are used there");
+        run.warn(
+            counted(model.bins.size() - used, "bin of NDVI is", "bins of NDVI are") +
+            " not used: fewer than " + std::to_string(model.binning.min_pixels) +
+            " pixels, or kernels that do not vary. The coefficients of neighbouring bins are used instead");
 }
 
 void write_model(tool::Run& run, const Settings& s, Model model, const std::vector<SceneRecord>& added) {
@@ -408,7 +409,7 @@ bool correct(tool::Run& run, const Opened& opened, const Model& model, const Ter
              counted(counts.brdf, "pixel") + " of " + std::to_string(counts.valid));
     if (counts.without_model > 0)
         run.warn(counted(counts.without_model, "value keeps its", "values keep their") +
-                 " BRDF: the model is not above 0 there");
+                 " BRDF, since the model is not above 0 there");
     outputs.commit();
     return true;
 }
@@ -567,10 +568,11 @@ bool apply_model(tool::Run& run, const Settings& s, Opened& src, const Model& mo
         terrain = fit_terrain(run, name, src, model.method, kept, 1 - share, counts);
         if (counts.valid == 0 && !run.options().dry_run) return false;
         if (known == nullptr)
-            run.note("The model does not include " + name + ": its terrain is fitted to its own pixels");
+            run.note("The model does not include " + name + ", so the terrain is fitted to its own pixels");
         else
-            run.warn("the model includes another scene with the name " + name +
-                     ", of another size or place: the terrain is fitted to the pixels of this one");
+            run.warn(
+                "the model includes another scene with the name " + name +
+                ", but with another size or position: the terrain is fitted to the pixels of this scene");
     }
     return correct(run, src, model, terrain, kept, share);
 }

@@ -105,7 +105,7 @@ raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& gr
 /// Writes an .hsi that names the scene and the table: both are read when the .hsi is read.
 void write_computed(tool::Run& run, const raster::RasterSource& scene, const raster::RasterSource& grid) {
     if (!scene.facts().exact_in_float)
-        throw UsageError("-of HSI: the values of " + scene.path() + " are more than single precision holds",
+        throw UsageError("-of HSI: single precision cannot store the values of " + scene.path(),
                          "Write another format.");
     const auto spec = spec_of(grid);
     raster::check_virtual(run.options().destination, spec, grid);
@@ -147,7 +147,7 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     run.report()["pixels"] = {{"grid", all}, {"placed", placing.placed()}};
     if (placing.placed() == 0)
         throw Error("no pixel of the grid has a value of src",
-                    "The lookup table is empty, or names no pixel of this part of the scene.");
+                    "The lookup table is empty, or does not refer to this part of the scene.");
     run.note(std::to_string(placing.placed()) + " of " + counted(all, "pixel") + " of the grid of " +
              size_text(table->samples(), table->lines()) + worded(placing.placed(), " has", " have") +
              " a value");

@@ -119,7 +119,7 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::CommonOptions&) {
         if (!s.apply_file.empty() && (s.scale || s.whiten))
             throw UsageError(tool::cannot_be_used_with(std::string(s.scale ? "-scale" : "-whiten"), "-apply"),
-                             "The model says whether bands are scaled and components whitened.");
+                             "The model states whether bands are scaled and components whitened.");
     });
     args.body([&s](tool::Run& run) { run_pca(run, s); });
 }

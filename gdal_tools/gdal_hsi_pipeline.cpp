@@ -71,7 +71,7 @@ Words parted(const std::string& text) {
         else
             word += c;
     }
-    if (quote != 0) throw UsageError("the pipeline has a quote that does not end");
+    if (quote != 0) throw UsageError("a quote in the pipeline is not closed");
     if (open) words.push_back(word);
     return words;
 }
@@ -82,17 +82,17 @@ std::vector<Words> steps_of(const Words& words) {
     int depth = 0;
     for (const std::string& word : words) {
         depth += word == "[" ? 1 : word == "]" ? -1 : 0;
-        if (depth < 0) throw UsageError("a ']' of the pipeline closes nothing");
+        if (depth < 0) throw UsageError("a ']' in the pipeline has no '['");
         if (word == "!" && depth == 0)
             steps.emplace_back();
         else
             steps.back().push_back(word);
     }
-    if (depth > 0) throw UsageError("a '[' of the pipeline is not closed", "']' is a separate word, too.");
+    if (depth > 0) throw UsageError("a '[' in the pipeline is not closed", "Write ']' as a separate word.");
     for (const Words& step : steps)
         if (step.empty())
             throw UsageError("a step of the pipeline is empty",
-                             "Steps stand between '!': read scene.img ! spp -ws 7 ! write y.tif");
+                             "Put steps between '!': read scene.img ! spp -ws 7 ! write y.tif");
     return steps;
 }
 
@@ -120,7 +120,7 @@ const tool::Definition* definition_of(const std::string& name) {
     throw UsageError(
         "unknown step '" + name + "'",
         did_you_mean(name, names) +
-            " Steps are read, write, tee, and the tools' names; a pipeline begins with: read FILE");
+            " Steps are read, write, tee and the names of tools. A pipeline begins with: read FILE");
 }
 
 struct Step;
@@ -179,29 +179,29 @@ std::string advice_on_outputs(const Step& step, const std::string& what) {
     const auto& declaration = step.call->declaration();
     const std::string name = step.call->definition().name, unexpected = "unexpected argument: ";
     if (declaration.has_destination() && !step.beside && what.rfind(unexpected, 0) == 0)
-        return "The result of " + name + " goes on to the next step: ! " + name + " ! write " +
+        return "The next step reads the result of " + name + ": ! " + name + " ! write " +
                what.substr(unexpected.size());
     for (const tool::Argument& one : declaration.arguments())
         if (one.role == tool::Role::output && one.required && what == one.name + " is missing")
-            return name + " makes no scene that write takes, and names its own output: ! " + name +
-                   " [options] FILE";
+            return name + " makes no scene for write and needs its own output: ! " + name + " [options] FILE";
     return {};
 }
 
 void refuse_inner_options(const Step& step) {
     for (const char* name : {"report", "report-append", "dry-run", "q", "ranks", "if-needed"})
         if (step.call->given(name))
-            throw UsageError(step.title + ": -" + std::string(name) + " is of the pipeline as a whole",
+            throw UsageError(step.title + ": -" + std::string(name) + " applies to the whole pipeline",
                              "Give it before the first step.");
     if (step.call->given("follow"))
-        throw UsageError(step.title + ": -follow is for a tool by itself: what it makes grows in a file",
+        throw UsageError(step.title +
+                             ": -follow cannot be used in a pipeline, since its result is a growing file",
                          "Leave it out.");
     if (step.beside || !step.makes_scene()) return;
     for (const char* name : {"of", "co", "ot", "dstnodata", "stac"})
         if (step.call->given(name))
             throw UsageError(step.title + ": -" + std::string(name) +
-                                 " is about a file, and the result of this step goes on",
-                             "Give it to write, or put tee before the step.");
+                                 " applies to files, but the next step reads the result of this step",
+                             "Give the option to write, or put tee before the step.");
 }
 
 /// Checks the order of steps. `inner`: the steps of a tee, whose first step takes the scene before the tee.
@@ -235,7 +235,7 @@ class Scratch {
         const std::string place = asked != nullptr && *asked != '\0' ? asked : "/tmp";
         std::string path = join_path(place, ".gdal_hsi_pipeline_XXXXXX");
         if (::mkdtemp(path.data()) == nullptr)
-            throw Error("no temporary folder can be made in '" + place + "': " + std::strerror(errno));
+            throw Error("cannot make a temporary folder in '" + place + "': " + std::strerror(errno));
         return path;
     }
 
@@ -328,11 +328,11 @@ void Reading::check_places(const Step& step) {
             const bool raster =
                 argument.content == tool::Content::raster || argument.content == tool::Content::labels;
             if (!reads || !raster)
-                throw UsageError("brackets replace " + argument.spelling() +
-                                     ", which is not a raster that the step reads",
-                                 "A pipeline in brackets makes a raster: [ read other.img ! spp ].");
+                throw UsageError(
+                    "brackets replace " + argument.spelling() + ", which is not a raster that the step reads",
+                    "Use a pipeline in brackets in place of a raster: [ read other.img ! spp ].");
         }
-        if (!found) throw UsageError("brackets are not in the place of a file");
+        if (!found) throw UsageError("brackets are not in place of a file");
     }
 }
 
@@ -344,7 +344,7 @@ Step Reading::step(const Words& words, const std::string& number) {
     if (name == "tee") {
         step.beside = true;
         if (step.words.empty())
-            throw UsageError(step.title + " says nothing", "After tee comes a step, or [ steps ].");
+            throw UsageError(step.title + " has no step", "Write a step, or [ steps ], after tee.");
         if (step.words.front() == "[") {
             if (step.words.back() != "]") throw UsageError(step.title + ": a word follows ']'");
             step.branch = steps(steps_of({step.words.begin() + 1, step.words.end() - 1}), number + ".");
@@ -352,7 +352,8 @@ Step Reading::step(const Words& words, const std::string& number) {
         }
         name = step.words.front();
         step.title = "step " + number + " (tee " + name + ")";
-        if (name == "tee") throw UsageError(step.title + ": one tee is enough", "tee spp -ws 7 y.tif");
+        if (name == "tee")
+            throw UsageError(step.title + ": tee is given twice", "Write, for example, tee spp -ws 7 y.tif.");
         step.words.erase(step.words.begin());
     }
     step.call = std::make_unique<tool::Call>(*definition_of(name));
@@ -360,7 +361,7 @@ Step Reading::step(const Words& words, const std::string& number) {
     tool::Call& call = *step.call;
     const bool is_tool = !step.is(read_step) && !step.is(write_step);
     if (is_tool && !call.declaration().has_source())
-        throw UsageError(step.title + ": " + name + " takes no scene from the step before it");
+        throw UsageError(step.title + ": " + name + " cannot read a scene from the step before it");
     // The neighbouring steps give a tool's source and destination; a tee states them itself.
     if (is_tool) call.give("src", {no_place});
     if (is_tool && call.declaration().has_destination() && !step.beside) call.give("dst", {no_place});
@@ -382,19 +383,19 @@ void check_order(const Steps& steps, bool inner) {
         const Step& step = steps[i];
         const bool first = i == 0 && !inner, last = i + 1 == steps.size();
         if (first != step.is(read_step))
-            throw UsageError(step.title +
-                                 (first ? ": a pipeline begins with read" : ": read is the first step"),
-                             "read scene.img ! spp -ws 7 ! write y.tif");
+            throw UsageError(
+                step.title + (first ? ": a pipeline must begin with read" : ": read must be the first step"),
+                "Write, for example, read scene.img ! spp -ws 7 ! write y.tif.");
         if (step.beside && step.is(read_step))
-            throw UsageError(step.title + ": a tee reads what comes to it");
+            throw UsageError(step.title + ": tee reads the result of the step before it");
         if (!step.beside && step.is(write_step) && !last)
-            throw UsageError(step.title + ": write is the last step",
+            throw UsageError(step.title + ": write must be the last step",
                              "Use tee write FILE to write an intermediate result.");
         if (!step.beside && last && (step.makes_scene() || step.is(read_step)))
-            throw UsageError(step.title + ": its result goes nowhere", "End with ! write FILE.");
+            throw UsageError(step.title + ": its result is not written", "End with ! write FILE.");
         if (!step.beside && step.call && !step.makes_scene() && !step.is(read_step) && !last)
-            throw UsageError(step.title + ": it makes no scene that the next step could take",
-                             "Put tee before it: then the scene before it goes on.");
+            throw UsageError(step.title + ": it makes no scene for the next step",
+                             "Put tee before it to pass on its input.");
         if (!step.branch.empty()) check_order(step.branch, true);
     }
 }
@@ -404,15 +405,16 @@ void check_nested(const Steps& steps, const std::string& within) {
     for (size_t i = 0; i < steps.size(); ++i) {
         const Step& step = steps[i];
         if ((i == 0) != step.is(read_step))
-            throw UsageError(inside + (i == 0 ? "it begins with read" : "read is the first step"),
-                             "[ read other.img ! spp -ws 7 ]");
+            throw UsageError(inside + (i == 0 ? "it must begin with read" : "read must be the first step"),
+                             "Write, for example, [ read other.img ! spp -ws 7 ].");
         if (step.is(write_step) && !step.beside)
-            throw UsageError(inside + "its result goes to the step around, not to write",
-                             "tee write FILE writes it, too.");
+            throw UsageError(inside +
+                                 "write cannot be its last step, since the surrounding step reads its result",
+                             "Use tee write FILE to also write it.");
         if (!step.beside && step.call && !step.makes_scene() && !step.is(read_step))
             throw UsageError(inside + step.title + " makes no scene", "Put tee before it.");
         if (i > 0 && i + 1 == steps.size() && step.beside)
-            throw UsageError(inside + step.title + " lets the scene go on, and no step follows");
+            throw UsageError(inside + step.title + " passes on the scene, but no step follows");
         if (!step.branch.empty()) check_order(step.branch, true);
     }
 }
@@ -490,8 +492,8 @@ class Pipeline {
                             scene.window || scene.nodata || !scene.drivers.empty() ||
                             !scene.open_options.empty() || !scene.use_bbl || !scene.bad_bands.empty();
         if (chosen)
-            throw UsageError(step.title + ": read has chosen bands, a window or the like already",
-                             "Give all such options to one of them.");
+            throw UsageError(step.title + ": read also has options that choose bands, a window or the like",
+                             "Give all these options to the same step.");
         raster::OpenOptions own = step.call->options().source;
         own.path = scene.path;
         own.document = scene.document;
@@ -533,11 +535,11 @@ class Pipeline {
     void copy_into(const Step& step, const raster::OpenOptions& scene, const std::string& path) {
         if (!copy(step, scene, temporary(path, "ENVI"))) return end_plan(step);
         share_file(path);
-        m_run.note(step.title + ": what it has chosen of the scene is copied to a temporary file");
+        m_run.note(step.title + ": the selected part of the scene is copied to a temporary file");
     }
 
     void end_plan(const Step& step) {
-        m_run.print(step.title + " makes a temporary file: what follows is planned when it is there");
+        m_run.print(step.title + " makes a temporary file: later steps are planned when it exists");
         m_ended = true;
     }
 
@@ -594,9 +596,8 @@ class Pipeline {
         spec.type = source->facts().type;
         spec.same_bands = true;
         if (!source->facts().exact_in_float)
-            throw Error(step.title + ": the values of " + source->path() +
-                            " are more than single precision holds",
-                        "gdal_translate copies them.");
+            throw Error(step.title + ": single precision cannot store the values of " + source->path(),
+                        "Copy them with gdal_translate.");
         stream::CopyOperation operation(spec.shape.bands, false);
         raster::OutputSet outputs;
         outputs.plan(std::move(to), std::move(spec));
@@ -648,11 +649,12 @@ void check_files(const Steps& steps) {
                 argument.role == tool::Role::output || argument.role == tool::Role::destination;
             for (const File& other : written)
                 if (same_file(other.path, path))
-                    throw UsageError(step.title + (writes ? " and " : " reads '" + path + "', which ") +
-                                         other.step->title +
-                                         (writes ? " write the same file, '" + path + "'" : " writes"),
-                                     writes ? "Give every output a different file."
-                                            : "All outputs appear when the pipeline has ended: make it two.");
+                    throw UsageError(
+                        step.title + (writes ? " and " : " reads '" + path + "', which ") +
+                            other.step->title + (writes ? " write the same file, '" + path + "'" : " writes"),
+                        writes
+                            ? "Give every output a different file."
+                            : "All outputs appear at the end of the pipeline: divide it into two pipelines.");
             if (writes) written.push_back({path, &step});
         }
     });
@@ -678,7 +680,7 @@ void check_inputs(const Steps& steps) {
                 if (nested || !is_plain_path(path) || raster::is_pipe_or_device(path)) continue;
                 if (!raster::is_there(path))
                     throw Error(step.title + ": cannot read '" + path + "': the file does not exist",
-                                "Inputs of all steps must be there before the pipeline begins.");
+                                "Inputs of all steps must exist before the pipeline begins.");
                 if (!scene && argument.content != tool::Content::raster) continue;
                 try {
                     raster::OpenOptions options;

@@ -73,7 +73,7 @@ Attribute attribute_named(const std::string& option, const std::string& name, Ki
     for (const auto a : profile::attributes_of(kind))
         if (name == profile::name_of(a)) return a;
     throw UsageError(option + ": -kind " + profile::name_of(kind) + " has no attribute '" + name + "'",
-                     "It has " + known(kind) + ".");
+                     "Its attributes are " + known(kind) + ".");
 }
 
 std::vector<double> threshold_list(const std::string& text, Attribute attribute, Kind kind) {
@@ -82,16 +82,16 @@ std::vector<double> threshold_list(const std::string& text, Attribute attribute,
         const auto value = tool::parse_number(part);
         if (!value)
             throw UsageError("-thresholds: '" + part + "' is not a number",
-                             "Give them as in -thresholds 10,25,50.");
+                             "Give thresholds such as -thresholds 10,25,50.");
         const bool counted = profile::of_extinction(kind), whole = std::floor(*value) == *value;
         if (counted && !(*value >= 1 && whole && std::isfinite(*value)))
             throw UsageError("-thresholds: " + part + " is not a number of extrema",
-                             "Use a whole number from 1 on.");
+                             "Use a whole number, 1 or more.");
         if (attribute == Attribute::radius && !(*value >= 1 && whole && *value <= 32767))
             throw UsageError("-thresholds: " + part + " is not a radius",
                              "Use a whole number from 1 to 32767.");
         if (!(*value >= 0) || !std::isfinite(*value))
-            throw UsageError("-thresholds: " + part + " is not a threshold", "Use a number from 0 on.");
+            throw UsageError("-thresholds: " + part + " is not a threshold", "Use 0 or more.");
         if (std::find(values.begin(), values.end(), *value) != values.end())
             throw UsageError("-thresholds: " + part + " appears twice in the list", "Leave one of them out.");
         values.push_back(*value);
@@ -115,7 +115,7 @@ void resolve_attributes(Settings& s) {
             s.sets.push_back({a, {}});
         }
         if (s.sets.size() > 1 && !several(s.kind))
-            throw UsageError("-attribute " + s.attributes + ": " + kind + " takes one attribute",
+            throw UsageError("-attribute " + s.attributes + ": " + kind + " uses one attribute",
                              s.kind == Kind::eap ? "Use -kind emap." : "Use -kind emep.");
     } else {
         for (const auto a : profile::attributes_of(s.kind))
@@ -131,10 +131,10 @@ void resolve_attributes(Settings& s) {
                 if (set.attribute == a) to = &set;
             if (to == nullptr)
                 throw UsageError("-thresholds " + text + ": " + profile::name_of(a) + " was not chosen",
-                                 "Name it with -attribute, too.");
+                                 "Also choose it with -attribute.");
         } else if (to == nullptr) {
-            throw UsageError("-thresholds " + text + ": the attribute is not named",
-                             "Name the attribute, as in -thresholds " +
+            throw UsageError("-thresholds " + text + ": the attribute is missing",
+                             "Give the attribute, as in -thresholds " +
                                  std::string(profile::name_of(s.sets[0].attribute)) + "=" + text + ".");
         }
         if (!to->thresholds.empty())
@@ -308,7 +308,7 @@ class Profiling {
         const auto& source = *m_scene.raster();
         const auto metres = raster::pixel_metres(source);
         if (!metres && needs_pixel_size(settings))
-            run.note("The size of a pixel is not known: thresholds of area are those of " +
+            run.note("The size of a pixel is unknown: thresholds of area assume pixels of " +
                      tool::number_text(no_size) + " m");
         m_options = profile_options(settings, metres.value_or(no_size));
         const int n = components();

@@ -189,8 +189,8 @@ void choose_bands(Shown& shown, bool asked) {
         else
             throw UsageError("-b: " + counted(count, "band") + worded(count, " makes", " make") +
                                  " no colours",
-                             "Give three, for red, green and blue, or one for shades of grey, or -each for a "
-                             "panel for each.");
+                             "Give three bands for red, green and blue, one band for grey, or -each for one "
+                             "panel per band.");
         return;
     }
     std::vector<std::pair<double, int>> known;
@@ -233,10 +233,11 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
         f.path = f.source->path();
         const auto shape = f.source->shape(), whole = files[0].source->shape();
         if (shape.samples != whole.samples || shape.lines != whole.lines)
-            throw Error("-beside " + f.path + " has " + size_text(shape.samples, shape.lines) + " pixels, " +
-                            files[0].path + " " + size_text(whole.samples, whole.lines),
-                        "Panels are of one size: warp it to that grid (gdalwarp -ts -te), or make a picture "
-                        "of each.");
+            throw Error("-beside " + f.path + " has " + size_text(shape.samples, shape.lines) +
+                            " pixels, but " + files[0].path + " has" + " " +
+                            size_text(whole.samples, whole.lines),
+                        "Panels must have the same size: warp it to that grid (gdalwarp -ts -te), or make "
+                        "separate pictures.");
         if (!first.window) f.classes = class_map(*f.source);
         if (!f.classes && !s.each)
             choose_bands(f,
@@ -257,9 +258,9 @@ std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vec
         return (file.classes != nullptr) == (like.classes != nullptr);
     });
     if (!wanted)
-        throw Error("-like " + s.like + " is " + (like.classes ? "a class map" : "a scene") + ", and '" +
-                        files[0].source->path() + "' is none",
-                    "Name a picture's raster of the same kind.");
+        throw Error("-like " + s.like + " is " + (like.classes ? "a class map" : "a scene") + ", but '" +
+                        files[0].source->path() + "' is not",
+                    "Use a raster of the same kind.");
     if (!like.classes) {
         const auto scene = std::find_if(files.begin(), files.end(),
                                         [](const Shown& file) { return file.classes == nullptr; });
@@ -438,10 +439,10 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     if (found.index.size() > most)
         throw Error("-points " + path + " marks " + counted(found.index.size(), "pixel") +
                         " of the scene, more than " + std::to_string(most),
-                    "Rings are for points. Polygons are shown by burning them (gdal_rasterize) and -beside.");
+                    "Use points. To show polygons, burn them into a raster (gdal_rasterize) and use -beside.");
     if (const int64_t n = labels->outside(); n > 0)
         run.warn("'" + path + "': " + counted(n, "feature") + worded(n, " lies", " lie") +
-                 " outside of src and" + worded(n, " has", " have") + " no ring");
+                 " outside src and" + worded(n, " has", " have") + " no ring");
     std::vector<Ring> rings;
     for (size_t i = 0; i < found.index.size(); ++i) {
         rings.push_back({found.index[i], {}});
@@ -479,7 +480,7 @@ void check_options(const Settings& s, const std::vector<Shown>& files) {
                              "' is a class map, which is shown in the colours of its classes",
                          "Leave the option out, or show a scene.");
     if (s.no_legend && std::none_of(files.begin(), files.end(), is_map))
-        throw UsageError("-no-legend: '" + files[0].path + "' is no class map, and has none",
+        throw UsageError("-no-legend: '" + files[0].path + "' is not a class map and has no legend",
                          "Leave the option out.");
 }
 
@@ -490,7 +491,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
     const std::string name = "'" + file.path + "': ";
     if (with_value == 0)
         return run.warn(
-            name + "no pixel that is shown has a value in " + bands_text(file, bands) +
+            name + "no displayed pixel has a value in " + bands_text(file, bands) +
             ": all are black. Choose other bands with -b, or check the nodata value (-srcnodata)");
     for (size_t k = 0; k < picked.size(); ++k) {
         float low = INFINITY, high = -INFINITY;
@@ -506,24 +507,22 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
         if (limits[k][0] < limits[k][1]) {
             constexpr size_t few = 50; // one of these is inside, or fewer
             if (within * few > values) continue;
-            std::snprintf(
-                text, sizeof text,
-                ": %zu of %zu values that are shown lie within the stretch, from %g to %g per cent: "
-                "all others are black or white. Give a wider -stretch",
-                within, values, percent[0], percent[1]);
+            std::snprintf(text, sizeof text,
+                          ": %zu of %zu displayed values are within the stretch, from %g to %g per cent: all "
+                          "others are black or white. Use a wider -stretch",
+                          within, values, percent[0], percent[1]);
             run.warn(name + bands_text(file, {bands[k]}, false) + text);
             continue;
         }
         if (low == high)
-            std::snprintf(text, sizeof text, "all pixels that are shown hold %.6g, which is shown as black",
-                          low);
+            std::snprintf(text, sizeof text, "all displayed pixels have the value %.6g, which is black", low);
         else
             std::snprintf(
                 text, sizeof text,
-                "from %g to %g per cent all values are %.6g: what is above is white, the rest black",
+                "all values from %g to %g per cent are %.6g: larger values are white, all others black",
                 percent[0], percent[1], limits[k][0]);
         run.warn(name + bands_text(file, {bands[k]}, false) + ": " + text +
-                 (low == high ? "" : ". Give a wider -stretch"));
+                 (low == high ? "" : ". Use a wider -stretch"));
     }
 }
 
@@ -534,8 +533,7 @@ std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& 
     if (std::none_of(values.begin(), values.end(), [](const auto& band) {
             return std::any_of(band.begin(), band.end(), [](float v) { return std::isfinite(v); });
         }))
-        throw Error("-like " + s.like + ": no pixel that would be shown has a value",
-                    "Name a scene that has some.");
+        throw Error("-like " + s.like + ": no displayed pixel has a value", "Use a scene with values there.");
     return limits_of_all(values, s.stretch);
 }
 
@@ -639,7 +637,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         static_cast<uint64_t>(scale.panel_samples * scale.panel_lines) * 3 * sizeof(float);
     if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
         throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
-                    "Give a smaller -size, or more -memory.");
+                    "Use a smaller -size, or more -memory.");
     const auto points = points_in(run, s, *files[0].source);
     tool::end_of_plan(run, [&] {
         const auto seen = tool::only_bands(files[0].source, {0});
@@ -664,7 +662,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             if (like && like->classes) take_colours(*like->classes, entries);
             draw_classes(picture, x0, y0, scale, *file.classes, entries, none);
             if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.seen; }))
-                run.warn("'" + file.path + "': no pixel that is shown has a class: all are black");
+                run.warn("'" + file.path + "': no displayed pixel has a class: all are black");
             add_to_legend(entries, legend);
             shown.push_back({{"file", file.path}, {"classes", entries.size()}});
         } else {
@@ -738,10 +736,10 @@ void declare(tool::Builder& args) {
         if (s.stretch[0] >= s.stretch[1])
             throw UsageError("-stretch: the first number must be below the second");
         if (!options.destination.type.empty() && options.destination.type != "Byte")
-            throw UsageError("-ot " + options.destination.type + ": a picture is of bytes",
-                             "gdal_translate -ot changes it afterwards.");
+            throw UsageError("-ot " + options.destination.type + ": a picture must have the type Byte",
+                             "Convert it afterwards with gdal_translate -ot.");
         if (options.destination.nodata)
-            throw UsageError("-dstnodata means nothing for a picture", "Leave it out.");
+            throw UsageError("-dstnodata cannot be used for a picture", "Leave it out.");
         if (page_of(options.destination) != Page::none)
             for (const char* name : {"co", "stac"})
                 if (call.given(name))

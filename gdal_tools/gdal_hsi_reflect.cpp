@@ -103,7 +103,7 @@ Lines lines_by_means(tool::Run& run, const Settings& s, tool::Scene& scene) {
     }
     if (lines.of_band.empty())
         throw Error("no band has a mean above 0" + std::string(s.reference.empty() ? "" : " and a reference"),
-                    "Give stored values of a spectrometer, as radiance.");
+                    "Use stored values of a spectrometer, such as radiance.");
     return lines;
 }
 
@@ -152,7 +152,7 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
         const auto same = std::find_if(library.names.begin(), library.names.end(),
                                        [&](const auto& other) { return equal_names(other, name); });
         if (same == library.names.end())
-            run.warn("target '" + name + "' has no spectrum of its name in " + s.library +
+            run.warn("target '" + name + "' has no spectrum with its name in " + s.library +
                      " and is left out");
         else if (found[c].pixels == 0)
             run.warn("target '" + name + "' has no valid pixel and is left out");
@@ -161,10 +161,10 @@ std::vector<Target> targets_of(tool::Run& run, const Settings& s, tool::Scene& s
                 {name, found[c].mean, library.spectra[static_cast<size_t>(same - library.names.begin())]});
     }
     if (targets.empty())
-        throw Error("no target of " + s.targets + " has a spectrum of its name in " + s.library,
-                    "Name classes and spectra alike, in any case.");
+        throw Error("no target of " + s.targets + " has a spectrum with its name in " + s.library,
+                    "Give classes and spectra the same names; upper and lower case are equal.");
     if (targets.size() == 1 && !s.through_origin)
-        throw Error("a line needs two targets, and there is one: " + targets.front().name,
+        throw Error("a line needs two targets, but there is only one: " + targets.front().name,
                     "Give more targets, or -through-origin.");
     return targets;
 }
@@ -233,7 +233,7 @@ Lines lines_by_targets(tool::Run& run, const Settings& s, tool::Scene& scene) {
         }
     }
     if (lines.of_band.empty())
-        throw Error("no band distinguishes the targets", "See that -targets lie where the materials are.");
+        throw Error("no band distinguishes the targets", "Check the positions of -targets.");
     if (negative > 0)
         run.warn(counted(negative, "band") + worded(negative, " has", " have") +
                  " a negative gain: brighter targets have less reflectance there");
@@ -272,13 +272,13 @@ Lines lines_of_file(tool::Run& run, const std::string& path, std::shared_ptr<ras
         if (!(number >= 1 && number <= most && number == std::floor(number)) || !std::isfinite(line.gain) ||
             !std::isfinite(line.offset))
             throw Error("cannot read '" + path + "': a row has no band, gain or offset",
-                        "Give a table that -coefficients has written.");
+                        "Use a table written by -coefficients.");
         bands.bands.push_back(static_cast<int>(number));
         const double nm = raster::table_number(row[3]);
         if (!row[3].empty() && !(nm > 0 && std::isfinite(nm)))
             throw Error("cannot read '" + path + "': the wavelength of band " + row[0] + " is '" + row[3] +
                             "'",
-                        "Give a table that -coefficients has written.");
+                        "Use a table written by -coefficients.");
         some_known = some_known || nm > 0;
         bands.wavelengths_nm.push_back(nm);
         rows.push_back(line);
@@ -317,7 +317,7 @@ void write_lines(tool::Run& run, tool::Scene& scene, const Lines& lines, double 
     tools::SpectrumWork work;
     work.pass = "reflectance";
     work.share = share;
-    work.undefined = "since a value is beyond Float32";
+    work.undefined = "since a value is outside the range of Float32";
     work.make = [&](const raster::RasterSource& left) {
         smooth::Transform t;
         t.method = smooth::Method::gain;
@@ -379,7 +379,7 @@ void check(const Settings& s, const tool::Call& call) {
         throw UsageError("-reference requires -method flat");
     if (line && (s.targets.empty() || s.library.empty()))
         throw UsageError("-method empirical-line requires -targets and -library",
-                         "Give the labels of the targets and the spectra of the same names, or -apply.");
+                         "Give labels of the targets and spectra with the same names, or -apply.");
     for (const char* const option : {"targets", "library", "through-origin"})
         if (call.given(option) && !line)
             throw UsageError(std::string("-") + option + " requires -method empirical-line");

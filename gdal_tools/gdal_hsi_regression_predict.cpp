@@ -184,12 +184,11 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene, const std::vector<
 /// Returns the Error for a scene whose values all have another scale than the training values of the model.
 Error another_scale(const raster::RasterSource& scene, const std::string& file,
                     const regression::Model& model) {
-    return Error("all values of '" + scene.path() + "' are of another scale than those that '" + file +
-                     "' was trained with (" +
+    return Error("all values of '" + scene.path() + "' are outside the training range of '" + file + "' (" +
                      tool::number_text(*std::min_element(model.minimum.begin(), model.minimum.end())) +
                      " to " +
                      tool::number_text(*std::max_element(model.maximum.begin(), model.maximum.end())) + ")",
-                 "Write the scale of its numbers into the scene: gdal_edit.py -scale 0.0001.");
+                 "Set the scale of the scene's values, such as gdal_edit.py -scale 0.0001.");
 }
 
 void report_outside(tool::Run& run, const std::vector<Applied>& models,
@@ -202,15 +201,15 @@ void report_outside(tool::Run& run, const std::vector<Applied>& models,
                           {"without_transform", operation.undefined(m)}});
         if (const int64_t n = operation.undefined(m); n > 0)
             run.warn(name + ": " + counted(n, "pixel") + worded(n, " has", " have") +
-                     " no finite value after the model's transform and" + worded(n, " stays", " stay") +
-                     " without an estimate");
+                     " no finite value after the model's transform and" + worded(n, " gets", " get") +
+                     " no estimate");
         constexpr double most = 0.5;
         const auto all = static_cast<double>(std::max<int64_t>(operation.estimated(m), 1));
         if (static_cast<double>(operation.outside(m)) > most * all)
             run.warn(name + ": " +
                      std::to_string(std::llround(100 * static_cast<double>(operation.outside(m)) / all)) +
-                     " % of the pixels are outside of what the model was trained with. Check that the scene "
-                     "has the same scale and the same kind of ground");
+                     " % of the pixels are outside the training range of the model. Check that the scene has "
+                     "the same scale and land cover");
     }
     run.report()["outside"] = counts;
 }
@@ -249,7 +248,7 @@ void assess(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSou
         far += b.outside[i] > 1 && fitted.is_of_another_scale(std::max(-*least, *most));
     });
     if (held_out.value.empty())
-        throw Error("the model gives no sample of '" + s.reference + "' an estimate",
+        throw Error("the model has no estimate for any sample of '" + s.reference + "'",
                     "Logarithms need values above 0.");
     if (far == held_out.value.size()) throw another_scale(*scene, file, *applied[0].model);
     const auto metrics = regression::metrics_of(held_out.value, held_out.estimate);
@@ -281,8 +280,8 @@ void run_predict(tool::Run& run, const Settings& s) {
     const auto& dst = run.options().destination;
     if (raster::is_virtual(dst)) {
         if (!raster::is_computed(dst))
-            throw UsageError("dst: there is no pixel function for regressions, so a VRT cannot compute them",
-                             "Write an .hsi instead.");
+            throw UsageError("dst: a VRT has no pixel function for regressions",
+                             "Write a virtual scene (.hsi) instead.");
         return tool::write_virtual(
             run, dst, spec, *scene, [&] { return links::estimates(scene->shape().bands, models); },
             [] { return std::vector<raster::VirtualBand>(); });
@@ -309,7 +308,7 @@ void run_predict(tool::Run& run, const Settings& s) {
 void check(const tool::Call& call, const Settings& s) {
     if (s.apply.empty() && s.model_file.empty()) throw UsageError("model is missing");
     if (call.options().destination.path.empty() && s.reference.empty())
-        throw UsageError("dst is missing", "Only -reference needs no dst.");
+        throw UsageError("dst is missing", "Give dst, or -reference.");
     if (!s.reference.empty() && s.apply.size() > 1)
         throw UsageError(tool::cannot_be_used_with("-reference", "several models"), "Give one model.");
     if (call.options().destination.path.empty())

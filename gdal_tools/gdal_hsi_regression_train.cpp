@@ -145,8 +145,7 @@ void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const re
                            int wanted_folds) {
     constexpr size_t few = 30;
     if (set.count() < few)
-        run.warn(counted(set.count(), "sample") +
-                 " are few for a regression: the metrics say little. Label 30 or more");
+        run.warn(counted(set.count(), "sample") + " are too few for reliable metrics. Label 30 or more");
     constexpr double usual_fill = -9999;
     if (const auto n = std::count(set.y.begin(), set.y.end(), usual_fill); n > 0)
         run.warn(counted(n, "sample") + worded(n, " has", " have") +
@@ -154,10 +153,10 @@ void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const re
                  "nodata) if it does");
     if (result.model.folds < wanted_folds)
         run.note(counted(result.model.folds, "fold") + " instead of " + std::to_string(wanted_folds) +
-                 ", one for each group");
+                 ", one per group");
     if (result.at_grid_end)
-        run.warn("the length or the noise of the Gaussian process is at an end of its grid: a better one may "
-                 "lie beyond. Try another -transform");
+        run.warn("the length or the noise of the Gaussian process is at the end of its grid, so a better "
+                 "value may be outside. Try another -transform");
     if (result.at_limit > 0)
         run.warn("LIBSVM: reaching max number of iterations (in " + counted(result.at_limit, "training") +
                  ")");
@@ -175,7 +174,7 @@ void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const re
     run.report()["pixels_touching_other_folds"] = touching;
     if (tools::touching_counts(touching, static_cast<int64_t>(places.size())))
         run.warn(std::to_string(touching) + " of " + counted(places.size(), "labelled pixel") +
-                 " touch one of another fold, and neighbours are alike: the metrics are too good. Keep "
+                 " touch a pixel of another fold, and neighbours are similar: the metrics are too good. Keep "
                  "neighbours together with -group or -block");
 }
 
@@ -291,7 +290,7 @@ void check(const tool::Call& call, Settings& s) {
         if (!s.hytools.empty() && !known)
             throw UsageError(
                 tool::cannot_be_used_with("-hytools", std::string("-transform ") + regression::text_of(step)),
-                "HyTools knows vector, mean and log.");
+                "HyTools supports vector, mean and log.");
     }
     for (auto* list : {&s.train.lambda, &s.train.c, &s.train.gamma}) {
         std::sort(list->begin(), list->end());
@@ -305,7 +304,7 @@ void check(const tool::Call& call, Settings& s) {
         if (!s.with.empty()) throw UsageError(tool::cannot_be_used_with("-with", "-table"));
         return;
     }
-    if (call.options().source.path.empty()) throw UsageError("src is missing", "Or give -table FILE.");
+    if (call.options().source.path.empty()) throw UsageError("src is missing", "Give src, or -table FILE.");
     if (s.samples.labels.path.empty()) throw UsageError("labels is missing");
     if (!s.with.empty() && call.options().mask.given())
         throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),

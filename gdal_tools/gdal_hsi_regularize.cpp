@@ -75,7 +75,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings&
         throw Error("-scene " + s.scene + ": " + std::to_string(b.samples) + "x" + std::to_string(b.lines) +
                         " pixels, but the probabilities have " + std::to_string(a.samples) + "x" +
                         std::to_string(a.lines),
-                    "Give the scene that they were made from.");
+                    "Use the scene from which they were made.");
     tools::check_same_place(run, "-scene", *scene, source);
     return scene;
 }
@@ -86,11 +86,10 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
     auto labels = tools::read_labels(run, s.labels, source);
     for (const auto& c : labels.classes)
         if (std::none_of(classes.begin(), classes.end(), [&](const auto& k) { return k.value == c.value; }))
-            throw Error(
-                "-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
-                    ", but the probabilities are of " + counted(classes.size(), "class", "classes"),
-                "Bands are the classes that their items 'class' say, else class k is band k; give the "
-                "labels that the classifier learned from.");
+            throw Error("-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
+                            ", but the probabilities have " + counted(classes.size(), "class", "classes"),
+                        "Use the training labels of the classifier; the item 'class' of a band states its "
+                        "class, else band k is class k.");
     return labels;
 }
 
@@ -127,14 +126,14 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
         throw Error(
             source.path() + ": all values are whole numbers up to " +
                 std::to_string(static_cast<long long>(facts.greatest)) +
-                ": this looks like a class map, not like probabilities",
-            "Give a band of probabilities per class, as gdal_hsi_svm_classify -probabilities writes them.");
+                ": this is probably a class map, not probabilities",
+            "Use one band of probabilities per class, as written by gdal_hsi_svm_classify -probabilities.");
     run.report()["pixels_off_one"] = facts.off;
     if (facts.off > 0)
         run.warn("in " + std::to_string(facts.off) + " of " + counted(facts.valid, "pixel") + " " +
-                 (source.shape().bands == 1 ? "the probability is outside of 0..1, and was cut"
-                                            : "the sum of the probabilities is off 1 by more than 0.001, and "
-                                              "they were divided by it"));
+                 (source.shape().bands == 1 ? "the probability is outside 0..1 and was clamped"
+                                            : "the sum of the probabilities differs from 1 by more than "
+                                              "0.001; they were divided by it"));
     tool::report_invalid(run, facts.valid, facts.invalid, "and left without a class");
 }
 
@@ -204,7 +203,7 @@ void declare(tool::Builder& args) {
     tool::add_label_options(args, s.labels);
     args.add_compute();
     args.check([&s](const tool::Call& call) {
-        if (s.labels.path.empty()) tool::refuse_label_options(call, "Name them with -labels FILE.");
+        if (s.labels.path.empty()) tool::refuse_label_options(call, "Give labels with -labels FILE.");
     });
     args.looks_around();
     args.body([&s](tool::Run& run) { run_regularize(run, s); });

@@ -63,7 +63,7 @@ Target target_of(tool::Run& run, const Settings& s) {
         target.bands = {list.wavelengths_nm, list.fwhm_nm};
     }
     if (target.bands.centres.empty())
-        throw Error(target.name + " has no wavelengths", "Give a scene or a table that states them.");
+        throw Error(target.name + " has no wavelengths", "Use a scene or a table with wavelengths.");
     return target;
 }
 
@@ -75,11 +75,11 @@ Target target_of(tool::Run& run, const Settings& s) {
 /// Throws the error for bands of which none can be made.
 [[noreturn]] void refuse_apart(const std::string& source, const math::SpectralBands& from,
                                const Target& target) {
-    throw Error("none of the bands of " + target.name + " can be made from " + source + ": " +
+    throw Error("no band of " + target.name + " can be made from " + source + ": " +
                     tools::reach_text(from, "its bands have a wavelength and a value") + ", " +
-                    tools::reach_text(target.bands, "those of the other"),
-                "A band is made between the first and the last one of src, and not in a gap of these "
-                "(-resample linear bridges gaps).");
+                    tools::reach_text(target.bands, "the bands to make are"),
+                "Bands are made only between the first and last band of src, and outside gaps; use -resample "
+                "linear to bridge gaps.");
 }
 
 /// Reports the bands that are not made, and those that lack a part of their response.
@@ -101,12 +101,12 @@ void tell(tool::Run& run, const Settings& s, const Target& target, const math::R
     if (!plan.left_out.empty())
         run.note(counted(plan.left_out.size(), "band") + " of " + std::to_string(all) +
                  worded(plan.left_out.size(), " is", " are") +
-                 " left out, beyond the bands of src or in a gap of these: " + joined(shown, ", ") +
+                 " left out, outside the bands of src or in a gap: " + joined(shown, ", ") +
                  (plan.left_out.size() > most ? " and " + counted(plan.left_out.size() - most, "other")
                                               : std::string()));
     if (const size_t cut = plan.cut(); cut > 0)
         run.warn(counted(cut, "band") + worded(cut, " has", " have") +
-                 " under nine tenths of the response within the bands of src, whose end cuts the rest off");
+                 " less than nine tenths of the response within the bands of src");
 }
 
 // A scene
@@ -139,7 +139,7 @@ std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
     if (known.size() == all) return source;
     const size_t lost = all - known.size();
     run.note(counted(lost, "band") + " of src" + worded(lost, " is", " are") +
-             " left out: without a wavelength, or with that of another one");
+             " left out: no wavelength, or the wavelength of another band");
     return tool::only_bands(source, {known.begin(), known.end()});
 }
 
@@ -263,7 +263,7 @@ void run_library(tool::Run& run, const Settings& s, const raster::SpectralLibrar
     run.report()["library"] = {{"path", o.source.path}, {"spectra", library.names}};
     tool::end_of_plan(run, [&] {
         run.print(counted(out.spectra.size(), "spectrum", "spectra") + " of " +
-                  counted(plan.bands.size(), "band") + "; nothing is written");
+                  counted(plan.bands.size(), "band") + "; no output is written");
     });
     if (const auto told = raster::write_spectral_library(output, out, o.destination.history); !told.empty())
         run.warn(told);

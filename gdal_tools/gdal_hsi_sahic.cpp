@@ -118,14 +118,14 @@ std::vector<TrainingScene> open_training_scenes(tool::Run& run, const Settings& 
 void check_labels(const Settings& s, const raster::LabelledPixels& labels,
                   const std::vector<raster::LabelClass>& classes, const sahic::MlrModel* model) {
     if (!model && classes.size() < 2)
-        throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
+        throw Error("the training pixels have only one class", "Label pixels of at least two classes.");
     if (!model) return;
     for (const auto& c : labels.classes)
         if (std::none_of(model->classes.begin(), model->classes.end(),
                          [&](const LabelClass& m) { return m.value == c.value; }))
             throw Error("class " + tool::class_text(c.value, c.name) + " of the labels is not in '" +
                             s.apply + "'",
-                        "Use the labels that the model was trained with, or none.");
+                        "Use the model's training labels, or 'none'.");
 }
 
 /// Plans class map, probabilities and confidence. They are planned when the classes are known, and made
@@ -144,7 +144,7 @@ void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSo
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
         throw UsageError(
             "dst is " + std::string(raster::virtual_kind(run.options().destination)) +
-                ": only the map of a saved model without the random field is computed pixel by pixel",
+                ": only a saved model without the random field can be computed pixel by pixel",
             "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
     raster::OutputOptions map = run.options().destination;
     raster::OutputSpec spec;
@@ -224,7 +224,7 @@ void report_training(tool::Run& run, const sahic::LorsalOptions& options, const 
         if (share > options.gap) {
             char text[160];
             std::snprintf(text, sizeof text,
-                          "the optimum is proven to %.1e of the objective only, not to %.0e", share,
+                          "the optimum is proven only to %.1e of the objective, not to %.0e", share,
                           options.gap);
             run.warn(text);
         }
@@ -284,8 +284,8 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
     for (const auto& c : set.classes)
         if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
     tools::warn_of_small_classes(run, set.classes, tools::least_class_pixels,
-                                 "under " + std::to_string(tools::least_class_pixels) +
-                                     " do not show how a class spreads");
+                                 "fewer than " + std::to_string(tools::least_class_pixels) +
+                                     " do not show the variability of a class");
     sahic::LorsalOptions options = s.lorsal;
     options.threads = run.ranks().threads_of_host(run.options().threads);
     options.memory = run.buffer_memory();
@@ -582,13 +582,13 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
         throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
                          "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta", "beta-growth"});
-    if (s.apply.empty() && s.any_wavelengths)
-        throw UsageError("-any-wavelengths has a meaning with -apply only");
-    if (s.apply.empty() && s.any_scale) throw UsageError("-any-scale has a meaning with -apply only");
+    if (s.apply.empty() && s.any_wavelengths) throw UsageError("-any-wavelengths requires -apply");
+    if (s.apply.empty() && s.any_scale) throw UsageError("-any-scale requires -apply");
     if (!s.apply.empty() && s.labels.path == "none")
-        tool::refuse_label_options(call, "Leave it out, or give labels in the place of none.");
+        tool::refuse_label_options(call, "Leave it out, or give labels instead of 'none'.");
     if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
-        throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");
+        throw UsageError("labels cannot be used with -apply and -no-spatial",
+                         "Give 'none' instead of labels.");
 }
 
 void declare(tool::Builder& args) {

@@ -78,12 +78,14 @@ void warn_of_neighbours(tool::Run& run, const Settings& s, const raster::Labelle
     }
     run.report()["test_pixels_touching_training"] = touching;
     if (tools::touching_counts(touching, tested))
-        run.warn(std::to_string(touching) + " of " + counted(tested, "test pixel") +
-                 " touch a training pixel: what looks at neighbours (profiles, sahic, regularize) will be "
-                 "judged on pixels that it has seen, and all others on their like. " +
-                 (s.by_patches  ? "-min-distance parts them"
-                  : s.folds > 0 ? "-by patches keeps fields together, and with it -min-distance parts them"
-                                : "-min-distance parts them, and -by patches draws whole fields"));
+        run.warn(
+            std::to_string(touching) + " of " + counted(tested, "test pixel") +
+            " touch a training pixel, so accuracies will be too high, most of all for maps made with "
+            "neighbouring pixels (profiles, sahic, regularize). " +
+            (s.by_patches ? "Use -min-distance to keep them apart"
+             : s.folds > 0
+                 ? "Use -by patches to keep fields together, and -min-distance with it to keep pixels apart"
+                 : "Use -min-distance to keep pixels apart, or -by patches to draw whole fields"));
 }
 
 int64_t count_of(const std::map<int, int64_t>& of, int value) {
@@ -107,13 +109,13 @@ void report_split(tool::Run& run, const raster::LabelledPixels& all, const sampl
         if (test == 0) without_test = with_comma(without_test) + name;
         if (const int64_t n = count_of(split.missing, c.value); n > 0)
             run.warn("class " + name + ": " + std::to_string(train) + " of the " + std::to_string(train + n) +
-                     " training pixels asked for, as one patch stays for the test");
+                     " training pixels requested, since one patch is kept for the test");
     }
     table.pop_back();
     run.note(table);
     if (split.left_out > 0)
         run.note(counted(split.left_out, "pixel is", "pixels are") +
-                 " nearer than -min-distance to a training pixel and in neither set");
+                 " nearer than -min-distance to a training pixel and left out of both sets");
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 }
 
@@ -145,19 +147,20 @@ void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
         else if (not_tested > 0 && of_strangers.empty())
             untested = with_comma(untested) + name + " (" + std::to_string(not_tested) + ")";
     }
-    const std::string advice = ". Ask for fewer folds, label more, or give -leave-out";
+    const std::string advice = ". Use fewer folds, label more, or use -leave-out";
     if (!strangers.empty())
-        run.warn("no training pixel is left where a class is tested, so that all of its pixels there will be "
+        run.warn("no training pixel is left in a fold that tests a class, so all of its test pixels will be "
                  "wrong: class " +
                  strangers + ". Its labels are one patch, or one pixel" + advice);
     if (!unknown.empty())
         run.warn("no training pixel and no test pixel is left of class " + unknown +
                  ": the accuracy of this class cannot be assessed" + advice);
     if (!single.empty())
-        run.warn("1 training pixel alone of class " + single +
+        run.warn("only 1 training pixel of class " + single +
                  ": gdal_hsi_svm_train needs 2 of each class to find C and gamma" + advice);
     if (!never.empty()) run.warn("no test pixel in any fold of class " + never + advice);
-    if (!untested.empty()) run.warn("no test pixel in some folds (how many) of class " + untested);
+    if (!untested.empty())
+        run.warn("no test pixel in some folds (their count in brackets) of class " + untested);
 }
 
 /// Reports each of several folds in the same way.
@@ -178,7 +181,7 @@ void report_folds(tool::Run& run, const raster::LabelledPixels& all,
         }
         if (tested == 0)
             throw Error("no test pixel is left in fold " + std::to_string(k + 1),
-                        "Give a smaller -min-distance, or ask for fewer folds.");
+                        "Use a smaller -min-distance, or fewer folds.");
         left_out += splits[k].left_out;
         report["folds"].push_back({{"left_out", splits[k].left_out}, {"classes", classes}});
         table += "  " + std::to_string(k + 1) + ": " + std::to_string(trained) + " and " +
@@ -240,7 +243,7 @@ class Outputs {
         if (s.cover_file.empty()) return;
         m_values = labels.share_classes();
         if (m_values.empty())
-            throw Error("-cover: no class that has polygons is left", "-leave-out names all of them.");
+            throw Error("-cover: no class with polygons is left", "Leave fewer classes out with -leave-out.");
         Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
         cover.options.nodata.reset(); // the nodata value belongs to the labels
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
@@ -297,10 +300,10 @@ void warn_of_further_folds(tool::Run& run, const Settings& s) {
     for (auto& file : tools::files_of_more_folds(s.test_file, s.folds))
         files.push_back(std::move(file));
     if (files.empty()) return;
-    run.warn(tools::some_files(files) + worded(files.size(), " is", " are") + " of more folds than these " +
+    run.warn(tools::some_files(files) + worded(files.size(), " is", " are") + " from more than " +
              std::to_string(s.folds) +
-             " and no part of this split, but a pattern such as train_*.tif takes " +
-             worded(files.size(), "it", "them") + ", too: delete " + worded(files.size(), "it", "them"));
+             " folds and not part of this split, but a pattern such as train_*.tif includes " +
+             worded(files.size(), "it", "them") + ": delete " + worded(files.size(), "it", "them"));
     run.report()["files_of_more_folds"] = files;
 }
 
@@ -405,25 +408,21 @@ void declare(tool::Builder& args) {
         const auto of_all = [](const std::string& text) { return text.find(':') == std::string::npos; };
         for (const auto* texts : {&s.counts, &s.fractions})
             if (std::count_if(texts->begin(), texts->end(), of_all) > 1)
-                throw UsageError(std::string(texts == &s.counts ? "-n" : "-fraction") +
-                                     " is given twice for every class",
-                                 "Give it once for all, and any number of times for some: 15:1,7,9.");
+                throw UsageError(
+                    std::string(texts == &s.counts ? "-n" : "-fraction") + " is given twice for all classes",
+                    "Give it once for all classes; repeat it only for single classes, such as 15:1,7,9.");
         if (std::any_of(s.counts.begin(), s.counts.end(), of_all) &&
             std::any_of(s.fractions.begin(), s.fractions.end(), of_all))
             throw UsageError("-n and -fraction both set the training pixels of every class",
-                             "Leave one of them out, or name its classes: 15:1,7,9.");
+                             "Leave one of them out, or add classes to it: 15:1,7,9.");
         if (call.given("patches") && !(s.sample.min_distance > 0))
             throw UsageError(tool::option_requires("-patches", "-min-distance"));
         if (call.given("patches") && s.by_patches)
-            throw UsageError(
-                "-patches grows patches of single pixels, and -by patches takes those that there "
-                "are",
-                "Leave one of them out.");
+            throw UsageError("-patches grows new patches, but -by patches draws existing patches",
+                             "Leave one of them out.");
         if (s.folds > 0 && s.sample.min_distance > 0 && !s.by_patches)
-            throw UsageError(
-                "-folds of single pixels lie among one another: -min-distance would leave no test "
-                "pixel",
-                "Add -by patches, or leave -min-distance out.");
+            throw UsageError("-min-distance with -folds of single pixels would leave no test pixel",
+                             "Add -by patches, or leave -min-distance out.");
         // Unless the options state a number, all other folds train.
         if (s.folds > 0) s.sample.share = {-1, 1.0};
     });

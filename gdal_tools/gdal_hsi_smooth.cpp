@@ -64,7 +64,7 @@ void tell_segments(tool::Run& run, const Transform& t, const std::vector<size_t>
     run.report()["left_out"] = names;
     if (!names.empty())
         run.note(counted(names.size(), "band") + worded(names.size(), " is", " are") +
-                 " left out, in segments that are too short for this derivative: " + joined(names, ", "));
+                 " left out, since their segments are too short for this derivative: " + joined(names, ", "));
 }
 
 /// \throws Error when no band is left.
@@ -73,7 +73,7 @@ void check_segments(tool::Run& run, const Transform& t, const std::string& path)
     const auto rows = smooth::rows_of(t);
     if (rows.bands.empty())
         throw Error(path + " has no segment of more than " + counted(t.derivative, "band"),
-                    "Give a larger -max-gap, or a smaller -deriv.");
+                    "Use a larger -max-gap, or a smaller -deriv.");
     tell_segments(run, t, rows.left_out);
 }
 
@@ -89,7 +89,7 @@ std::shared_ptr<raster::RasterSource> with_known_bands(tool::Run& run,
         if (nm[b] > 0) known.push_back(static_cast<int>(b));
     if (known.empty()) tools::refuse_without_wavelengths(source->path());
     if (const size_t lost = nm.size() - known.size(); lost > 0)
-        run.note(counted(lost, "band") + worded(lost, " is", " are") + " left out: without a wavelength");
+        run.note(counted(lost, "band") + worded(lost, " is", " are") + " left out: no wavelength");
     return tool::only_bands(source, known);
 }
 
@@ -99,7 +99,7 @@ std::shared_ptr<raster::RasterSource> of_one_factor(tool::Run& run,
     const bool apply = !source->facts().bands.values.one_factor();
     run.report()["scale_applied"] = apply;
     if (!apply) return source;
-    run.note("Values: the bands have different scales, or offsets, which are applied first");
+    run.note("Values: the bands have different scales or offsets, which are applied first");
     return source->scaled();
 }
 
@@ -132,7 +132,7 @@ void run_scene(tool::Run& run, const Settings& s, std::shared_ptr<raster::Raster
     work.meaning = meaning_of(s, values);
     work.undefined = t.method == Method::absorbance ? "since a value is not above 0"
                      : t.method == Method::snv      ? "since all values are equal"
-                     : t.method == Method::msc      ? "since they do not rise with the reference"
+                     : t.method == Method::msc      ? "since the values do not increase with the reference"
                                                     : "since the divisor is not above 0";
     if (!computed) tool::report_devices(run, {}, nullptr);
     if (needs_means) {
@@ -215,7 +215,7 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
             }
         if (reached.size() < library.bands())
             run.note(counted(library.bands() - reached.size(), "band") +
-                     " left out, which -reference does not reach");
+                     " left out, since -reference does not cover them");
         keep_bands(library, reached);
     } else if (t.method == Method::msc) {
         t.reference = mean_of(library.spectra);
@@ -234,7 +234,7 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     run.report()["method"] = smooth::name_of(t.method);
     tool::end_of_plan(run, [&] {
         run.print(counted(library.spectra.size(), "spectrum", "spectra") + " of " +
-                  counted(library.bands(), "band") + "; nothing is written");
+                  counted(library.bands(), "band") + "; no output is written");
     });
     if (const auto told = raster::write_spectral_library(output, library, o.destination.history);
         !told.empty())
@@ -267,16 +267,15 @@ void check(const Settings& s, const tool::Call& call) {
         if (call.given(row.option) && !row.used)
             throw UsageError(std::string("-") + row.option + " requires -method " + row.methods);
     if (smooth::is_sum(m) && t.window % 2 == 0)
-        throw UsageError("-window: " + std::to_string(t.window) + " is an even number",
-                         "Give an odd number of bands, which has a band in its middle.");
+        throw UsageError("-window: " + std::to_string(t.window) + " is even", "Use an odd number of bands.");
     if (m == Method::savgol && t.degree >= t.window)
         throw UsageError("-degree: " + std::to_string(t.degree) + " is out of range (0 to " +
                              std::to_string(t.window - 1) + ")",
-                         "A polynomial needs more bands than its degree: give a larger -window.");
+                         "Use a larger -window: a polynomial needs more bands than its degree.");
     if (m == Method::savgol && t.derivative > t.degree)
         throw UsageError("-deriv: " + std::to_string(t.derivative) + " is out of range (0 to " +
                              std::to_string(t.degree) + ")",
-                         "A polynomial has as many derivatives as its degree: give a larger -degree.");
+                         "Use a larger -degree: a polynomial has as many derivatives as its degree.");
     constexpr int most_detrended = 5;
     if (m == Method::detrend && t.degree > most_detrended)
         throw UsageError("-degree: " + std::to_string(t.degree) + " is out of range (0 to 5)");

@@ -167,8 +167,9 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
         const LabelClass& known = pixels.classes[c];
         invalid += result[c].invalid;
         if (result[c].pixels == 0) {
-            run.warn("class " + tool::class_text(known.value, known.name) + ": none of its " +
-                     counted(known.pixels, "labelled pixel") + " has a valid spectrum; it is left out");
+            run.warn("class " + tool::class_text(known.value, known.name) + ": its " +
+                     counted(known.pixels, "labelled pixel has", "labelled pixels have") +
+                     " no valid spectrum; the class is left out");
             continue;
         }
         rows.push_back({class_name(known), known.value, result[c].pixels, std::move(result[c].mean),
@@ -186,7 +187,7 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     if (bytes > run.buffer_memory() / 2)
         throw Error("the spectra of " + std::to_string(pixels.index.size()) + " labelled pixels take " +
                         format_byte_size(bytes) + ", more than half of -memory",
-                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+                    "Draw fewer with gdal_hsi_sample, or use more -memory.");
     spectra::PixelScan scan(source.bands(), labels, source.parts());
     run_scan(run, *source.cube, scan, bytes);
     std::vector<SpectrumRow> rows;
@@ -389,7 +390,7 @@ void write_values(tool::Run& run, const Settings& s, std::shared_ptr<raster::Ras
     set.number_groups();
     const auto& nm = scene->facts().bands.wavelengths_nm;
     if (nm.empty() || !std::all_of(nm.begin(), nm.end(), [](double v) { return std::isfinite(v); }))
-        throw Error(scene->path() + " has bands without a wavelength, which names their columns",
+        throw Error(scene->path() + " has bands without a wavelength, which the column names need",
                     "Write the wavelengths into its header, or leave these bands out (-b).");
     std::string text = "group,line,sample," + set.name;
     for (const double one : nm)
@@ -417,15 +418,15 @@ void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary libr
     if (!s.spectra.empty())
         library = raster::selected(library, raster::chosen_names(library.names, s.spectra, "-spectrum"));
     if (const auto infinite = raster::infinite_spectra(library); !infinite.empty())
-        throw Error("the spectrum '" + library.names[infinite.front()] + "' holds infinite values",
-                    "Leave it out: name the others with -spectrum.");
+        throw Error("the spectrum '" + library.names[infinite.front()] + "' has infinite values",
+                    "Choose other spectra with -spectrum.");
     const auto of_library = plot_of_library(s, library);
     if (plot.wanted() && of_library.spectra.empty())
-        throw Error(run.options().source.path + ": no spectrum but standard deviations is left to plot",
-                    "Name the spectra with -spectrum.");
+        throw Error(run.options().source.path + ": only standard deviations are left to plot",
+                    "Choose spectra with -spectrum.");
     tool::end_of_plan(run, [&] {
         run.print(counted(library.names.size(), "spectrum", "spectra") + " of " +
-                  counted(library.bands(), "band") + "; nothing is written");
+                  counted(library.bands(), "band") + "; no output is written");
     });
     run.report()["library"] = {{"path", run.options().source.path}, {"spectra", library.names}};
     if (plot.wanted()) plot.write(run, plot_of(of_library));
@@ -444,7 +445,7 @@ std::shared_ptr<raster::RasterSource> open_source(tool::Run& run, const Settings
     auto source = tools::open_scene_or_library(run);
     if (!source.library)
         throw UsageError("labels is missing: " + run.options().source.path + " is a scene",
-                         "Name the labels of its pixels; a spectral library needs none.");
+                         "Give labels of its pixels; only a spectral library needs no labels.");
     run_library(run, s, std::move(*source.library));
     return nullptr;
 }
@@ -553,13 +554,13 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::Call& call) {
         const auto& options = call.options();
         if (s.labels.path.empty()) {
-            tool::refuse_label_options(call, "Name the labels behind src.");
+            tool::refuse_label_options(call, "Give labels after src.");
             for (const char* const of_labels : {"kind", "with"})
                 if (call.given(of_labels))
                     throw UsageError("-" + std::string(of_labels) + " requires labels");
         }
         if (s.out.empty() && s.plot.empty())
-            throw UsageError("out is missing", "Give a library to write, or -plot FILE.svg.");
+            throw UsageError("out is missing", "Give the name of a library to write, or -plot FILE.svg.");
         if (!s.range_texts.empty() && s.plot.empty()) throw UsageError("-range requires -plot");
         s.ranges = tool::parse_ranges(s.range_texts, "-range");
         tools::PlotOutput::check_name("plot", s.plot);

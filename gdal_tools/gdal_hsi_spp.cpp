@@ -97,9 +97,9 @@ void check_alpha_beside(const std::string& alpha, const std::string& destination
     const auto old = raster::files_read_with(destination);
     if (std::none_of(old.begin(), old.end(), [&](const auto& file) { return same_file(file, alpha); }))
         throw Error("'" + alpha +
-                        "', where alpha of a virtual dst is kept, is there already, and no part of an old '" +
+                        "', the file for alpha of a virtual dst, already exists and does not belong to '" +
                         destination + "'",
-                    "Name a file for it with -alpha.");
+                    "Give another file for alpha with -alpha.");
 }
 
 /// Writes a virtual y'. A VRT computes each band from the original band, alpha and the mean when it is read.

@@ -57,7 +57,7 @@ struct Settings {
 
 bool holds_statistics(const std::string& path) {
     if (raster::is_pipe_or_device(path))
-        throw UsageError(path + " is a pipe or a device, and no scene",
+        throw UsageError(path + " is a pipe or a device, not a scene",
                          "Give statistics that come from a pipe with -merge.");
     return statistics::is_statistics(raster::beginning_of_file(path, 64));
 }
@@ -72,19 +72,19 @@ void check_alike(const Statistics& all, const std::string& first, const Statisti
     const auto matched = model::match_bands(first, all.bands, name, model::bands_of(other.bands), false,
                                             model::BandsOf::scenes);
     if (other.bands.bands.size() != all.bands.bands.size())
-        throw Error("'" + name + "' is of " + counted(other.sums.bands, "band") + ", '" + first + "' of " +
+        throw Error("'" + name + "' has " + counted(other.sums.bands, "band") + ", but '" + first + "' has " +
                         std::to_string(all.sums.bands),
                     "Make both with the same bands (-b, -exclude-range).");
     if (!std::is_sorted(matched.begin(), matched.end()))
-        throw Error("'" + name + "' has the bands of '" + first + "' in another order",
-                    "Make both of scenes whose bands come in one order, or with one order of -b.");
+        throw Error("'" + name + "' has the bands of '" + first + "' in a different order",
+                    "Make both from scenes with the same order of bands, or with the same order in -b.");
     const model::ValueScale scale{other.bands.value_scale, other.bands.value_offset, other.bands.value_unit};
     if (!model::same_scale(all.bands, scale))
         throw Error(
-            "'" + name + "' is of numbers with " + model::scale_text(scale) + ", '" + first +
-                "' of numbers with " +
+            "'" + name + "' is made from values with " + model::scale_text(scale) + ", but '" + first +
+                "' from values with " +
                 model::scale_text({all.bands.value_scale, all.bands.value_offset, all.bands.value_unit}),
-            "Make both of scenes with the same scale.");
+            "Make both from scenes with the same scale.");
 }
 
 /// The files before the first scene is read.
@@ -124,13 +124,13 @@ struct Files {
     Statistics whole(const Settings& s) const {
         Statistics all(any()->sums.bands);
         all.bands = any()->bands;
-        if (before && added) check_alike(*before, s.out, *added, first == s.out ? "what is added" : first);
+        if (before && added)
+            check_alike(*before, s.out, *added, first == s.out ? "the added statistics" : first);
         if (before) all.add(*before, s.out);
         if (added) all.add(*added, s.out);
         for (size_t i = 0; i < removed.size(); ++i)
             all.remove(removed[i], s.removed[i]);
-        if (all.scenes.empty())
-            throw Error("no scene is left: all that was added is taken away", "Leave out one of -remove.");
+        if (all.scenes.empty()) throw Error("-remove leaves no scene", "Leave out one -remove.");
         return all;
     }
     /// Reads the file of -append again if another run has changed it. Returns whether it has changed.
@@ -272,7 +272,7 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
         if (finite[b] == 0) empty.push_back(static_cast<int>(b));
     if (empty.empty() || empty.size() == finite.size())
         throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
-                    "Look at them with gdal_hsi_info -extremes.");
+                    "Check the scenes with gdal_hsi_info -extremes.");
     const auto first = open_scene(run, names.front(), &known.first, known.second);
     for (const int b : empty)
         numbers.push_back(first->bands()[static_cast<size_t>(b)]);
@@ -306,8 +306,7 @@ model::ModelBands check_left_out(tool::Run& run, const std::string& name, const 
     if (there.empty()) return none;
     if (scene->growth() != nullptr)
         throw UsageError("-follow: '" + first + "' leaves out its band " + std::to_string(which.front()) +
-                             ", in which its scenes have no value, and nobody knows whether " + name +
-                             " will have one",
+                             ", in which its scenes have no value, but " + name + " may get values there",
                          "Add the scene when it is complete, or leave the band out with -exclude-range.");
     const auto source = scene->with_bands(there);
     stream::StatisticsScan scan(source->shape(), stream::Statistics::means);
@@ -316,11 +315,11 @@ model::ModelBands check_left_out(tool::Run& run, const std::string& name, const 
     for (size_t k = 0; k < finite.size(); ++k)
         if (finite[k] > 0)
             throw Error("'" + name + "' has values in band " +
-                            std::to_string(bands.numbers[static_cast<size_t>(there[k])]) + ", and '" + first +
+                            std::to_string(bands.numbers[static_cast<size_t>(there[k])]) + ", but '" + first +
                             "' leaves out its band " + std::to_string(which[k]) +
-                            ", in which its scenes have none",
-                        "Give both the same bands with -b or -exclude-range, or all scenes to one run, which "
-                        "takes no pixel without a value in each band.");
+                            ", in which its scenes have no values",
+                        "Use the same bands for both with -b or -exclude-range, or all scenes in one run, "
+                        "which uses only pixels with values in all bands.");
     tool::describe_bands(*source, none);
     return bands_not_in(none, {});
 }
@@ -352,7 +351,7 @@ Scene add_scenes(tool::Run& run, const std::vector<std::string>& names, const Kn
     last = scan(kept, 0);
     if (all->sums.valid == 0)
         throw Error("no pixel of the scenes is valid (nodata, masked, NaN or all zero)",
-                    "Look at them with gdal_hsi_info -extremes.");
+                    "Check the scenes with gdal_hsi_info -extremes.");
     return last;
 }
 
@@ -361,16 +360,16 @@ void tell_of_scenes(tool::Run& run, const std::vector<std::string>& names, const
     for (const auto& scene : files.added->scenes) {
         if (std::find(names.begin(), names.end(), scene.name) == names.end()) continue;
         if (scene.valid == 0)
-            run.warn(scene.name + ": no pixel of it is valid" +
-                     (run.options().mask.given() ? " in the mask" : "") + "; it adds nothing");
+            run.warn(scene.name + ": no pixel is valid" + (run.options().mask.given() ? " in the mask" : "") +
+                     "; the scene adds nothing");
         for (const auto* const others : {&files.before, &files.added})
             if (*others)
                 for (const auto& other : (*others)->scenes)
                     if (other.name == scene.name && &other != &scene && other.valid > 0 && scene.valid > 0)
-                        run.warn(scene.name + " is among the statistics with other pixels, too (" +
+                        run.warn(scene.name + " is also in the statistics with other pixels (" +
                                  counted(other.valid, "valid pixel") + " of " +
                                  std::to_string(other.samples) + "x" + std::to_string(other.lines) +
-                                 "): what both have counts twice. -remove takes one of them out");
+                                 "): common pixels count twice. Remove one of them with -remove");
     }
 }
 
@@ -400,8 +399,8 @@ void warn_of_other_sizes(tool::Run& run, const std::vector<std::string>& names, 
         const bool ours = std::find(names.begin(), names.end(), name) != names.end() ||
                           std::find(names.begin(), names.end(), first) != names.end();
         if (ours)
-            run.warn("the numbers of " + name + " have another size than those of other scenes: up to " +
-                     text + ". Have they the same scale?");
+            run.warn("the values of " + name + " differ in magnitude from other scenes: up to " + text +
+                     ". Check that the scales are the same");
     }
 }
 
@@ -422,17 +421,17 @@ void run_statistics(tool::Run& run, Settings s) {
     for (const std::string& name : tools::listed_names(run, "scene", s.scenes))
         (holds_statistics(name) ? merged : names).push_back(name);
     if (run.options().source.follow && names.size() != 1)
-        throw UsageError("-follow is for one scene, and there are " + std::to_string(names.size()),
+        throw UsageError("-follow is for one scene, but there are " + std::to_string(names.size()),
                          "Follow each in a separate run, and merge their files.");
     const raster::TextOutput output{"-o", s.out, s.overwrite || s.append, run.files()};
     raster::check_text_output(output);
     Files files(run, s, merged);
     if (names.empty() && !s.of_scenes.empty())
         throw UsageError(tool::option_requires("-" + s.of_scenes.front(), "a scene"),
-                         "Files of statistics are taken as they are: leave it out.");
+                         "Leave it out: it does not apply to statistics files.");
     const auto known = check_scenes(run, names, files);
     if (names.empty() && !files.any())
-        throw UsageError("no scene and no file of statistics is given", "Name one scene at least.");
+        throw UsageError("no scene and no statistics file is given", "Give at least one scene.");
     for (size_t i = 0; i < files.removed.size() && !files.any(); ++i) {
         Statistics like(static_cast<int>(known.first.bands.size()));
         like.bands = known.first;
@@ -470,7 +469,7 @@ void run_statistics(tool::Run& run, Settings s) {
                  auto& [parts, made] = *state;
                  if (parts.look_again(s.out)) {
                      made = parts.whole(s);
-                     files->note("Another run has changed '" + s.out + "' meanwhile: it now has " +
+                     files->note("Another run changed '" + s.out + "' during this run: it now has " +
                                  counted(static_cast<int64_t>(made.scenes.size()), "scene"));
                  }
                  write(made);
@@ -507,16 +506,16 @@ void declare(tool::Builder& args) {
         for (const char* const name : {"b", "exclude-range", "bbl", "srcwin", "srcnodata", "if", "oo", "mask",
                                        "mask-exclude", "follow"})
             if (call.given(name)) s.of_scenes.emplace_back(name);
-        if (s.out.empty()) throw UsageError("-o is missing", "Name the file that is to be made: -o FILE.");
+        if (s.out.empty()) throw UsageError("-o is missing", "Give the output file: -o FILE.");
         if (s.scenes.empty() && s.merged.empty() && !s.append)
-            throw UsageError("no scene and no file of statistics is given", "Name one scene at least.");
+            throw UsageError("no scene and no statistics file is given", "Give at least one scene.");
         if (s.append && options.if_needed)
             throw UsageError(
-                tool::cannot_be_used_with("-append", "-if-needed: it makes another file each time"),
-                "Make a file of each scene with -if-needed, and merge these.");
+                tool::cannot_be_used_with("-append", "-if-needed: the file changes with each run"),
+                "Make one file per scene with -if-needed, and merge the files.");
         if (options.source.window && s.scenes.size() > 1 && !call.given("append"))
-            throw UsageError("-srcwin is a window of one scene, and there are several",
-                             "Make a file of each window, and merge them.");
+            throw UsageError("-srcwin is a window of one scene, but there are several scenes",
+                             "Make one file per window, and merge the files.");
     });
     args.body([&s](tool::Run& run) { run_statistics(run, s); });
 }

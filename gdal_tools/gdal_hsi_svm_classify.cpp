@@ -95,8 +95,8 @@ void run_classify(tool::Run& run, const Settings& s) {
             throw UsageError(
                 tool::cannot_be_used_with("-probabilities and -confidence",
                                           std::string(raster::virtual_kind(run.options().destination)) +
-                                              ": nothing is computed before it is read"),
-                "Write them in a separate run, with a map that holds pixels.");
+                                              ": pixels are computed when they are read"),
+                "Write them in a separate run, with a map in another format.");
         return VirtualMap(run, s, *source, *model).write(run, *source, *model);
     }
     auto outputs = tool::plan_classification(run, *source, model->classes, s.probabilities, s.confidence,

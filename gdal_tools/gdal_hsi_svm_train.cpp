@@ -192,7 +192,7 @@ std::vector<size_t> read_groups(const std::string& path, const LabelledScene& pa
     if (without > 0)
         throw Error("-cv-by " + path + " has no group for " + std::to_string(without) + " of " +
                         counted(part.labels.index.size(), "labelled pixel"),
-                    "Give each of them a group, or take their labels away.");
+                    "Give each of these pixels a group, or remove their labels.");
     return of;
 }
 
@@ -206,7 +206,7 @@ Folds folds_of(const Settings& s, const TrainingSets& sets, bool polygons) {
     if (!comparable && s.cv_by != "auto")
         throw Error("-cv-by " + s.cv_by + ": fewer than two classes are in more than one " +
                         (s.cv_by_file() ? "group" : "patch"),
-                    "Label more places, or draw single pixels (-cv-by pixels).");
+                    "Label more areas, or draw single pixels (-cv-by pixels).");
     if (!comparable) {
         folds.why = "fewer than two classes are in more than one patch";
         return folds;
@@ -229,8 +229,8 @@ void report_folds(tool::Run& run, const Folds& folds, const std::string& cv_by) 
              (by_groups ? folds.what + " (" + std::to_string(folds.groups) + ")" : "single pixels") +
              (folds.why.empty() ? "" : ", since " + folds.why) +
              (cv_by != "auto" ? ""
-              : by_groups     ? "; -cv-by pixels draws single pixels"
-                              : "; -cv-by patches keeps pixels that touch one another together"));
+              : by_groups     ? "; use -cv-by pixels to draw single pixels"
+                              : "; use -cv-by patches to keep touching pixels together"));
 }
 
 std::string percent(double share) {
@@ -248,33 +248,29 @@ void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const sv
     const bool validated = result.folds > 0;
     const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
                                     : tools::least_class_pixels;
-    tools::warn_of_small_classes(run, set.classes, least,
-                                 validated && least > tools::least_class_pixels
-                                     ? "fewer than two for each of the " + std::to_string(result.folds) +
-                                           " folds"
-                                     : "under " + std::to_string(least) + " do not show how a class spreads");
+    tools::warn_of_small_classes(
+        run, set.classes, least,
+        validated && least > tools::least_class_pixels
+            ? "fewer than two for each of the " + std::to_string(result.folds) + " folds"
+            : "fewer than " + std::to_string(least) + " do not show the variability of a class");
     for (const auto& [text, count] : result.warnings)
         run.warn("LIBSVM: " + text + " (in " + counted(count, "training") + ")");
     if (!validated) return;
     if (model_is_a_guess(result))
         run.warn("no C and gamma is better than a guess: " + percent(result.model.cv_accuracy) +
-                 " of the pixels are right while held out, and the largest class has " +
-                 percent(result.guess) +
-                 " of them. These features do not tell the classes apart there; try others "
-                 "(gdal_hsi_mnf, gdal_hsi_pca), or label more places");
+                 " of the held-out pixels are right, but the largest class has " + percent(result.guess) +
+                 " of them. These features do not separate the classes; try others (gdal_hsi_mnf, "
+                 "gdal_hsi_pca), or label more areas");
     const auto& fold = result.fold;
     const auto touches =
         tools::touching_pixels(at.index, at.samples, [&](size_t i, size_t j) { return fold[i] != fold[j]; });
     const int64_t touching = std::count(touches.begin(), touches.end(), 1);
     run.report()["pixels_touching_other_folds"] = touching;
     if (!by_groups && tools::touching_counts(touching, set.samples()))
-        run.warn(
-            std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
-            " touch one of another fold, and neighbours are alike: the accuracy of the "
-            "cross-validation is too good. -cv-by patches keeps neighbours together where labels are "
-            "patches; "
-            "else believe that of gdal_hsi_accuracy on test pixels that gdal_hsi_sample -min-distance has "
-            "drawn apart");
+        run.warn(std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
+                 " touch a pixel of another fold, and neighbours are similar: the accuracy of the "
+                 "cross-validation is too high. Use -cv-by patches if labels are patches; otherwise use "
+                 "gdal_hsi_accuracy on test pixels drawn by gdal_hsi_sample -min-distance");
 }
 
 void describe(tool::Run& run, const svm::TrainResult& result) {

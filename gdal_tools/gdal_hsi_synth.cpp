@@ -85,8 +85,8 @@ void choose_format(raster::OutputOptions& out, std::string interleave) {
     if (out.format.empty() && !tiff) out.format = "ENVI";
     for (const auto& option : out.creation_options)
         if (lower(option).rfind("interleave=", 0) == 0)
-            throw UsageError("-interleave and -co " + option + " contradict one another",
-                             "Give one of them.");
+            throw UsageError("-interleave and -co " + option + " contradict each other",
+                             "Leave one of them out.");
     if (lower(out.format) == "envi") {
         out.creation_options.push_back("INTERLEAVE=" + interleave);
     } else if (tiff && interleave != "bil") {
@@ -94,7 +94,7 @@ void choose_format(raster::OutputOptions& out, std::string interleave) {
     } else {
         throw UsageError("-interleave " + interleave + " is not possible in format " +
                              (tiff ? "GTiff" : out.format),
-                         "ENVI has bsq, bil and bip; GTiff has bsq and bip.");
+                         "ENVI supports bsq, bil and bip; GTiff supports bsq and bip.");
     }
 }
 
@@ -262,14 +262,14 @@ void make_scene(tool::Run& run, Settings s) {
     if (tool::is_integer_type(type)) {
         s.scene.scale = type == "Byte" || type == "Int8" ? 100 : integer_scale;
         if (s.scene.nan_pixels > 0)
-            throw UsageError("-nan-pixels: type " + type + " holds no NaN",
+            throw UsageError("-nan-pixels: type " + type + " cannot store NaN",
                              "Use -ot Float32, or -nodata-stripe.");
     }
     s.scene.nodata = cube_options.nodata.value_or(default_nodata(type));
     if (cube_options.nodata && type != "Float32" && !std::isnan(s.scene.nodata) &&
         double{static_cast<float>(s.scene.nodata)} != s.scene.nodata)
         throw UsageError("-dstnodata " + number_text(s.scene.nodata) +
-                             " is not exact in single precision, in which scenes are made",
+                             " is not exact in single precision, which scenes use",
                          "Use another value, for example -9999.");
     if (s.scene.stripe_width == 0 && cube_options.nodata)
         throw UsageError(tool::option_requires("-dstnodata", "-nodata-stripe"),
@@ -336,9 +336,9 @@ void check(const tool::Call& call, Settings& s) {
             throw UsageError("-" + std::string(name) + " requires -geometry");
     constexpr double lowest_sun = 80;
     if (!(s.sun[0] >= 0 && s.sun[0] <= lowest_sun) || !(std::fabs(s.sun[1]) <= 360))
-        throw UsageError("-sun: ZENITH is 0 to 80, AZIMUTH -360 to 360 degrees");
+        throw UsageError("-sun: ZENITH must be from 0 to 80 and AZIMUTH from -360 to 360 degrees");
     for (const double v : {s.corner[0], s.corner[1], s.light[0], s.light[1]})
-        if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light are numbers up to 1000000");
+        if (!(std::fabs(v) <= 1e6)) throw UsageError("-corner and -light must be numbers up to 1000000");
     if (!(s.light[0] > 0) || !(std::fabs(s.light[1]) < 1))
         throw UsageError("-light: FACTOR must be above 0, and SLOPE between -1 and 1");
     if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");

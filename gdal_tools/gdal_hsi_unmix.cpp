@@ -112,8 +112,9 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
         const auto options = run.side_output("-rmse", s.rmse);
         if (!raster::is_virtual(options)) {
             const std::string kind = raster::virtual_kind(dst);
-            throw UsageError("-rmse " + s.rmse + ": beside " + kind + " the error is one, too",
-                             std::string("Name it ") + (raster::is_computed(dst) ? ".hsi" : ".vrt") +
+            throw UsageError("-rmse " + s.rmse + " must also be " + kind + ", as dst",
+                             std::string("Use the extension ") +
+                                 (raster::is_computed(dst) ? ".hsi" : ".vrt") +
                                  ", or write dst in another format.");
         }
         write(options, rmse, {band(p + 1)}, true);
@@ -131,7 +132,7 @@ void report_independence(tool::Run& run, const unmix::Endmembers& endmembers, un
     char length[32];
     std::snprintf(length, sizeof length, "%.1e", least.distance);
     run.warn("'" + endmembers.names[static_cast<size_t>(least.endmember)] +
-             "' is a mixture of the other spectra but for " + length +
+             "' is a mixture of the other spectra, except for " + length +
              " of its length: abundances are uncertain");
 }
 
@@ -178,14 +179,13 @@ class UnmixTally {
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene,
                          const tools::FittedSpectra& library, unmix::Method method,
                          const tools::SumSquares& sum_squares = {}) {
-    tools::warn_of_other_signs(run, scene, library, "Make both the same quantity");
+    tools::warn_of_other_signs(run, scene, library, "Use the same quantity in both");
     tools::warn_of_other_units(
         run, scene, library,
         unmix::sums_to_one(method)
-            ? "fcls and scls depend on the exact factor: multiply it by the mean sum of "
-              "abundances that -method nnls prints, or compare the mean residual of "
-              "a few"
-            : "the mean sum of abundances says how much is missing",
+            ? "fcls and scls depend on the exact factor: multiply it by the mean sum of abundances that "
+              "-method nnls prints, or compare the mean residual of several factors"
+            : "the mean sum of abundances shows the missing factor",
         sum_squares);
 }
 
@@ -304,10 +304,10 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
                                                        const raster::RasterSource& scene) {
     if (s.uncertainty.empty()) return nullptr;
     if (scene.facts().scaled)
-        throw Error("-uncertainty " + s.uncertainty +
-                        ": the bands of src have different scales, which "
-                        "deviations do not follow",
-                    "Give -any-scale and a library in the numbers of src.");
+        throw Error(
+            "-uncertainty " + s.uncertainty +
+                ": the bands of src have different scales, which are not applied to standard deviations",
+            "Use -any-scale and a library in the stored values of src.");
     raster::OpenOptions options;
     options.path = s.uncertainty;
     options.use_bbl = false;
@@ -323,17 +323,17 @@ std::shared_ptr<raster::RasterSource> open_uncertainty(tool::Run& run, const Set
         all->facts().bands.in_file != scene.facts().bands.in_file)
         throw Error("-uncertainty " + s.uncertainty + " is " + std::to_string(a.samples) + "x" +
                         std::to_string(a.lines) + " with " + counted(all->facts().bands.in_file, "band") +
-                        ", src is " + std::to_string(b.samples) + "x" + std::to_string(b.lines) + " with " +
-                        counted(scene.facts().bands.in_file, "band"),
-                    "Give the standard deviations of src's values, of its size and bands.");
+                        ", but src is " + std::to_string(b.samples) + "x" + std::to_string(b.lines) +
+                        " with " + counted(scene.facts().bands.in_file, "band"),
+                    "Use standard deviations with the size and bands of src.");
     options.bands = scene.bands();
     auto opened = raster::open_raster(options);
     const auto own = opened->facts().bands.wavelengths_nm, nm = scene.facts().bands.wavelengths_nm;
     for (size_t k = 0; k < std::min(own.size(), nm.size()); ++k)
         if (std::fabs(own[k] - nm[k]) > std::max(0.01, 1e-5 * nm[k]))
             throw Error("-uncertainty " + s.uncertainty + " has other wavelengths than src: " +
-                            tools::nm_text(own[k]) + " beside " + tools::nm_text(nm[k]),
-                        "Give deviations with the bands of src, in their order.");
+                            tools::nm_text(own[k]) + " instead of " + tools::nm_text(nm[k]),
+                        "Use standard deviations with the bands of src, in the same order.");
     run.watch_source(opened);
     run.reserve_cache(opened->cache_bytes());
     tools::check_same_place(run, "-uncertainty", *opened, scene);
@@ -353,8 +353,8 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
             classes.push_back(told ? library.classes[k] : unmix::class_in_name(library.names[k]));
         }
         if (!unknown.empty())
-            run.warn("library " + s.library + ": its field class is empty for '" + unknown +
-                     "' and may be for others: their classes are taken from their names");
+            run.warn("library " + s.library + ": the field class is empty for '" + unknown +
+                     "' and maybe others: classes of these spectra are taken from their names");
         return classes;
     }
     const auto table = raster::read_spectrum_table(s.classes, {"name", "class"});
@@ -364,13 +364,13 @@ std::vector<std::string> classes_of(tool::Run& run, const Settings& s, const too
             if (!equal_names(row[0], name)) continue;
             if (row[1].empty()) throw Error("-classes " + s.classes + ": '" + name + "' has no class");
             if (!found.empty() && found != row[1])
-                throw Error("-classes " + s.classes + ": '" + name + "' is of two classes, '" + found +
+                throw Error("-classes " + s.classes + ": '" + name + "' has two classes, '" + found +
                             "' and '" + row[1] + "'");
             found = row[1];
         }
         if (found.empty())
             throw Error("-classes " + s.classes + " has no line for the spectrum '" + name + "'",
-                        "Add one, or take other spectra (-spectrum).");
+                        "Add a line, or use other spectra (-spectrum).");
         classes.push_back(found);
     }
     return classes;
@@ -418,12 +418,12 @@ bool draw_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     }
     const auto operation = computing->make_draws(spectra, classes, options);
     if (!options.noise && options.draws > 1 && classes.names.size() == spectra.names.size())
-        run.warn("every class has one spectrum, and -uncertainty is not given: all draws are equal, and do "
-                 "not show the uncertainty of fractions. Give several spectra of each class (-classes), or "
-                 "-uncertainty");
+        run.warn(
+            "each class has one spectrum, and -uncertainty is not given: all draws are equal and do not show "
+            "the uncertainty of fractions. Use several spectra per class (-classes), or -uncertainty");
     if (operation->skipped() > 0)
         run.warn(counted(operation->skipped(), "draw is", "draws are") + " left out of " +
-                 std::to_string(options.draws) + ": their spectra are mixtures of one another");
+                 std::to_string(options.draws) + ": the spectra are mixtures of one another");
     run.report()["draws"] = {{"draws", options.draws},
                              {"skipped", operation->skipped()},
                              {"per_class", options.per_class},
@@ -449,21 +449,21 @@ void check_draws(const tool::Call& call, const Settings& s, const tool::CommonOp
         for (const char* name : {"per-class", "seed", "classes", "normalise", "uncertainty", "deviation"})
             if (call.given(name))
                 throw UsageError(tool::option_requires("-" + std::string(name), "-draws N"),
-                                 "Leave it out, or give -draws N, too.");
+                                 "Leave it out, or also give -draws N.");
         return;
     }
     if (common.source.follow)
         throw UsageError(
-            tool::cannot_be_used_with("-draws", "-follow: random numbers are those of a pixel's place"),
+            tool::cannot_be_used_with("-draws", "-follow: random numbers depend on the position of a pixel"),
             "Leave one of them out.");
     if (s.unmix.method == unmix::Method::ucls)
         throw UsageError(
             tool::cannot_be_used_with("-draws", "-method ucls: its abundances are not fractions"),
             "Use nnls, scls or fcls.");
     if (!s.deviation.empty() && s.draw.draws < 2)
-        throw UsageError("-deviation needs two draws at least", "Give -draws 2 or more; 100 are usual.");
+        throw UsageError("-deviation requires at least two draws", "Use -draws 2 or more; 100 are usual.");
     if (raster::is_virtual(common.destination))
-        throw UsageError(tool::cannot_be_used_with("-draws", "a dst that is computed when it is read"),
+        throw UsageError(tool::cannot_be_used_with("-draws", "a virtual scene as dst"),
                          "Write dst in another format.");
 }
 

@@ -48,7 +48,7 @@ void report(tool::Run& run, const Settings& settings, const Json& document,
                                 static_cast<int>(document["bands"].size()),
                                 settings.method == "hysime" ? "try -method nwhfc" : "try -method hysime");
     if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
-    run.note("The number is the most that is worth looking for, no number of materials:");
+    run.note("The number is an upper bound, not a count of materials:");
     run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());
     if (!settings.table) return;
     for (const auto& line : table)
@@ -61,14 +61,14 @@ void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& 
     const auto bands = static_cast<int64_t>(scene.raster()->bands().size());
     if (!result.resolved)
         run.warn("hysime: bands depend on one another, or their noise is less than 1e-6 of their values: the "
-                 "noise_standard_deviation is an upper bound. The number is to be trusted: it counts "
-                 "directions of more than 2e-5 of a band's mean signal power");
+                 "noise_standard_deviation is an upper bound. The number is reliable: it counts directions "
+                 "with more than 2e-5 of a band's mean signal power");
     constexpr int64_t enough = 9;
     if (moments.valid_pixels < enough * bands)
         run.warn("hysime has " + counted(moments.valid_pixels, "pixel") + " for " + counted(bands, "band") +
                  ", fewer than " + std::to_string(enough) +
-                 " for each: the regression on so many bands takes noise for signals, and the number is too "
-                 "large. Take a larger scene, fewer bands (-b), or -method hfc");
+                 " per band: the regression on so many bands mistakes noise for signals, so the number is "
+                 "too large. Use a larger scene, fewer bands (-b), or -method hfc");
     auto document = document_of(scene, settings, result.dimension, moments);
     std::vector<std::string> table;
     char line[120];
@@ -98,10 +98,10 @@ void report_test(tool::Run& run, const Settings& settings, const tool::Scene& sc
     tools::warn_of_vain_test(run, settings.method, settings.false_alarm, statistics);
     if (result.doubtful > 0)
         run.warn(std::to_string(result.doubtful) + " of the " + std::to_string(result.number) +
-                 " signals are rounding of double precision: they have less than 1e-15 of the largest "
-                 "eigenvalue for each band. Trust the other " +
+                 " signals are rounding errors of double precision: they have less than 1e-15 of the largest "
+                 "eigenvalue per band. Use the other " +
                  std::to_string(result.number - result.doubtful) +
-                 ", or take -method hysime: is this a scene of fewer dimensions than bands?");
+                 ", or -method hysime: the scene may have fewer dimensions than bands");
     Json test = Json::array();
     for (const auto& e : result.test)
         test.push_back({{"correlation", e.correlation},
@@ -143,7 +143,7 @@ void run_vd(tool::Run& run, const Settings& settings) {
     const auto scan = [&](stream::Statistics what) {
         return [&scene, what] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
     };
-    if (given) tool::end_of_plan(run, [&] { run.print("No pass: the statistics are given"); });
+    if (given) tool::end_of_plan(run, [&] { run.print("No pass over the scene: the statistics are given"); });
     // HySime and NWHFC invert the matrix, which needs products in double precision.
     auto statistics = given ? given->moments
                       : hfc ? scene.scan("covariance", 1, scan(stream::Statistics::covariance))
@@ -175,7 +175,7 @@ void declare(tool::Builder& args) {
     args.check([&s](const tool::Call& call) {
         if (s.method == "hysime" && call.given("pf"))
             throw UsageError(
-                tool::cannot_be_used_with("-pf", "-method hysime: it makes no test with false alarms"),
+                tool::cannot_be_used_with("-pf", "-method hysime, which has no false-alarm probability"),
                 "Leave it out, or use -method hfc or nwhfc.");
         if (!(s.false_alarm > 0 && s.false_alarm < 1))
             throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is not a false-alarm probability",

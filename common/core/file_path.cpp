@@ -103,7 +103,7 @@ std::vector<std::string> links_on_the_way(const std::string& path) {
         if (next.empty()) return links;
         links.push_back(std::exchange(at, std::move(next)));
     }
-    throw Error("'" + path + "': too many symbolic links follow one another");
+    throw Error("'" + path + "': too many symbolic links in a row");
 }
 
 bool same_file(const std::string& a, const std::string& b) {

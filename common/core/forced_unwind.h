@@ -25,7 +25,7 @@ class ForcedUnwind {
 /// Returns the exception that the other threads get.
 inline std::exception_ptr thread_was_ended() {
     return std::make_exception_ptr(
-        Error("a thread was ended in the midst of its work", "Hooks must return: they may not end threads."));
+        Error("a thread was ended during its work", "A hook must return and must not end the thread."));
 }
 
 } // namespace hsi

@@ -58,16 +58,16 @@ std::string why_not_loadable(const std::string& file) {
     };
     const auto machine = static_cast<int>(number(18, 2));
     if (machine != own_machine)
-        return file + " is for " + processor_name(machine) + ", and this program for " +
-               processor_name(own_machine) + ": install tools and modules of one architecture";
+        return file + " is for " + processor_name(machine) + ", but this program is for " +
+               processor_name(own_machine) + ": install tools and modules for the same architecture";
     // The section table ends the file: its position, and the size and number of its entries.
     const uint64_t whole = number(40, 8) + number(58, 2) * number(60, 2);
     in.seekg(0, std::ios::end);
     const auto size = static_cast<uint64_t>(in.tellg());
     constexpr char class_64 = 2, low_byte_first = 1;
     if (head[4] == class_64 && head[5] == low_byte_first && size < whole)
-        return file + " is not whole: " + std::to_string(size) + " of " + std::to_string(whole) +
-               " bytes are there. Copy or install it again";
+        return file + " is incomplete: it has " + std::to_string(size) + " of " + std::to_string(whole) +
+               " bytes. Copy or install it again";
     return {};
 }
 

@@ -21,8 +21,9 @@ namespace hsi {
 namespace {
 
 [[noreturn]] void refuse_size(const std::string& path, const std::string& size, uint64_t limit) {
-    throw Error("'" + path + "' has " + size + "; such a file is read up to " + format_byte_size(limit),
-                "Look whether this is the file that was meant.");
+    throw Error("'" + path + "' has " + size + "; the limit for this type of file is " +
+                    format_byte_size(limit),
+                "Check that this is the right file.");
 }
 
 /// Makes a signal that this process handles end a wait for the other end of a pipe, while this object exists.
@@ -97,8 +98,8 @@ std::string read_whole(const std::string& path, uint64_t limit, FileHolds holds,
     std::vector<char> block(size_t{1} << 16);
     while (const size_t n = read(block.data(), block.size())) {
         if (holds == FileHolds::text && std::memchr(block.data(), 0, n) != nullptr)
-            throw Error("'" + path + "' is not a text: it holds zero bytes",
-                        "Look whether this is the file that was meant.");
+            throw Error("'" + path + "' is not a text file: it contains zero bytes",
+                        "Check that this is the right file.");
         if (text.size() + n > limit) refuse_size(path, "more than " + format_byte_size(limit), limit);
         text.append(block.data(), n);
     }

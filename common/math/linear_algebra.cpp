@@ -46,8 +46,8 @@ checked(const std::vector<double>& matrix, int n) {
 }
 
 [[noreturn]] void throw_unsolved() {
-    throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
-                "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+    throw Error("the eigenproblem could not be solved: the matrix has values that are not finite",
+                "Leave out bands with extreme values (-b).");
 }
 
 template <class Solver>
@@ -233,7 +233,7 @@ SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector
     require_finite(b);
     const Eigen::LLT<Matrix> cholesky(right);
     if (cholesky.info() != Eigen::Success)
-        throw Error("a matrix that must be positive definite is not: bands depend linearly on one another",
+        throw Error("a matrix is not positive definite: some bands are linear combinations of others",
                     "Leave out constant or repeated bands (-b), or use more pixels than bands.");
     // L^-1 a L^-T has the same eigenvalues; its eigenvectors are L'v.
     const Matrix half = cholesky.matrixL().solve(left);
@@ -259,8 +259,9 @@ Eigen::LLT<Matrix> factorise(const std::vector<double>& matrix, int n) {
     const Matrix a = checked(matrix, n);
     Eigen::LLT<Matrix> cholesky(a);
     if (cholesky.info() != Eigen::Success)
-        throw Error("the matrix of the bands cannot be inverted: bands depend linearly on one another",
-                    "Leave out constant or repeated bands (-b), or use more pixels than bands.");
+        throw Error(
+            "the matrix of the bands cannot be inverted: some bands are linear combinations of others",
+            "Leave out constant or repeated bands (-b), or use more pixels than bands.");
     return cholesky;
 }
 

@@ -61,7 +61,8 @@ void select_simd(const std::string& name) {
     // Checked before anything is computed: otherwise missing instructions that this build assumes would end
     // in a signal.
     if (constexpr int64_t least = HWY_STATIC_TARGET; (of_processor() & least) == 0)
-        throw Error("this build is for processors with " + name_of(least) + ", which this one lacks",
+        throw Error("this build is for processors with " + name_of(least) +
+                        ", which this processor does not have",
                     "Install the packages of the distribution, or build without -march.");
     if (name.empty()) return;
     const std::string wanted = lower(name);
@@ -73,10 +74,10 @@ void select_simd(const std::string& name) {
         std::string possible;
         for (const std::string& one : simd_names())
             possible += (possible.empty() ? "" : ", ") + one;
-        const std::string advice = "Possible here: " + possible + ". Without HSI_SIMD the best one is taken.";
+        const std::string advice = "Possible: " + possible + ". Leave HSI_SIMD out to use the best one.";
         if (built != 0) throw UsageError("HSI_SIMD: this processor does not have " + wanted, advice);
         if (std::find(std::begin(known), std::end(known), wanted) != std::end(known))
-            throw UsageError("HSI_SIMD: this build does not hold " + wanted, advice);
+            throw UsageError("HSI_SIMD: this build does not include " + wanted, advice);
         throw UsageError("HSI_SIMD: '" + name + "' is not an instruction set", advice);
     }
     hwy::DisableTargets(~usable); // the next dispatch selects again

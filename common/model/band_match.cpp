@@ -91,12 +91,12 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
         if (++missing > 1) continue;
         first = "band " + std::to_string(model.bands[b]) + " (" + nanometres(wanted[b]) + ")";
         why = ": the nearest in the scene, at " + nanometres(scene[best]) +
-              (near ? ", stands for another one already" : ", is too far away");
+              (near ? ", already matches another band" : ", is too far away");
     }
-    if (missing == 1) found.complaint = whose + " " + first + " has no partner" + why;
+    if (missing == 1) found.complaint = whose + " " + first + " has no match" + why;
     if (missing > 1)
         found.complaint = std::to_string(missing) + " of " + whose + " " + counted(wanted.size(), "band") +
-                          " have no partner, the first is " + first + why;
+                          " have no match; the first is " + first + why;
     return found;
 }
 
@@ -163,19 +163,17 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
                              const SceneBands& scene, bool ignored, BandsOf whose) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();
     const bool of_model = whose == BandsOf::model;
-    const std::string begin = "'" + file + (of_model ? "' was made for " : "' is of ");
+    const std::string begin = "'" + file + (of_model ? "' was made for " : "' has ");
     const auto misfit = [&](const std::string& why) {
-        return Error(begin + counted(wanted, "band") + ", " + scene_name + " gives " + std::to_string(given) +
-                         why,
-                     of_model ? "Choose the bands that it was made from with -b."
-                              : "Choose bands that all of them have with -b.");
+        return Error(
+            begin + counted(wanted, "band") + ", but " + scene_name + " has " + std::to_string(given) + why,
+            of_model ? "Choose the model's bands with -b." : "Use -b to choose bands that all scenes have.");
     };
     const auto others = [&](const std::string& why, const std::string& advice) {
-        return Error(begin + "other bands than " + scene_name + " gives: " + why,
-                     of_model
-                         ? advice + "-any-wavelengths takes the bands as they come."
-                         : "Take scenes of one sensor, with the same bad bands, or choose bands that all "
-                           "of them have with -b.");
+        return Error(begin + "other bands than " + scene_name + " has: " + why,
+                     of_model ? advice + "-any-wavelengths matches bands by their order."
+                              : "Use scenes of one sensor with the same bad bands, or choose bands that all "
+                                "scenes have with -b.");
     };
     if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm)) {
         auto partners = by_wavelength(model, scene.wavelengths_nm, of_model ? "the model's" : "its");
@@ -191,12 +189,12 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
     const auto its_band = [&] {
         return "its band " + std::to_string(model.bands[static_cast<size_t>(missing - matched.begin())]);
     };
-    if (given > wanted) throw misfit(", among them not " + its_band());
+    if (given > wanted) throw misfit(", which do not include " + its_band());
     if (!ignored && (scene.told || comparable_numbers(bands_of(model), scene)))
-        throw others("not among them is " + its_band() +
-                         (scene.told ? ", by the numbers that they have in the scene that it was made from"
-                                     : ", by their numbers"),
-                     "Choose the bands that it was made from with -b; ");
+        throw others(
+            its_band() + " is missing" +
+                (scene.told ? ", by the band numbers in the model's scene" : ", by the band numbers"),
+            "Choose the model's bands with -b; ");
     std::iota(matched.begin(), matched.end(), 0);
     return matched;
 }

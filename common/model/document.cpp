@@ -141,7 +141,7 @@ Reader::Reader(std::string name, std::string kind, std::string maker)
 
 void Reader::fail(const std::string& what) const {
     throw Error("'" + m_name + "' is not a usable " + m_kind + " model: " + what,
-                "Models are made by " + m_maker + "; this file may be damaged.");
+                "Use a model made by " + m_maker + "; this file may be damaged.");
 }
 
 Json Reader::parse(const std::string& document, const char* format, int version, const char* former) const {
@@ -150,9 +150,10 @@ Json Reader::parse(const std::string& document, const char* format, int version,
     if (!parsed) fail("it " + fault);
     Json& root = *parsed;
     const std::string mark = root.is_object() ? text(root, "format") : std::string();
-    if (mark != format && (former == nullptr || mark != former)) fail("it is not marked as one");
+    if (mark != format && (former == nullptr || mark != former))
+        fail(std::string("its format is not '") + format + "'");
     if (const auto found = whole(member(root, "version"), "version", 1, 1 << 30); found != version)
-        fail("its version is " + std::to_string(found) + ", this program reads version " +
+        fail("it has version " + std::to_string(found) + ", but this program reads version " +
              std::to_string(version));
     return std::move(root);
 }
@@ -161,8 +162,8 @@ void Reader::check_sum(const Json& root) const {
     if (const auto sum = root.find(checksum_member); sum != root.end()) {
         if (*sum != checksum_of(root))
             throw Error("'" + m_name + "' is damaged: its checksum does not match",
-                        "Take it from a backup, or make it again with " + m_maker +
-                            ". If it was edited on purpose, remove its member 'checksum'.");
+                        "Restore it from a backup, or make it again with " + m_maker +
+                            ". If you edited the file, remove its member 'checksum'.");
         return;
     }
     for (const auto& [key, value] : root.items())
@@ -185,7 +186,7 @@ const Json& Reader::list(const Json& object, const char* key) const {
 }
 
 double Reader::number(const Json& v, const char* what) const {
-    if (!v.is_number()) fail(std::string("'") + what + "' holds something that is not a number");
+    if (!v.is_number()) fail(std::string("'") + what + "' has an entry that is not a number");
     const double x = v.get<double>();
     if (!std::isfinite(x)) fail(std::string("'") + what + "' is not finite");
     return x;
@@ -240,7 +241,7 @@ ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
     ModelBands m;
     const Json& bands = list(features, "bands");
     const size_t n = bands.size();
-    if (n == 0 || n > 1000000) fail("it has no features, or too many");
+    if (n == 0 || n > 1000000) fail("it has no features, or more than 1000000");
     for (const auto& b : bands)
         m.bands.push_back(static_cast<int>(whole(b, "bands", 1, 1000000)));
     std::vector<int> sorted = m.bands;
@@ -248,19 +249,19 @@ ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
         fail("'bands' names band " + std::to_string(*twice) + " twice");
     if (features.contains("numbers_told")) {
-        if (!features["numbers_told"].is_boolean()) fail("'numbers_told' is neither true nor false");
+        if (!features["numbers_told"].is_boolean()) fail("'numbers_told' is not true or false");
         m.numbers_told = features["numbers_told"].get<bool>();
     }
     if (features.contains("file_bands")) {
         m.file_bands = static_cast<int>(whole(features["file_bands"], "file_bands", 1, 1000000));
         if (!m.numbers_told && m.file_bands < sorted.back())
-            fail("'bands' names band " + std::to_string(sorted.back()) + " of " +
+            fail("'bands' names band " + std::to_string(sorted.back()) + ", but the last band is " +
                  std::to_string(m.file_bands));
     }
     if (features.contains("names")) {
         expect(features["names"], "names", n);
         for (const auto& name : features["names"]) {
-            if (!name.is_string()) fail("'names' holds something that is not a text");
+            if (!name.is_string()) fail("'names' has an entry that is not a text");
             m.band_names.push_back(name.get<std::string>());
         }
     }
@@ -272,8 +273,7 @@ ModelBands Reader::bands(const Json& features, bool empty_wavelengths) const {
             m.wavelengths_nm.push_back(w.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                                    : number(w, "wavelengths_nm"));
             if (m.wavelengths_nm.back() < 0 || m.wavelengths_nm.back() > 1e9)
-                fail("'wavelengths_nm' holds " + number_text(m.wavelengths_nm.back()) +
-                     ", which is not a wavelength");
+                fail("'wavelengths_nm' has the invalid wavelength " + number_text(m.wavelengths_nm.back()));
         }
     }
     values(features, m);
@@ -305,7 +305,7 @@ void Reader::values(const Json& features, ModelBands& m) const {
         return all;
     };
     if (features.contains("minimum") != features.contains("maximum"))
-        fail("it has one of 'minimum' and 'maximum' alone");
+        fail("it has only one of 'minimum' and 'maximum'");
     if (features.contains("minimum")) {
         m.minimum = amounts("minimum");
         m.maximum = amounts("maximum");
@@ -319,11 +319,12 @@ void Reader::values(const Json& features, ModelBands& m) const {
 std::vector<ModelClass> Reader::classes(const Json& root) const {
     std::vector<ModelClass> all;
     const Json& classes = list(root, "classes");
-    if (classes.size() < 2 || classes.size() > 65536) fail("it has fewer than two classes, or too many");
+    if (classes.size() < 2 || classes.size() > 65536)
+        fail("it has fewer than two classes, or more than 65536");
     for (const auto& one : classes) {
         ModelClass c;
         c.value = static_cast<int>(whole(member(one, "value"), "value", 0, 65535));
-        if (!all.empty() && c.value <= all.back().value) fail("its classes are not in order of their values");
+        if (!all.empty() && c.value <= all.back().value) fail("its classes are not in ascending order");
         c.name = text(one, "name");
         if (one.contains("samples")) c.pixels = whole(one["samples"], "samples", 0, int64_t{1} << 50);
         if (one.contains("weight")) c.weight = number(one["weight"], "weight");

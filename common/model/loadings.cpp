@@ -110,7 +110,7 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
         same ? std::string(" of '") + a + "'" : std::string(" of '") + a + "' and '" + b + "'";
     for (size_t k = 0; k < rows; ++k)
         if (!(std::fabs(product(k, k) - 1) <= allowed_error))
-            in.fail(same ? "row " + std::to_string(k + 1) + of + " has not the length 1"
+            in.fail(same ? "row " + std::to_string(k + 1) + of + " does not have the length 1"
                          : "the product of the rows " + std::to_string(k + 1) + of + " is not 1");
     // Checks A B'x = x for a vector without structure, before each pair is checked: thousands of bands have
     // millions of pairs.

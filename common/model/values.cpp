@@ -62,18 +62,17 @@ Rescaling rescaling(const std::string& file, const ModelBands& model, const Valu
     }
     if (equal) return {};
     const auto refuse = [&](const std::string& why) {
-        throw Error(
-            "'" + file + "' was made for values with " +
-                scale_text({model.value_scale, model.value_offset, model.value_unit}) +
-                ", the scene's have " + scale_text(scene) + why,
-            "Give the scene the scale that its numbers have (gdal_edit.py -scale), or -any-scale to take the "
-            "numbers as they are.");
+        throw Error("'" + file + "' was made for values with " +
+                        scale_text({model.value_scale, model.value_offset, model.value_unit}) +
+                        ", but the scene has values with " + scale_text(scene) + why,
+                    "Set the scene's scale (gdal_edit.py -scale), or use -any-scale to use the stored values "
+                    "unchanged.");
     };
     if (!model.value_unit.empty() && !scene.unit.empty() && model.value_unit != scene.unit)
         refuse(": different units are not converted");
     for (size_t b = 0; b < by.factor.size(); ++b)
         if (!(by.factor[b] > 0) || !std::isfinite(by.factor[b]) || !std::isfinite(by.shift[b]))
-            refuse(": no factor above 0 leads from one to the other");
+            refuse(": the factor between them is not above 0");
     return by;
 }
 

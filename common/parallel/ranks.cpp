@@ -527,7 +527,7 @@ Ending Ranks::conclude(Ending mine) noexcept {
         m_together = all.together && mine.together;
         return all;
     } catch (const std::exception&) {
-        if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
+        if (mine.code == 0) mine = {1, "the other ranks of the job did not answer", "", false};
         mine.together = false;
         if (m_rank != 0 && m_cancel->interrupted())
             mine.what.clear(); // the message is printed once, by the root
@@ -627,8 +627,7 @@ const char* sign_of_several() {
 }
 
 const char advice_alone[] =
-    "Start it without mpirun or srun, or set HSI_MPI=NO where each process is to do a "
-    "run of its own.";
+    "Start it without mpirun or srun, or set HSI_MPI=NO to make each process a separate run.";
 
 } // namespace
 
@@ -655,17 +654,18 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
         std::string("this process was started as one of several (") + sign + "=" + std::getenv(sign) + ")";
     const std::string file = module_file("hsi_mpi.so");
     if (file.empty())
-        throw Error(started +
-                        ", and without the module hsi_mpi.so all of them would write the same dst "
-                        "(looked in " +
-                        module_places() + ")",
-                    std::string("Build where MPI is (Debian: libopenmpi-dev), or set HSI_MODULE_PATH. ") +
-                        advice_alone);
+        throw Error(
+            started +
+                ", but the module hsi_mpi.so was not found, and all processes would write the same dst "
+                "(looked in " +
+                module_places() + ")",
+            std::string("Build with MPI installed (Debian: libopenmpi-dev), or set HSI_MODULE_PATH. ") +
+                advice_alone);
     // MPI loads its own modules, which search for MPI's symbols.
     std::string why;
     void* const handle = open_module(file, RTLD_NOW | RTLD_GLOBAL, why);
     if (handle == nullptr)
-        throw Error(started + ", and the module of MPI does not load: " + why,
+        throw Error(started + ", but the MPI module does not load: " + why,
                     std::string("Put the MPI library that it was built with on LD_LIBRARY_PATH. ") +
                         advice_alone);
     check_module(handle, file);
@@ -674,10 +674,10 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
     if (make == nullptr) throw Error("internal: " + file + " has no hsi_mpi_transport");
     std::string fault;
     std::unique_ptr<Transport> transport(make(&fault));
-    if (!transport) throw Error(started + ", and MPI does not start: " + fault, advice_alone);
+    if (!transport) throw Error(started + ", but MPI does not start: " + fault, advice_alone);
     if (transport->size() < 2)
         throw Error(
-            started + ", but MPI knows of no other",
+            started + ", but MPI reports only one process",
             std::string("Use the mpirun of the MPI library that hsi_mpi.so was built with; with srun, "
                         "--mpi=pmix or --mpi=pmi2. ") +
                 advice_alone);

@@ -31,8 +31,8 @@ class SmallPages final : public HostAllocator {
 int nameless_file(const std::string& folder) {
     const int file = system::nameless_file(folder);
     if (file < 0)
-        throw Error("no temporary file can be made in '" + folder + "': " + std::strerror(errno),
-                    "Set TMPDIR to a folder that can be written.");
+        throw Error("cannot make a temporary file in '" + folder + "': " + std::strerror(errno),
+                    "Set TMPDIR to a writable folder.");
     return file;
 }
 

@@ -165,7 +165,8 @@ class PassRun {
         m_ranks.agree("plan of " + m_options.name,
                       counted(m_count, "tile") + " of " + std::to_string(m_plan.tile_samples()) + "x" +
                           std::to_string(m_plan.tile_lines()),
-                      "cuts the scene otherwise", "Give all ranks the same -memory, -threads and -tile.");
+                      "cuts the scene into other tiles",
+                      "Give all ranks the same -memory, -threads and -tile.");
     }
 
     bool given_up() const {
@@ -485,11 +486,11 @@ uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation) 
 TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const TileRequest request = request_of(source, operation, options);
     if (const uint64_t reader = source.reader_bytes(); reader > options.memory)
-        throw Error("a reader of the scene holds " + format_byte_size(reader) +
+        throw Error("a reader of the scene needs " + format_byte_size(reader) +
                         " of decoded blocks, more than the " + format_byte_size(options.memory) +
                         " that -memory leaves for buffers",
                     memory_advice(request, least_lane_bytes(request)) +
-                        ", or store the scene with smaller blocks or with the blocks of each band apart "
+                        ", or store the scene with smaller blocks or separate blocks per band "
                         "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     TilePlan plan = enough_for(request.ranks, plan_tiles(request), request);
     plan.share_among(request.ranks);

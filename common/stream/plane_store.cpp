@@ -30,8 +30,9 @@ CubeShape with_bands(CubeShape shape, size_t bands) {
 }
 
 [[noreturn]] void fail(const std::string& what) {
-    throw Error("cannot " + what + " the temporary file of planes: " + std::strerror(errno),
-                "Make room in the folder of the output, or give more -memory, so that they fit there.");
+    throw Error(
+        "cannot " + what + " the temporary file of planes: " + std::strerror(errno),
+        "Free disk space in the output's folder, or give more -memory, so that no temporary file is needed.");
 }
 
 } // namespace

@@ -256,9 +256,8 @@ SceneStatistics StatisticsSums::result(int threads) const {
     // variance.
     constexpr double least_variance = 1e-28;
     if (what == Statistics::covariance && valid > 0 && r.constant.size() < size && greatest < least_variance)
-        throw Error(
-            "the scene's values vary by less than 1e-14, and their products vanish in single precision",
-            "Multiply them first, by 1e15 for example (gdal_calc.py).");
+        throw Error("the scene's values vary by less than 1e-14, so their products are 0 in single precision",
+                    "Multiply the values first, for example by 1e15 (gdal_calc.py).");
     if (what != Statistics::differences) return r;
     r.pairs = pairs;
     r.differences.assign(size * size, nan);

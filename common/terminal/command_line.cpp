@@ -170,7 +170,7 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
             throw UsageError("unknown option '" + word + "'", did_you_mean(name, names, "-"));
         }
         if (equal != std::string::npos && option->values == 0)
-            throw UsageError("-" + name + " takes no value, '" + body.substr(equal + 1) + "' was given");
+            throw UsageError("-" + name + " takes no value, but '" + body.substr(equal + 1) + "' was given");
         GivenOption given{name, {}};
         const auto needed = static_cast<size_t>(option->values);
         if (equal != std::string::npos) given.values.push_back(body.substr(equal + 1));
@@ -179,7 +179,7 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
             if (++i == words.size())
                 throw UsageError("-" + name + ": " +
                                  (needed == 1 ? std::string("its value is missing")
-                                              : std::to_string(needed) + " values are needed, " +
+                                              : std::to_string(needed) + " values are needed, but " +
                                                     std::to_string(given.values.size()) +
                                                     worded(given.values.size(), " was", " were") + " given"));
             given.values.push_back(words[i]);

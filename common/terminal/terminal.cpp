@@ -206,9 +206,10 @@ void refuse_lost_outputs(const tool::Call& call) {
             argument.name == "report") // execute() handles it
             for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
-                    throw UsageError(argument.spelling() + " '" + path +
-                                         "' is in the memory of this process, and would be lost when it ends",
-                                     "Give the name of a file.");
+                    throw UsageError(
+                        argument.spelling() + " '" + path +
+                            "' is in the memory of this process and would be lost when the process ends",
+                        "Use a file on a disk.");
 }
 
 } // namespace
@@ -216,7 +217,7 @@ void refuse_lost_outputs(const tool::Call& call) {
 void give_words(tool::Call& call, const std::vector<std::string>& words) {
     const CommandLine line = parse_words(words, known_options(call), takes_rest(call));
     if (line.help || line.json_usage)
-        throw UsageError("'" + call.definition().executable() + " --help' tells all options");
+        throw UsageError("'" + call.definition().executable() + " --help' lists all options");
     give_line(call, line);
 }
 
@@ -297,8 +298,8 @@ std::string suite_help(const Tools& tools) {
         text += "  " + name + std::string(std::max<size_t>(16, name.size() + 2) - name.size(), ' ') +
                 one->title + "\n";
     }
-    return text +
-           "\n'gdal_hsi TOOL --help' tells a tool's options; --version, --json-usage: about all of them.\n";
+    return text + "\n'gdal_hsi TOOL --help' lists a tool's options; --version and --json-usage describe all "
+                  "tools.\n";
 }
 
 std::string suite_json(const Tools& tools) {
@@ -315,8 +316,8 @@ int unknown(const std::string& word, const Tools& tools) {
     for (const tool::Definition* one : tools)
         names.push_back(one->name);
     const std::string near = did_you_mean(word, names);
-    std::fprintf(stderr, "ERROR: there is no tool '%s'\n%s%sRun 'gdal_hsi --help' for all tools.\n",
-                 word.c_str(), near.c_str(), near.empty() ? "" : " ");
+    std::fprintf(stderr, "ERROR: unknown tool '%s'\n%s%sRun 'gdal_hsi --help' for all tools.\n", word.c_str(),
+                 near.c_str(), near.empty() ? "" : " ");
     return 2;
 }
 

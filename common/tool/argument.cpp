@@ -154,7 +154,7 @@ std::string Argument::limits_text() const {
 }
 
 std::string Argument::allowed() const {
-    if (choices.size() == 2) return "neither " + choices[0].name + " nor " + choices[1].name;
+    if (choices.size() == 2) return "not " + choices[0].name + " or " + choices[1].name;
     if (!choices.empty()) {
         std::vector<std::string> names;
         for (const Choice& choice : choices)

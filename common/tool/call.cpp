@@ -68,8 +68,8 @@ void Call::give(const std::string& name, const std::vector<std::string>& words) 
     }
     if (static_cast<int>(words.size()) != argument->values)
         throw UsageError(argument->spelling() + ": " + counted(argument->values, "value is", "values are") +
-                         " needed, " + std::to_string(words.size()) + worded(words.size(), " was", " were") +
-                         " given");
+                         " needed, but " + std::to_string(words.size()) +
+                         worded(words.size(), " was", " were") + " given");
     Given& taken = m_given[argument];
     ++taken.count;
     taken.words.insert(taken.words.end(), words.begin(), words.end());
@@ -95,15 +95,15 @@ void Call::finish() {
         if (taken.count == 0) continue;
         m_declaration.m_assign[i](argument, taken.words);
         if (argument.content != Content::none && taken.words.front().empty())
-            throw UsageError(argument.spelling() + " is empty", "A file's name belongs there.");
+            throw UsageError(argument.spelling() + " is empty", "Give the name of a file.");
     }
     for (const auto& [one, other] : m_declaration.exclusions())
         if (given(one) && given(other))
             throw UsageError(cannot_be_used_with("-" + one, "-" + other), "Leave one of them out.");
     if (options().report_append && options().report.empty())
-        throw UsageError(option_requires("-report-append", "-report"), "Give -report FILE.json, too.");
+        throw UsageError(option_requires("-report-append", "-report"), "Also give -report FILE.json.");
     if (!options().destination.stac.datetime.empty() && options().destination.stac.path.empty())
-        throw UsageError(option_requires("-stac-datetime", "-stac"), "Give -stac FILE.json, too.");
+        throw UsageError(option_requires("-stac-datetime", "-stac"), "Also give -stac FILE.json.");
     resolve();
 }
 
@@ -153,11 +153,10 @@ void Call::resolve() {
         o.destination.nodata = number_of(raw.nodata, "-dstnodata", "Give a number or nan.");
     o.device = parse_device(raw.device);
     if (o.ranks > 0 && !o.dry_run)
-        throw UsageError("-ranks " + std::to_string(o.ranks) + " starts no processes",
-                         "It is for -dry-run. mpirun -n " + std::to_string(o.ranks) +
-                             " or srun starts them.");
+        throw UsageError("-ranks " + std::to_string(o.ranks) + " requires -dry-run",
+                         "Start processes with mpirun -n " + std::to_string(o.ranks) + " or srun.");
     if (o.ranks > 1 && definition().one_process)
-        throw UsageError("-ranks: one process is enough for this tool", "Leave it out.");
+        throw UsageError("-ranks: this tool uses one process", "Leave it out.");
     const int sharing = std::max(1, o.ranks); // like mpirun's processes without further options
     o.memory = memory_bytes(raw.memory, sharing);
     o.device_memory = device_memory_bytes(raw.device_memory);
@@ -168,7 +167,7 @@ void Call::resolve() {
         o.tile_lines = integer_of(raw.tile[1], "-tile", 1, most, allowed);
     }
     if (o.report.rfind("/dev/stdout", 0) == 0 && o.destination.path.rfind("/vsistdout", 0) == 0)
-        throw UsageError("-report and dst both name standard output", "Name a file for one of them.");
+        throw UsageError("-report and dst both name standard output", "Use a file for one of them.");
 }
 
 } // namespace hsi::tool

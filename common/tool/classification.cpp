@@ -59,7 +59,7 @@ void refuse_label_pixels(const Call& call, const std::string& why, const std::st
 }
 
 void refuse_label_options(const Call& call, const std::string& advice) {
-    const char* const why = "applies to labels, and none are given";
+    const char* const why = "applies to labels, but no labels are given";
     refuse_label_pixels(call, why, advice);
     for (const char* name : {"field", "name-field", "zero", "leave-out"})
         if (call.given(name)) throw UsageError("-" + std::string(name) + " " + why, advice);
@@ -69,7 +69,7 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
                                                       const model::ModelBands& model, bool any_wavelengths) {
     const auto found = match_source(run, run.open_source(), file, model, any_wavelengths);
     if (std::is_sorted(found.matched.begin(), found.matched.end())) return found.source;
-    run.note("Bands: brought into the order of the model's");
+    run.note("Bands: sorted into the order of the model's bands");
     return found.source->with_bands(found.matched);
 }
 
@@ -98,9 +98,9 @@ std::string without_wrapping(const std::string& band) {
 
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source) {
     if (source.shape().bands > raster::max_class)
-        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, and at most " +
+        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, but at most " +
                         std::to_string(raster::max_class) + " classes are possible",
-                    "Choose some with -b.");
+                    "Choose fewer bands with -b.");
     std::vector<raster::LabelClass> classes;
     for (const auto& name : source.facts().bands.names)
         classes.push_back({static_cast<int>(classes.size()) + 1, without_wrapping(name)});

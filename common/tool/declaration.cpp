@@ -221,12 +221,12 @@ void Builder::add_mask(const std::string& what, bool outputs) {
         if (!options.mask.outputs) return;
         if (!options.mask.given())
             throw UsageError(option_requires("-mask-output", "a mask"),
-                             "Give one with -mask FILE, -mask-exclude FILE or -mask-flags LIST.");
+                             "Give a mask with -mask FILE, -mask-exclude FILE or -mask-flags LIST.");
         if (call.declaration().has_destination() && raster::is_virtual(options.destination))
-            throw UsageError(cannot_be_used_with("-mask-output",
-                                                 std::string(raster::virtual_kind(options.destination)) +
-                                                     ": it is computed from the scene, which knows no mask"),
-                             "Write another format, or leave out -mask-output.");
+            throw UsageError(
+                cannot_be_used_with("-mask-output", std::string(raster::virtual_kind(options.destination)) +
+                                                        ": it is computed from the scene, which has no mask"),
+                "Write another format, or leave out -mask-output.");
     });
 }
 
@@ -242,15 +242,14 @@ void Builder::add_follow() {
         if (!options.source.follow) return;
         for (const char* name : {"srcwin", "mask", "mask-exclude", "mask-flags", "if-needed", "if", "oo"})
             if (call.given(name))
-                throw UsageError(
-                    cannot_be_used_with("-follow", "-" + std::string(name) +
-                                                       ": the scene is one that is still being written"),
-                    "Leave one of them out.");
+                throw UsageError(cannot_be_used_with("-follow", "-" + std::string(name) +
+                                                                    ": the scene is still being written"),
+                                 "Leave one of them out.");
         if (call.declaration().has_destination() && raster::is_virtual(options.destination))
             throw UsageError(
                 cannot_be_used_with("-follow", std::string(raster::virtual_kind(options.destination)) +
                                                    ", which computes when it is read"),
-                "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
+                "Use a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
     });
 }
 

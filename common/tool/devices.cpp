@@ -54,7 +54,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
             chain->compute_on(devices);
         } catch (const Error& e) {
             if (state.options.device.kind == DeviceChoice::Kind::cuda || parallel::ranks().several()) throw;
-            run.warn(std::string(e.what()) + "; links compute on the CPU");
+            run.warn(std::string(e.what()) + "; pipeline steps run on the CPU");
         }
     }
     if (!state.entries.source.is_object() || !state.entries.source.contains("chain")) return;
@@ -71,7 +71,7 @@ void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
         if (chain[k].on_devices) names += (names.empty() ? "" : ", ") + chain[k].operation;
     }
     if (!names.empty() && state.options.dry_run)
-        run.print("Links on " + describe_devices(run, devices, "") + ": " + names);
+        run.print("Pipeline steps on " + describe_devices(run, devices, "") + ": " + names);
 }
 
 /// Adds an approximate estimate of the work of the run's virtual scenes in each pass.

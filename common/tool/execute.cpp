@@ -228,7 +228,7 @@ Outcome current_failure(bool cancelled) {
     } catch (const Error& error) {
         failure = {1, error.what(), error.advice()};
     } catch (const std::bad_alloc&) {
-        failure = {1, "out of memory", "Give a smaller -memory, or fewer -threads."};
+        failure = {1, "out of memory", "Use a smaller -memory, or fewer -threads."};
     } catch (const std::exception& error) {
         failure = {1, error.what(), ""};
     } catch (ForcedUnwind&) {
@@ -297,15 +297,15 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
         if (options.if_needed) {
             made_record.emplace(call);
             if (!parallel::ranks().any("a need", !made_record->holds())) {
-                run->note("Nothing to do: the outputs are those that this command has made of these inputs");
+                run->note("Nothing to do: the outputs are up to date with the inputs and this command");
                 run->report()["if_needed"] = "nothing to do";
                 if (parallel::ranks().root()) state.commit();
                 return {};
             }
         }
         if (parallel::ranks().job_size() > 1 && (call.definition().one_process || options.source.follow))
-            run->note("One process is enough for " + run->tool() + (options.source.follow ? " -follow" : "") +
-                      ": rank 0 works, the others wait.");
+            run->note(run->tool() + (options.source.follow ? " -follow" : "") +
+                      " uses one process: rank 0 works, the other ranks wait.");
 
         if (process_is_ours() && parallel::ranks().job_size() == 1 &&
             options.device.kind != DeviceChoice::Kind::cpu)
@@ -388,17 +388,14 @@ void JoinedJob::join(CancelFlag& cancel, const std::string& command) {
     ranks.agree("version", project_version(), "runs another version", "Install one version on all nodes.");
     ranks.agree(
         "command", command, "was started with other arguments",
-        "Start all ranks with the same command, or set HSI_MPI=NO where each process is to do a run of "
-        "its own.");
+        "Start all ranks with the same command, or set HSI_MPI=NO to make each process a separate run.");
     // HSI_SIMD is compared by its effect.
     auto settings = raster::settings_of_results();
     std::erase_if(settings, [](const std::string& one) { return one.rfind("HSI_SIMD=", 0) == 0; });
     ranks.agree("settings", joined(settings, "\n"), "has other settings of GDAL",
-                "Give all ranks the same: with --config, or with the environment (mpirun -x NAME).");
-    ranks.agree(
-        "arithmetic", arithmetic(), "computes otherwise",
-        "Their results would differ in the last digits. Use nodes that are alike, or the same HSI_SIMD "
-        "for all.");
+                "Give all ranks the same settings, with --config or in the environment (mpirun -x NAME).");
+    ranks.agree("arithmetic", arithmetic(), "uses other processor instructions",
+                "Results would differ in the last digits. Use equal nodes, or the same HSI_SIMD on all.");
     divide_node(ranks);
 }
 

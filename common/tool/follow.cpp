@@ -112,15 +112,15 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
         run.warn("'" + source.path() + "' ended after " + std::to_string(done) + " of the " +
                  counted(*all, "line") + " that its header states");
     if (growth.ends_with_zeros(done))
-        run.warn(
-            "'" + source.path() +
-            "' ends with lines of zeros: if its recorder gives it its size "
-            "beforehand, they are lines that had not come. Run it again without -follow when it is complete");
+        run.warn("'" + source.path() +
+                 "' ends with lines of zeros: if the recorder creates the file at full size, these lines had "
+                 "not been written yet. Run it again without -follow when the file is complete");
     if (const std::string lost = growth.header_fault(); !lost.empty())
-        run.warn(lost + "; they were taken as it had told before");
+        run.warn(lost + "; the earlier values were used");
     if (const auto late = growth.late_fields(); !late.empty())
         run.warn("the header of '" + source.path() + "' did not state " + joined(late, ", ") +
-                 " when the run began, and its results do not: run it again without -follow for them");
+                 " when the run began, so the results do not either: run it again without -follow to include "
+                 "them");
     auto whole = source.grown_to(done);
     RunAccess::state(run).source_has_grown(whole);
     run.note(counted(done, "line") + " of " + source.path());
@@ -132,8 +132,8 @@ void check_last_line(Run& run, const raster::RasterSource& source) {
     const std::string incomplete = growth != nullptr ? growth->rest() : std::string();
     if (incomplete.empty()) return;
     run.keep_outputs();
-    throw Error(incomplete, "What was made of the " + counted(source.shape().lines, "whole line") +
-                                " before it is complete, and stays.");
+    throw Error(incomplete, "The output is complete for the " + counted(source.shape().lines, "whole line") +
+                                " before it, and is kept.");
 }
 
 } // namespace hsi::tool

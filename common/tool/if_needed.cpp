@@ -116,7 +116,7 @@ MadeRecord::MadeRecord(const Call& call) {
     m_path = call.first_output();
     if (m_path.empty()) throw UsageError(option_requires("-if-needed", "an output"), "Leave it out.");
     if (!is_local(m_path) || m_path.compare(0, 5, "/dev/") == 0)
-        throw UsageError("-if-needed: " + m_path + " is not a file that stays", "Leave it out.");
+        throw UsageError("-if-needed: " + m_path + " is not a regular file", "Leave it out.");
     m_path += ".made";
     m_report = options.report;
     m_told = {{"tool", call.definition().executable()}, {"version", project_version()}};
@@ -189,7 +189,7 @@ void MadeRecord::read() {
                       text.compare(0, mark.size(), mark, 0, text.size()) == 0;
     if (!ours)
         throw Error("'" + m_path + "' exists and is not a record of -if-needed",
-                    "Delete it, or name another output.");
+                    "Delete it, or use another output name.");
 }
 
 } // namespace hsi::tool

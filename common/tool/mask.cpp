@@ -83,17 +83,17 @@ std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& ro
 
 void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with) {
     if (learns || !mask.given() || mask.outputs) return;
-    throw UsageError(std::string(mask.first()) + " changes nothing with " + with +
-                         ", which makes no statistics of the scene",
-                     "Leave it out, or give -mask-output, too: results in the mask alone.");
+    throw UsageError(std::string(mask.first()) + " has no effect with " + with +
+                         ", which uses no statistics of the scene",
+                     "Leave it out, or add -mask-output to limit the results to the mask.");
 }
 
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
                                              const raster::RasterSource& scene, std::string& how) {
     auto mask = marked_pixels(run, role, path, scene, how);
     if (mask->count() == 0)
-        throw Error(role + " " + path + ": no pixel of the scene is in it",
-                    "Give a mask that overlaps the scene and is not 0 where pixels count.");
+        throw Error(role + " " + path + ": the mask contains no pixel of the scene",
+                    "Use a mask that overlaps the scene and is not 0 in the pixels to use.");
     return mask;
 }
 
@@ -117,7 +117,7 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
             each_marked(run, source, [&](int64_t line, int64_t sample) { mask->clear(line, sample); });
         if (marked == 0 && !one_of_many)
             run.warn(std::string(role) + " " + given +
-                     ": no pixel of the scene is in it, and none is left out");
+                     ": the mask contains no pixel of the scene, so no pixel is excluded");
         told += (told.empty() ? "" : "; ") + std::string(role) + ": " + source.description();
         return marked;
     };
@@ -145,14 +145,13 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
         const bool flags = options.without.empty();
         const std::string given =
             flags ? "-mask-flags " + joined(options.flags, ",") : "-mask-exclude " + options.without;
-        throw Error(given + ": it leaves no pixel of the " + (options.only.empty() ? "scene" : "mask"),
-                    flags
-                        ? "Pixels in which one of the flags holds do not count; not-NAME turns a flag around."
-                        : "Its pixels that are not 0, or lie inside features, are those that do not count; "
-                          "-mask takes those that do.");
+        throw Error(given + " leaves no pixel of the " + (options.only.empty() ? "scene" : "mask"),
+                    flags ? "Pixels with any of these flags are excluded; not-NAME inverts a flag."
+                          : "Pixels that are not 0, or are inside features, are excluded; use -mask for the "
+                            "pixels to keep.");
     }
     run.note("Mask: " + std::to_string(pixels) + " of " + counted(mask->pixels(), "pixel") +
-             worded(pixels, " counts", " count") + " (" + told + ")");
+             worded(pixels, " is used", " are used") + " (" + told + ")");
     return mask;
 }
 

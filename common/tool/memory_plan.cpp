@@ -26,7 +26,7 @@ uint64_t device_memory_bytes(const std::string& text) {
     if (text.find('%') != std::string::npos)
         throw UsageError(
             "-device-memory: '" + text + "' is not a memory size",
-            "Give a size such as 8GB; without the option 80 % of the free device memory is used.");
+            "Give a size such as 8GB, or leave the option out to use 80 % of the free device memory.");
     return parse_byte_size(text, 0, "-device-memory");
 }
 
@@ -52,7 +52,7 @@ uint64_t MemoryPlan::buffers(uint64_t held) const {
     const uint64_t left = m_memory - std::min(held, m_memory);
     if (left < least_buffers)
         throw Error("-memory: " + format_byte_size(m_memory) + " leaves no room for tile buffers",
-                    "Give more, for example -memory 64MB.");
+                    "Use a larger -memory, such as 64MB.");
     return left;
 }
 

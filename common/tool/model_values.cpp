@@ -76,8 +76,8 @@ void note_order(Run& run, const raster::RasterSource& source, const model::Model
         return;
     for (size_t b = 0; b < matched.size(); ++b)
         if (scene.numbers[static_cast<size_t>(matched[b])] != model.bands[b])
-            return run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers "
-                            "identify the model's");
+            return run.note("Bands: matched by their order, since the wavelengths or band numbers of scene "
+                            "and model cannot be compared");
 }
 
 } // namespace
@@ -93,7 +93,7 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
     result.source = only_bands(source, sorted);
     if (result.source == source) return result;
     run.note("Bands: " + std::to_string(sorted.size()) + " of " + std::to_string(source->shape().bands) +
-             ", those " + (whose == model::BandsOf::model ? "that the model was made for" : "of " + file));
+             " are used, the bands " + (whose == model::BandsOf::model ? "of the model" : "of " + file));
     for (int& b : result.matched)
         b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     return result;
@@ -124,9 +124,10 @@ std::shared_ptr<raster::RasterSource> match_scene(Run& run,
     if (!std::is_sorted(matched.begin(), matched.end())) scene = scene->with_bands(matched);
     const auto values = value_scale(*scene);
     if (!model::same_scale(bands, values))
-        throw Error(name + ": its numbers have " + model::scale_text(values) + ", those of " + first + " " +
+        throw Error(name + ": its values have " + model::scale_text(values) + ", the values of " + first +
+                        " have" + " " +
                         model::scale_text({bands.value_scale, bands.value_offset, bands.value_unit}),
-                    "Take scenes of one scale; gdal_edit.py -scale says it of one that has lost it.");
+                    "Use scenes with the same scale; set a missing scale with gdal_edit.py -scale.");
     return scene;
 }
 
@@ -143,10 +144,10 @@ model::Rescaling compare_scales(Run& run, const std::string& file, const model::
     auto by = model::rescaling(file, model, scene);
     if (!by.none()) {
         report["converted"] = true;
-        run.note("Values: the scene's have " + model::scale_text(scene) + ", the model's " +
-                 model::scale_text(of_model) + "; they are converted");
+        run.note("Values: the scene has " + model::scale_text(scene) + ", the model has " +
+                 model::scale_text(of_model) + "; the values are converted");
     } else if (!scene.unit.empty() && !model.value_unit.empty() && scene.unit != model.value_unit) {
-        run.warn("the scene's unit is '" + scene.unit + "', '" + file + "' was made for '" +
+        run.warn("the scene's unit is '" + scene.unit + "', but '" + file + "' was made for '" +
                  model.value_unit + "'");
     }
     return by;
@@ -170,9 +171,10 @@ void RangeCheck::tell(Run& run, const std::string& range) const {
     if (share < 0.01) return;
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.*f %%", share < 0.1 ? 1 : 0, 100 * share);
-    run.warn(std::string(percent) + " of the pixels lie far outside of the range that " + range +
+    run.warn(std::string(percent) + " of the pixels are far outside the range that " + range +
              " (band values " + number_text(scene[0]) + ".." + number_text(scene[1]) + ", training " +
-             number_text(training[0]) + ".." + number_text(training[1]) + "): is the scale the same?");
+             number_text(training[0]) + ".." + number_text(training[1]) +
+             "): check that the scale is the same");
 }
 
 } // namespace hsi::tool

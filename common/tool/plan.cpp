@@ -62,7 +62,7 @@ void begin_virtual(Run& run, const raster::OutputOptions& options) {
     end_of_plan(run, [&] {
         std::string kind = raster::virtual_kind(options);
         kind.front() = 'A';
-        run.print(kind + ": nothing is computed before it is read");
+        run.print(kind + ": pixels are computed when they are read");
     });
 }
 

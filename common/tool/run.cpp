@@ -72,7 +72,7 @@ std::string link_remarks(const raster::Chain::Link& link) {
     std::string text = link.halo > 0 ? "halo " + std::to_string(link.halo) : "";
     if (!link.kept.empty())
         text += std::string(text.empty() ? "" : "; ") +
-                (link.kept == "numbers" ? "what it finds around a pixel is kept"
+                (link.kept == "numbers" ? "results from the neighbourhood of each pixel are kept"
                  : link.kept == "file"  ? "values are kept in a temporary file"
                                         : "values are kept in memory");
     return text.empty() ? text : " (" + text + ")";
@@ -206,15 +206,15 @@ std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     std::snprintf(text, sizeof text, "about %.6g, spread by %.2g, where single precision has steps of %.2g",
                   first.level, first.spread, first.step);
     std::string out = "the values of band" + std::string(one ? " " : "s ") + band_ranges(bands) +
-                      " lie too close together for single precision, in which all is computed: " +
+                      " are too close together for single precision, in which the tools compute: " +
                       (one ? "" : "those of band " + std::to_string(first.band) + " ") + text +
-                      ". Results from them are rough or wrong. ";
+                      ". Results from these bands are inaccurate. ";
     // Below the least normal number, the steps no longer shrink with the values.
     const bool small = std::fabs(first.level) < static_cast<double>(std::numeric_limits<float>::min());
     const double by = small ? std::pow(10.0, std::round(-std::log10(std::fabs(first.level)))) : first.level;
     std::snprintf(
         text, sizeof text,
-        "%s before: gdal_calc.py -A FILE --allBands A --calc 'A%s%.6g%s' --type Float64 --outfile NEW",
+        "%s first: gdal_calc.py -A FILE --allBands A --calc 'A%s%.6g%s' --type Float64 --outfile NEW",
         small ? "Multiply them" : "Subtract a constant", small ? "*" : "-(", by, small ? "" : ")");
     return out + text;
 }
@@ -270,9 +270,9 @@ void Run::Impl::warn_of_overflow(bool together) {
             const auto beyond = file->count_beyond_float();
             if (beyond.values == 0) continue; // infinities in the file
             warn("'" + file->path() + "': " + counted(beyond.values, "value is", "values are") +
-                 " too large for single precision (3.4e38), in which all is read: infinite, so that " +
+                 " too large for single precision (3.4e38) and become infinite, so " +
                  counted(beyond.pixels, "pixel is", "pixels are") +
-                 " invalid. Give -srcnodata when they mean no data, else scale them before.");
+                 " invalid. Use -srcnodata if these values are nodata, else scale the scene first.");
         } catch (const Error&) { // a file that cannot be read again was already read successfully
         }
     }
@@ -361,14 +361,14 @@ bool Run::Impl::report_is_other_file() const {
 Error Run::Impl::no_report() const {
     return Error("'" + options.report +
                      "' (-report) exists and is not a report of these tools, or is damaged",
-                 "Name another file, or move this one away.");
+                 "Use another file, or move this one.");
 }
 
 void Run::Impl::check_report() {
     struct stat facts {};
     if (options.report_append && stat(options.report.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-        throw UsageError("-report-append: " + options.report + " is not a file that can hold records",
-                         "Name a file, or leave out -report-append.");
+        throw UsageError("-report-append: " + options.report + " is not a regular file",
+                         "Use a file, or leave out -report-append.");
     if (!options.report.empty()) raster::check_text_output(report_output());
     if (!overwrite && report_is_other_file()) throw no_report();
 }
@@ -434,11 +434,11 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     watch_source(source, precision);
     // Passes get at least half of -memory, which always suffices for one lane.
     if (const uint64_t held = source->reader_bytes(); held > half(m->options.memory))
-        throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
+        throw Error("a reader of " + source->path() + " needs " + format_byte_size(held) +
                         " of decoded blocks, more than half of -memory " +
                         format_byte_size(m->options.memory),
-                    "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
-                    "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+                    "Use a larger -memory, or store the scene with smaller blocks or separate blocks per "
+                    "band (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     m->memory.expect_shared_block(source->shared_block_bytes());
     if (m->decoding == 0) {
         const auto shape = source->shape();
@@ -469,10 +469,10 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
             note("Recognised " + source->path() + " as " + source->facts().product);
         if (const auto bad = source->facts().bands.bad; bad.size() == 1)
             note("Band " + band_ranges(bad) +
-                 " is marked bad in the file and left out (-bbl ignore takes it, too).");
+                 " is marked bad in the file and left out (-bbl ignore uses it).");
         else if (!bad.empty())
             note("Bands " + band_ranges(bad) +
-                 " are marked bad in the file and left out (-bbl ignore takes them, too).");
+                 " are marked bad in the file and left out (-bbl ignore uses them).");
     }
     if (const raster::Chain* const chain = source->chain()) {
         std::string text = "Chain: " + chain->source();
@@ -577,8 +577,8 @@ void Run::reserve_cache(uint64_t bytes) {
 
 Error no_valid_pixel(const raster::RasterSource& source, bool masked) {
     return Error(source.path() + ": no pixel" + (masked ? " in the mask" : "") +
-                     " is valid (in every one a selected band is nodata, masked or NaN, or all "
-                     "bands are zero)",
+                     " is valid (each pixel has a selected band that is nodata, masked or NaN, or is zero in "
+                     "all bands)",
                  std::string("Check ") + (masked ? "the mask, " : "") +
                      "the nodata value (-srcnodata) and leave out bad bands (-b).");
 }
@@ -598,8 +598,8 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
                               beside)) {
         if (computed)
-            note(source->path() + " is computed again in every pass: " +
-                 format_byte_size(source->shape().float_bytes()) + " are more than -memory lets a run keep");
+            note(source->path() + " is computed again in every pass, since its " +
+                 format_byte_size(source->shape().float_bytes()) + " do not fit into -memory");
         return source;
     }
     if (computed)

@@ -19,7 +19,7 @@ void check_spectrum(const raster::RasterSource& source, const std::string& what)
     if (source.shape().bands >= 2) return;
     throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
                          " is not a spectrum: " + what + " needs at least 2 bands",
-                     "Give more bands with -b, or keep bad ones with -bbl ignore.");
+                     "Choose more bands with -b, or keep bad bands with -bbl ignore.");
 }
 
 void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
@@ -71,8 +71,7 @@ void Scene::warn_of_other_magnitudes(const std::vector<double>& mean) const {
     char means[100];
     std::snprintf(means, sizeof means, "a mean of %.3g, other bands of about %.3g", first, *middle);
     m_run.warn("band " + list_text(bands) + " has " + means +
-               ": fill values that the file does not mark? Name them with -srcnodata, or leave the band out "
-               "with -b");
+               ": it may have unmarked fill values. Set them with -srcnodata, or leave the band out with -b");
 }
 
 bool Scene::scan_pass(const stream::CubeSource& cube, stream::Operation& operation,

@@ -35,8 +35,8 @@ std::optional<long long> parse_integer(std::string_view text) {
 }
 
 std::vector<int> parse_band_list(const std::vector<std::string>& texts, const std::string& option) {
-    const std::string allowed = "Give band numbers from 1 on, single or as ranges: " + option + " 5, " +
-                                option + " 1-30,45, " + option + " 1 " + option + " 2.";
+    const std::string allowed = "Give band numbers from 1, single or as ranges: " + option + " 5, " + option +
+                                " 1-30,45, " + option + " 1 " + option + " 2.";
     std::vector<int> bands;
     std::set<int> seen;
     for (const std::string& text : texts) {
@@ -53,7 +53,7 @@ std::vector<int> parse_band_list(const std::vector<std::string>& texts, const st
             for (int band = static_cast<int>(*first); band <= static_cast<int>(*last); ++band) {
                 if (!seen.insert(band).second)
                     throw UsageError(option + ": band " + std::to_string(band) + " is named twice",
-                                     "Name every band once.");
+                                     "Name each band once.");
                 bands.push_back(band);
             }
         }

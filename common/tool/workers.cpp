@@ -19,7 +19,7 @@ int default_threads() {
     if (equal_names(text, "ALL_CPUS")) return std::min(usable_processors(), most_threads);
     const auto count = parse_integer(text);
     if (!count || *count < 0)
-        throw UsageError("GDAL_NUM_THREADS: '" + text + "' is neither ALL_CPUS nor a number of threads",
+        throw UsageError("GDAL_NUM_THREADS: '" + text + "' is not ALL_CPUS or a count of threads",
                          "Correct the configuration option, or give -threads.");
     // GDAL interprets 0 as a single thread.
     return static_cast<int>(std::clamp<long long>(*count, 1, most_threads));

@@ -71,8 +71,8 @@ Scores open_scores(tool::Run& run, const ScoreOptions& s) {
     const auto items = scores.source->band_items("HSI_BETTER");
     const auto small = static_cast<size_t>(std::count(items.begin(), items.end(), "smaller"));
     if (s.better == Better::automatic && small > 0 && small < items.size())
-        throw Error(s.path + ": of some bands smaller scores are better, of others larger ones",
-                    "Give -better for all of them.");
+        throw Error(s.path + ": smaller scores are better in some bands, larger scores in others",
+                    "Use -better for all bands.");
     scores.small_is_best = s.better == Better::automatic ? small > 0 : s.better == Better::smaller;
     scores.reader = scores.source;
     if (!scores.source->facts().exact_in_float) {
@@ -201,9 +201,9 @@ Targets targets_of(const Scores& scores, const raster::LabelSource& truth) {
         const Target target{static_cast<int>(band), scores.names[band],
                             accuracy::DetectionCounts(scores.small_is_best)};
         if (!targets.emplace(number_of(band), target).second)
-            throw Error("two bands of " + scores.source->path() + " are of class " +
+            throw Error("two bands of " + scores.source->path() + " belong to class " +
                             std::to_string(number_of(band)) + " of " + truth.path(),
-                        "Bands belong to classes by name, else by their order.");
+                        "Bands are matched with classes by name, else by their order.");
     }
     return targets;
 }
@@ -216,9 +216,9 @@ Target& target_of(Targets& targets, int value, const Scores& scores, const raste
         std::find_if(legend.begin(), legend.end(), [&](const auto& one) { return one.value == value; });
     const std::string name = named == legend.end() ? std::string() : named->name;
     if (scores.names.size() > 1)
-        throw Error(truth.path() + ": no band of " + scores.source->path() + " is of class " +
+        throw Error(truth.path() + ": no band of " + scores.source->path() + " belongs to class " +
                         tool::class_text(value, name),
-                    "Bands belong to classes by name, else by their order.");
+                    "Bands are matched with classes by name, else by their order.");
     return targets
         .emplace(value, Target{0, name.empty() ? std::to_string(value) : name,
                                accuracy::DetectionCounts(scores.small_is_best)})
@@ -466,10 +466,10 @@ void warn(tool::Run& run, const Targets& targets, const std::vector<Found>& foun
                 counted(target.missing, "pixel") + " of the target '" + target.name +
                 worded(target.missing, "' has no score and is left out", "' have no score and are left out"));
     }
-    if (!absent.empty()) run.warn("no pixel of the reference is of the target " + joined(absent, " or "));
+    if (!absent.empty()) run.warn("the reference has no pixel of the target " + joined(absent, " or "));
     if (const int64_t n = found.front().curve.background_pixels; static_cast<double>(n) * rates.back() < 1)
-        run.note("A Pfa under " + digits(1 / static_cast<double>(n), "%.1e") + " is less than one of the " +
-                 std::to_string(n) + " background pixels");
+        run.note("A Pfa under " + digits(1 / static_cast<double>(n), "%.1e") +
+                 " is less than one pixel of the " + std::to_string(n) + " background pixels");
 }
 
 } // namespace
@@ -503,8 +503,8 @@ void assess_scores(tool::Run& run, const ScoreOptions& s) {
     if (found.front().curve.background_pixels == 0)
         throw Error(
             "no pixel with a score is background",
-            "Pixels without a label are the background: -leave-out makes classes background; also see -zero "
-            "none, -guard and -mask.");
+            "Pixels without a label are the background: make classes background with -leave-out, or use -zero "
+            "none, a smaller -guard or another -mask.");
     warn(run, assessment.targets(), found);
     Json json{{"better", scores.small_is_best ? "smaller" : "larger"}, {"guard", s.guard}};
     std::string text;

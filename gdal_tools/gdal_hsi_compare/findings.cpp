@@ -39,8 +39,8 @@ void check_bands(const std::vector<Metric>& metrics, int bands) {
     for (Metric m : metrics)
         if (m == Metric::nrmse || m == Metric::sad)
             throw UsageError(std::string("-metric ") + compare::metric_name(m) +
-                                 ": one band is not a spectrum, at least 2 are needed",
-                             "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
+                                 ": one band is not a spectrum; at least 2 bands are needed",
+                             "For single bands, use maxsde, rmse, maxabs, ssim or sr.");
 }
 
 std::string metric_text(double v) {
@@ -87,7 +87,7 @@ void apply_limits(const Settings& s, const compare::Findings& f) {
     const int64_t unmatched = f.counts.only_first + f.counts.only_second;
     if (s.max_unmatched >= 0 && unmatched > s.max_unmatched)
         throw Error(counted(unmatched, "pixel is", "pixels are") +
-                    " valid in only one of the two, more than -max-unmatched " +
+                    " valid in only one of the two scenes, more than -max-unmatched " +
                     std::to_string(s.max_unmatched));
 }
 

@@ -74,7 +74,7 @@ void refuse_scene_options(const Settings& s) {
     const auto refuse = [](bool given, const char* option) {
         if (given)
             throw UsageError("-" + std::string(option) + " cannot be used with spectral libraries",
-                             "Libraries are compared by angles; -mean-sad and -max-sad are limits.");
+                             "Libraries are compared by angles: use the limits -mean-sad and -max-sad.");
     };
     refuse(!s.map.empty(), "map");
     refuse(s.mosaic, "mosaic");
@@ -126,7 +126,8 @@ Matched match_spectra(const raster::SpectralLibrary& a, const raster::SpectralLi
     }
     if (common.size() < 2)
         throw Error("the spectra of both libraries have " + counted(common.size(), "band") + " in common",
-                    "Resample one of them (gdal_hsi_resample), or choose spectra without gaps; other is " +
+                    "Resample one library (gdal_hsi_resample), or choose spectra without gaps; the other "
+                    "library is " +
                         path + ".");
     const bool turned = a.spectra.size() > b.spectra.size();
     const auto &rows = turned ? b : a, &columns = turned ? a : b;
@@ -197,7 +198,7 @@ std::string library_text(const Matched& m, const raster::SpectralLibrary& a,
     row("Average", "", figures("%12.4f", m.mean, 0));
     for (const auto& [alone, whose] : {std::pair(m.first_alone, "src"), std::pair(m.second_alone, "other")})
         if (!alone.empty())
-            text += "Without a partner in " + std::string(whose) + ": " + joined(alone, ", ") + "\n";
+            text += "Without a match in " + std::string(whose) + ": " + joined(alone, ", ") + "\n";
     return text;
 }
 

@@ -43,7 +43,7 @@ std::array<double, 2> applied(const GeoTransform& gt, double x, double y) {
 
 GeoTransform inverse(const GeoTransform& gt, const std::string& name) {
     const double d = gt[1] * gt[5] - gt[2] * gt[4];
-    if (d == 0 || !std::isfinite(d)) throw Error(name + ": its geotransform has pixels without area");
+    if (d == 0 || !std::isfinite(d)) throw Error(name + ": the pixels of its geotransform have no area");
     return {(gt[2] * gt[3] - gt[0] * gt[5]) / d, gt[5] / d,  -gt[2] / d,
             (gt[0] * gt[4] - gt[1] * gt[3]) / d, -gt[4] / d, gt[1] / d};
 }
@@ -177,9 +177,8 @@ class PlacedSource final : public stream::CubeSource {
 GeoTransform place_of(const raster::RasterSource& scene) {
     double gt[6];
     if (!scene.facts().copy_geotransform(gt))
-        throw Error(
-            "-mosaic: " + scene.path() + " has no geotransform",
-            "gdal_hsi_orthorectify brings a scene that knows its longitudes and latitudes onto a map.");
+        throw Error("-mosaic: " + scene.path() + " has no geotransform",
+                    "Use gdal_hsi_orthorectify to map a scene with longitudes and latitudes to a grid.");
     GeoTransform place;
     std::copy(gt, gt + 6, place.begin());
     return place;
@@ -211,7 +210,7 @@ MosaicGrid grid_of_all(const std::vector<std::shared_ptr<raster::RasterSource>>&
             if (!(std::max(std::fabs(low[k]), std::fabs(high[k])) < 0x1p30))
                 throw Error("-mosaic: " + scene->path() + " is more than 2^30 pixels from " +
                                 scenes.front()->path(),
-                            "Do their geotransforms have the same unit?");
+                            "Check that their geotransforms have the same unit.");
         const auto first = [](double v) { return static_cast<int64_t>(std::floor(v + 1e-6)); };
         const auto last = [](double v) { return static_cast<int64_t>(std::ceil(v - 1e-6)); };
         const Rect extent{first(low[0]), first(low[1]), last(high[0]) - first(low[0]),
@@ -239,7 +238,7 @@ class MosaicMap {
         if (bytes > tool::quarter(run.options().memory)) {
             const auto [farthest, others] = grid.farthest();
             throw Error("-map: the mosaic has " + size(all) + " pixels (" + size(others) + " without " +
-                            names[farthest] + "), whose metrics take " + format_byte_size(bytes) +
+                            names[farthest] + "), and the metrics of all take " + format_byte_size(bytes) +
                             ", more than a quarter of -memory",
                         "Give -memory " + format_byte_size(4 * bytes) + " or more, or fewer scenes.");
         }
@@ -405,7 +404,8 @@ std::vector<PairOfScenes> pairs_of(const MosaicGrid& grid) {
 
 [[noreturn]] void refuse_lonely(const std::vector<std::shared_ptr<raster::RasterSource>>& scenes) {
     throw Error("-mosaic: no pixel is valid in two of the " + counted(scenes.size(), "scene"),
-                "Do they overlap? Check nodata values (-srcnodata) and leave out bad bands (-b).");
+                "Check that the scenes overlap and that nodata values are right (-srcnodata), and leave out "
+                "bad bands (-b).");
 }
 
 } // namespace
@@ -502,7 +502,7 @@ void compare_mosaic(tool::Run& run, Settings s) {
 void check_mosaic(const tool::Call& call, const Settings& s) {
     if (!s.mosaic) {
         if (!s.with.empty())
-            throw UsageError(tool::option_requires("-with", "-mosaic"), "Give -mosaic, too.");
+            throw UsageError(tool::option_requires("-with", "-mosaic"), "Also give -mosaic.");
         return;
     }
     for (const char* const name :
@@ -511,13 +511,13 @@ void check_mosaic(const tool::Call& call, const Settings& s) {
             throw UsageError(
                 tool::cannot_be_used_with(
                     "-mosaic", "-" + std::string(name) +
-                                   ": scenes are compared where they overlap, at the bands of src"),
+                                   ": scenes are compared where they overlap, in the bands of src"),
                 "Leave one of them out.");
     for (const Metric m : s.metrics)
         if (!compare::is_spectral(m))
             throw UsageError(
                 tool::cannot_be_used_with("-mosaic", std::string("-metric ") + compare::metric_name(m)),
-                "For overlaps there are nrmse, maxsde, sad, rmse and maxabs.");
+                "For mosaics, use nrmse, maxsde, sad, rmse or maxabs.");
 }
 
 } // namespace hsi::compare_tool

@@ -152,10 +152,11 @@ void note_other_names(tool::Run& run, const raster::RasterSource& a, const raste
                            std::find(second.begin(), second.end(), name) - second.begin())]);
     const auto k =
         static_cast<size_t>(std::mismatch(first.begin(), first.end(), second.begin()).first - first.begin());
-    run.note("Bands are paired in their order, though " +
+    run.note("Bands are paired in their order, although " +
              (by_name.empty()
-                  ? "their names differ ('" + first[k] + "' and '" + second[k] + "'); -other-b chooses others"
-                  : "the same names stand in another order; -other-b " + by_name + " pairs them by name"));
+                  ? "their names differ ('" + first[k] + "' and '" + second[k] +
+                        "'); use -other-b to choose other bands"
+                  : "their names have another order; use -other-b " + by_name + " to pair them by name"));
 }
 
 /// Notes bands that the user named by index but that have other numbers in both files.
@@ -172,9 +173,9 @@ void note_other_bands(tool::Run& run, const raster::RasterSource& a, const raste
             std::snprintf(nm, sizeof nm, "%.6g nm", bands.wavelengths_nm[k]);
             return std::string(nm);
         };
-        return run.note("Bands are paired as -b names them in both files, though by their " + by +
-                        "s they are others (" + text(first) + " and " + text(second) +
-                        "); without -b they are paired by " + by + ", -other-b chooses those of the other");
+        return run.note("Bands are paired by their positions in -b, although their " + by + "s differ (" +
+                        text(first) + " and " + text(second) + "); leave -b out to pair them by " + by +
+                        ", or choose the bands of the other scene with -other-b");
     }
 }
 
@@ -200,13 +201,12 @@ void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     const bool in_order = std::is_sorted(picks.begin(), picks.end());
     if (alone.empty() && others.empty() && in_order) return;
     if (picks.empty())
-        throw Error("no band of " + a.file->path() +
-                        (by == "number" ? " has the number" : " has the wavelength") + " of one of " +
-                        b.file->path(),
-                    "-any-wavelengths compares them in their order, -band pair by pair.");
-    run.note("Bands are compared by " + by + ": " + std::to_string(picks.size()) + " are common; " +
+        throw Error(a.file->path() + " and " + b.file->path() +
+                        (by == "number" ? " have no common band numbers" : " have no common wavelengths"),
+                    "Use -any-wavelengths to compare bands in their order, or -band to choose pairs.");
+    run.note("Bands are compared by " + by + ": " + std::to_string(picks.size()) + " match; " +
              std::to_string(alone.size()) + " of " + a.file->path() + " and " +
-             std::to_string(others.size()) + " of " + b.file->path() + " have no counterpart");
+             std::to_string(others.size()) + " of " + b.file->path() + " have no match");
     a = all_bands(alone.empty() ? a.file : a.file->without_bands(alone));
     b = in_order ? all_bands(others.empty() ? b.file : b.file->without_bands(others))
                  : some_bands(b.file, std::move(picks));
@@ -221,12 +221,12 @@ std::string size_text(const ComparedScene& o) {
 void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
     const auto sa = a.cube->shape(), sb = b.cube->shape();
     if (sa.samples != sb.samples || sa.lines != sb.lines)
-        throw Error(size_text(a) + ", " + size_text(b) + ": only scenes of one size can be compared",
-                    "Cut the larger one, for example with gdal_translate -srcwin.");
+        throw Error(size_text(a) + ", " + size_text(b) + ": scenes must have the same size",
+                    "Cut the larger scene, for example with gdal_translate -srcwin.");
     if (sa.bands != sb.bands)
-        throw Error(size_text(a) + ", " + size_text(b) + " bands: their numbers differ",
-                    "Choose bands of src with -b and those of the other with -other-b, or pairs of bands "
-                    "with -band; -bbl ignore takes bands that are marked bad.");
+        throw Error(size_text(a) + ", " + size_text(b) + ": scenes must have the same count of bands",
+                    "Choose bands of src with -b and bands of the other scene with -other-b, or pairs with "
+                    "-band; -bbl ignore keeps bands marked bad.");
     double ga[6], gb[6];
     const bool ha = a.file->facts().copy_geotransform(ga), hb = b.file->facts().copy_geotransform(gb);
     if (!ha || !hb) return;
@@ -296,11 +296,11 @@ void warn_of_other_scales(tool::Run& run, const ComparedScene& a, const Compared
     char number[48];
     std::snprintf(number, sizeof number, "%.6g times", factor);
     run.warn("the files state different scales (" + a.file->path() + ": " + text(of_a) + "; " +
-             b.file->path() + ": " + text(of_b) + "), and their numbers are compared as they are" +
-             (factor != 1 && factor > 0 ? ": those of the second are " + std::string(number) +
-                                              " the first's where both mean the same"
-                                        : std::string()) +
-             ". Bring both into one scale before (gdal_calc.py)");
+             b.file->path() + ": " + text(of_b) + "), but stored values are compared" +
+             (factor != 1 && factor > 0
+                  ? ": equal quantities have values " + std::string(number) + " as large in the second file"
+                  : std::string()) +
+             ". Convert both to one scale first (gdal_calc.py)");
 }
 
 /// Opens both scenes with the bands of -band, or with all bands.
@@ -488,7 +488,7 @@ void compare_scenes(tool::Run& run, Settings s) {
     raster::OutputSpec map_spec;
     if (mapped) {
         if (measurement.local().empty())
-            throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
+            throw UsageError("-map: sr has one value per band and no map", "Add another -metric.");
         map_options = map_output(run, s);
         map_spec = map_of(a.cube->shape(), measurement.local());
         raster::check_output(map_options, map_spec, *a.file);

@@ -44,7 +44,7 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
     const auto table =
         raster::read_spectrum_table(path, {"name", "from_nm", "to_nm"}, {"weight", "fit_min", "depth_min"});
     if (!table.further.empty())
-        run.warn("-features " + path + ": columns that mean nothing here: " + joined(table.further, ", "));
+        run.warn("-features " + path + ": these columns are ignored: " + joined(table.further, ", "));
     for (size_t r = 0; r < table.rows.size(); ++r) {
         const auto& cells = table.rows[r];
         const std::string where = "-features " + path + ", feature " + std::to_string(r + 1) + ": ";
@@ -58,14 +58,15 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
         const auto least = [&](size_t column, const char* name) {
             const double v = value(column, name).value_or(0);
             if (v > 1)
-                throw Error(where + name + " " + cells[column] + " is above 1, which no pixel reaches",
-                            "Fits and depths are shares: write 0.8 for 80 %.");
+                throw Error(where + name + " " + cells[column] + " is above 1, the greatest possible value",
+                            "Fits and depths are fractions: write 0.8 for 80 %.");
             return v;
         };
-        if (cells[0].empty()) throw Error(where + "it has no name", "Name the spectrum of -target.");
+        if (cells[0].empty())
+            throw Error(where + "it has no name", "Give the name of a spectrum of -target.");
         const auto from = value(1, "from_nm"), to = value(2, "to_nm");
         if (!from || !to || !(*from < *to))
-            throw Error(where + "from_nm and to_nm are to be two wavelengths, the smaller one first");
+            throw Error(where + "from_nm and to_nm are not two wavelengths in ascending order");
         lines.push_back(
             {cells[0], *from, *to, value(3, "weight"), least(4, "fit_min"), least(5, "depth_min")});
     }
@@ -106,14 +107,14 @@ void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const st
     }
     if (!(sum > 0))
         throw Error("target '" + target.name + "': the weights of its features are all 0",
-                    "Give one a weight, or leave the cells empty: the weight then is its area.");
+                    "Give a feature a weight, or leave the cells empty to use areas as weights.");
     plan.task.targets.push_back(std::move(target));
 }
 
 FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene,
                           const std::vector<FeatureLine>& lines, const detect::Targets& targets) {
     if (scene.facts().bands.wavelengths_nm.empty())
-        throw Error(scene.path() + " has no wavelengths, and features lie at these",
+        throw Error(scene.path() + " has no wavelengths, which features need",
                     tools::advice_on_wavelengths());
     std::vector<FeatureLine> common;
     for (const auto& range : how.ranges)
@@ -125,11 +126,10 @@ FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene
                      [&](const FeatureLine& line) { return equal_names(line.name, targets.names[k]); });
         if (own.empty()) own = common;
         if (own.empty())
-            throw Error(
-                "target '" + targets.names[k] + "' has no features" +
-                    (how.path.empty() ? "" : " in " + how.path),
-                "Give -range FROM-TOnm, which holds for all targets without features of their own, or "
-                "-features FILE.csv; -spectrum takes single targets of a library.");
+            throw Error("target '" + targets.names[k] + "' has no features" +
+                            (how.path.empty() ? "" : " in " + how.path),
+                        "Give -range FROM-TOnm for all targets without own features, or -features FILE.csv; "
+                        "-spectrum chooses targets of a library.");
         add_features(plan, scene, own, targets.spectra[k], {targets.names[k], {}});
     }
     for (const auto& range : plan.task.ranges)

@@ -106,7 +106,7 @@ detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::
         }
     if (classes.empty())
         throw Error("-background-by " + how.by + ": no pixel of the scene has a class",
-                    "Give a map that overlaps the scene; 0 and nodata are not classes.");
+                    "Use a map that overlaps the scene; 0 and nodata are not classes.");
     for (uint16_t& value : plane.of)
         value = number[value];
     plane.groups = static_cast<int>(classes.size());
@@ -238,7 +238,7 @@ std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                                            const raster::RasterSource& source, size_t targets) {
     if (!how.by_columns() && run.ranks().several()) {
         if (run.options().device.kind == DeviceChoice::Kind::cuda)
-            throw UsageError("-device cuda: the ranks of a job compute groups of a map on the CPU",
+            throw UsageError("-device cuda: several ranks compute groups of a map only on the CPU",
                              "Leave -device out, or run one process.");
         return {};
     }

@@ -75,22 +75,21 @@ PixelComputing start_computing(tool::Run& run, const Settings& s, Method method,
 /// Advice for a background of too few pixels: options that were not given, and that help at this count of
 /// pixels.
 std::string advice_for_few_pixels(const Settings& s, const OneBackground& how, const detect::Detector& d) {
-    std::string advice = "take ";
+    std::string advice = "use ";
     if (how.shrinkage.conditioning.components != detect::Conditioning::best_components &&
         !detect::are_alike(d.background_pixels, detect::Conditioning::fewest_components(d.method)))
         advice += "-nc auto, ";
     // -shrinkage leaves no distribution for -false-alarms, and two pixels nothing to shrink by.
     if (!how.shrinkage.best && !(s.map.false_alarms && !s.ranks()) && d.background_pixels > 2)
         advice += "-shrinkage auto, ";
-    return advice + (advice.back() == ' ' && advice.size() > 5 ? "or " : "") + "a larger background";
+    return advice + (advice.back() == ' ' && advice.size() > 4 ? "or " : "") + "a larger background";
 }
 
 /// ace compares directions, and one dimension has two: its scores are 1 or -1.
 void warn_of_one_dimension(tool::Run& run, const detect::Detector& d) {
     run.warn("ace in one " + std::string(d.components > 0 ? "component" : "band") +
-             " is 1 on one side of the mean and -1 on the other, whatever the pixel: its scores say no more. "
-             "Take " +
-             (d.components > 0 && d.used.size() > 1 ? "two components or more (-nc), or -method mf or rx"
+             " is always 1 or -1, so its scores only show the side of the mean. Use " +
+             (d.components > 0 && d.used.size() > 1 ? "at least two components (-nc), or -method mf or rx"
                                                     : "more bands, or -method mf or rx"));
 }
 
@@ -107,22 +106,23 @@ void warn_of_few_pixels(tool::Run& run, const Settings& s, const OneBackground& 
     std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
                         counted(d.dimensions(), d.components > 0 ? "component" : "band");
     if (d.shrinkage > 0)
-        sizes += ", and a shrinkage of " + number(d.shrinkage) + " still leaves " +
-                 counted(std::llround(d.free_dimensions), "direction") + " of their own variance";
+        sizes += ", and after a shrinkage of " + number(d.shrinkage) + " " +
+                 counted(std::llround(d.free_dimensions), "direction") + " keep their own variance";
     if (detect::are_alike(d.background_pixels, d.free_dimensions))
         return run.warn(
             sizes +
             (d.method == Method::rx
-                 ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
-                 : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
+                 ? ": scores have no meaning, since all background pixels are equally far from their mean; "
+                 : ": scores have no meaning, since with so few pixels every pixel differs from all "
+                   "others; ") +
             advice);
     constexpr double little = 0.2;
     const double kept = detect::kept_contrast(d.background_pixels, d.free_dimensions);
     char percent[32];
     std::snprintf(percent, sizeof percent, "%.*f %%", kept < 0.1 ? 1 : 0, 100 * kept);
-    run.warn(sizes + ", fewer than two for each: scores " +
+    run.warn(sizes + ", fewer than two per dimension: scores " +
              (kept < little ? "mean little, and keep" : "keep only") + " about " + percent +
-             " of their contrast, and those of its own pixels less; " + advice);
+             " of their contrast, and less in the background's own pixels; " + advice);
 }
 
 /// Reports left-out bands and additions to the matrix to the user and in the report.
@@ -132,7 +132,7 @@ void report_background(tool::Run& run, const Settings& s, const OneBackground& h
     for (const int b : d.constant)
         constant.push_back(scene.bands()[static_cast<size_t>(b)]);
     if (!constant.empty())
-        run.note("Constant over the background, and left out: band " + tool::list_text(constant));
+        run.note("Left out, since constant over the background: band " + tool::list_text(constant));
     run.report()["background"] = {
         {"pixels", d.background_pixels},        {"bands", d.used.size()},
         {"constant_bands", constant},           {"least_eigenvalue", d.least_eigenvalue},
@@ -150,12 +150,12 @@ void report_background(tool::Run& run, const Settings& s, const OneBackground& h
         run.note(d.components > 0 ? "Scores are made from the first " + counted(d.components, "component") +
                                         " of " + counted(d.used.size(), "band")
                                   : "Scores are made from all " + counted(d.used.size(), "band") +
-                                        ", for which the background has pixels enough");
+                                        ", since the background has enough pixels");
     if (d.ridge > 0)
         run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
                       ? std::string("the background does not span the bands")
-                      : std::string("bands depend linearly on one another over the background")) +
-                 ": 1e-6 of its mean was added to the diagonal of the " +
+                      : std::string("some bands are linear combinations of others in the background")) +
+                 ": 1e-6 of the mean diagonal was added to the diagonal of the " +
                  (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
     warn_of_few_pixels(run, s, how, d);
 }
@@ -206,7 +206,8 @@ void exclude_greatest(tool::Run& run, const OneBackground& how, const tool::Scen
         detector = detector_of(run, how, scene, scan.result().moments, targets, kept.get());
     }
     run.report()["excluded_pixels"] = excluded.front();
-    run.note(counted(excluded.front(), "pixel") + " of greatest score left the statistics");
+    run.note(counted(excluded.front(), "pixel") +
+             " with the greatest scores were excluded from the background");
 }
 
 /// The background of a scene on devices, where scores are computed there, too: the processor's, to the last

@@ -54,9 +54,8 @@ void parse_threshold(Options& o) {
                          "Give a score, or a share of the scores: 99%.");
     (percent ? o.map.percent : o.map.threshold) = *value;
     if (percent && !(*value > 0 && *value < 100))
-        throw UsageError("-threshold " + text +
-                             ": the share that is worse is more than 0 % and less than 100 %",
-                         "99% leaves the best 1 % of the pixels.");
+        throw UsageError("-threshold " + text + ": the share must be above 0 % and below 100 %",
+                         "Use 99% to keep the best 1 % of the pixels.");
 }
 
 /// -shrinkage, which was given.
@@ -71,31 +70,31 @@ void parse_shrinkage(Options& o) {
     if (o.shrinkage.best && grouped(o))
         throw UsageError(tool::cannot_be_used_with("-shrinkage auto",
                                                    "-background-by: its share depends on the units of "
-                                                   "the bands, and dark ones count little in it"),
-                         "Take -shrinkage ledoit-wolf, the default there.");
+                                                   "the bands, so dark bands have little weight"),
+                         "Use -shrinkage ledoit-wolf, the default with -background-by.");
     if (local(o) && (by_bands || o.shrinkage.best || o.shrinkage.ledoit_wolf))
-        throw UsageError(
-            tool::cannot_be_used_with("-shrinkage " + o.shrinkage.text, "-window"),
-            "Give the share of the mean variance that is added: -shrinkage 0.01, or 0 for none.");
+        throw UsageError(tool::cannot_be_used_with("-shrinkage " + o.shrinkage.text, "-window"),
+                         "Give the share of the mean variance to add, such as -shrinkage 0.01, or 0.");
     if (o.shrinkage.best || o.shrinkage.ledoit_wolf || (text == "none" && !by_bands)) return;
     const auto value = tool::parse_number(text);
     if (!(value && *value >= 0 && *value <= 1))
-        throw UsageError("-shrinkage: '" + o.shrinkage.text +
-                             "' is neither a number from 0 to 1 nor auto, ledoit-wolf or none",
-                         "bands:0.1 shrinks towards the bands' own variances, 0.1 towards their mean.");
+        throw UsageError(
+            "-shrinkage: '" + o.shrinkage.text + "' is not a number from 0 to 1, auto, ledoit-wolf or none",
+            "Use bands:0.1 to shrink towards the bands' own variances, 0.1 to shrink towards their mean.");
     o.shrinkage.conditioning.shrinkage = *value;
 }
 
 /// Checks -background-by and its options.
 void check_groups(const tool::Call& call, const Options& o, const std::string& method) {
-    const std::string background = "It goes with mf, cem, ace and rx, which compare with a background.";
+    const std::string background = "Use it with mf, cem, ace and rx, which compare with a background.";
     if (call.given("columns-per-group") && o.background_by != "columns")
         throw UsageError(tool::option_requires("-columns-per-group", "-background-by columns"));
     if (call.given("exclude-iterations") && o.exclusion.share == 0)
         throw UsageError(tool::option_requires("-exclude-iterations", "-exclude-share"));
     if (!(o.exclusion.share >= 0 && o.exclusion.share < 0.5))
-        throw UsageError("-exclude-share " + number(o.exclusion.share) + ": a share is from 0 to below 0.5",
-                         "0.02 takes the 2 % of greatest score from the statistics.");
+        throw UsageError("-exclude-share " + number(o.exclusion.share) +
+                             " is not a share from 0 to below 0.5",
+                         "Use 0.02 to exclude the 2 % of the pixels with the greatest scores.");
     for (const char* const option : {"background-by", "exclude-share"}) {
         if (!call.given(option)) continue;
         const std::string name = std::string("-") + option;
@@ -103,12 +102,13 @@ void check_groups(const tool::Call& call, const Options& o, const std::string& m
             throw UsageError(tool::cannot_be_used_with(name, method), background);
         if (local(o))
             throw UsageError(
-                tool::cannot_be_used_with(name, "-window, whose background are the pixels around"),
+                tool::cannot_be_used_with(name, "-window, whose background is the surrounding pixels"),
                 "Leave one of them out.");
     }
     if (o.target.absorption) {
         if (o.approach != Approach::mf && o.approach != Approach::ace)
-            throw UsageError("-target-is-absorption goes with -method mf and ace alone, not with " + method);
+            throw UsageError("-target-is-absorption cannot be used with " + method +
+                             "; it requires -method mf or ace");
         if (o.target.library.empty())
             throw UsageError(tool::option_requires("-target-is-absorption", "-target"),
                              "The spectrum of a pixel is not an absorption.");
@@ -116,7 +116,7 @@ void check_groups(const tool::Call& call, const Options& o, const std::string& m
     if (!grouped(o)) return;
     if (call.given("nc"))
         throw UsageError(tool::cannot_be_used_with("-nc", "-background-by"),
-                         "-shrinkage ledoit-wolf bears few pixels.");
+                         "Use -shrinkage ledoit-wolf for groups of few pixels.");
 }
 
 /// -shrinkage and -nc.
@@ -126,10 +126,10 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
         const std::string option = std::string("-") + name;
         if (!has_background(o.approach))
             throw UsageError(tool::cannot_be_used_with(option, method),
-                             "It goes with mf, cem, ace and rx, which compare with a background.");
+                             "Use it with mf, cem, ace and rx, which compare with a background.");
         if (local(o) && option == "-nc")
             throw UsageError(tool::cannot_be_used_with("-nc", "-window"),
-                             "Make components with gdal_hsi_pca first, and look for anomalies in them.");
+                             "Make components with gdal_hsi_pca first, and search them for anomalies.");
     }
     if (call.given("shrinkage"))
         parse_shrinkage(o);
@@ -141,15 +141,15 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
         const bool best = o.components_text == "auto";
         const auto value = tool::parse_number(o.components_text);
         if (!best && !(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
-            throw UsageError("-nc: '" + o.components_text + "' is neither a whole number from 1 on nor auto");
+            throw UsageError("-nc: '" + o.components_text + "' is not a whole number from 1, or auto");
         o.shrinkage.conditioning.components =
             best ? detect::Conditioning::best_components : static_cast<int>(*value);
     }
     if (o.map.false_alarms && o.background.empty() && o.shrinkage.any() && !grouped(o))
         throw UsageError(
-            "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
-            "Take -nc auto instead of -shrinkage, whose scores have one, or give -background FILE, whose "
-            "scores then decide, or a -threshold.");
+            "-false-alarms with -shrinkage requires -background: the distribution of the scores is unknown",
+            "Use -nc auto instead of -shrinkage, or give -background FILE to measure its scores, or a "
+            "-threshold.");
 }
 
 /// A threshold that no score, or every score, reaches was meant in another unit.
@@ -159,11 +159,11 @@ void check_reach(const Options& o, const std::string& method) {
     const double v = *o.map.threshold;
     const std::string given = "-threshold " + o.map.threshold_text + " with " + method + ": ";
     const std::string share = v > 1 && v < whole
-                                  ? "For a share of the scores write the sign: " + o.map.threshold_text + "%."
+                                  ? "For a share of the scores, add %: " + o.map.threshold_text + "%."
                                   : std::string();
     switch (o.approach) {
     case Approach::ace:
-        if (v > 1 || v < -1) throw UsageError(given + "scores lie between -1 and 1", share);
+        if (v > 1 || v < -1) throw UsageError(given + "scores are between -1 and 1", share);
         break;
     case Approach::sam:
         if (v >= 0 && v <= pi) break;
@@ -178,7 +178,7 @@ void check_reach(const Options& o, const std::string& method) {
     case Approach::sff:
         if (v < 0) throw UsageError(given + "scores are never below 0");
         if (v > 1 && o.features.score == detect::FitScore::fit)
-            throw UsageError(given + "scores lie between 0 and 1", share);
+            throw UsageError(given + "scores are between 0 and 1", share);
         break;
     default: // any
         break;
@@ -189,22 +189,22 @@ void check_threshold(const tool::Call& call, const Options& o, const std::string
     check_reach(o, method);
     const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
     if (o.map.any_threshold() && o.map.path.empty())
-        throw UsageError(tool::option_requires(name, "-map"), "Name the map with -map FILE.");
+        throw UsageError(tool::option_requires(name, "-map"), "Give the map with -map FILE.");
     if (!has_target(o.approach) && !o.map.path.empty() && !o.map.any_threshold())
-        throw UsageError("-map with -method rx needs a threshold",
-                         "Give one with -threshold or -false-alarms.");
+        throw UsageError("-map with -method rx requires a threshold",
+                         "Give a threshold with -threshold or -false-alarms.");
     if (!o.map.false_alarms) return;
     if (!(*o.map.false_alarms > 0 && *o.map.false_alarms < 1))
         throw UsageError("-false-alarms " + number(*o.map.false_alarms) +
-                         ": a rate is more than 0 and less than 1");
+                         " is not a rate above 0 and below 1");
     if (!normal_scores(o) && o.background.empty())
         throw UsageError("-false-alarms with " +
                              (local(o)                ? "-window"
                               : grouped(o)            ? "-background-by"
                               : o.exclusion.share > 0 ? "-exclude-share"
                                                       : method) +
-                             " needs a -background: no distribution of its scores is known",
-                         "Give -background FILE, whose scores then decide, or a -threshold.");
+                             " requires -background: the distribution of the scores is unknown",
+                         "Give -background FILE to measure its scores, or a -threshold.");
 }
 
 /// Options that look at the scene for its background.
@@ -215,18 +215,18 @@ void check_statistics(const tool::Call& call, const Options& o, const std::strin
     if (o.statistics.empty()) return;
     if (!has_background(o.approach))
         throw UsageError(tool::cannot_be_used_with("-statistics", method),
-                         "It goes with mf, cem, ace and rx, which compare with a background.");
+                         "Use it with mf, cem, ace and rx, which compare with a background.");
     for (const char* const option : backgrounds_of_scene)
         if (call.given(option))
             throw UsageError(
                 tool::cannot_be_used_with("-statistics", std::string("-") + option +
                                                              ", which takes the background from the scene"),
-                "Leave one of them out; gdal_hsi_statistics has -mask and -mask-exclude.");
+                "Leave one of them out; use -mask and -mask-exclude of gdal_hsi_statistics instead.");
     if (o.shrinkage.best || o.shrinkage.ledoit_wolf)
-        throw UsageError(
-            tool::cannot_be_used_with("-statistics", std::string("-shrinkage ") + o.shrinkage.text +
-                                                         ", which looks at the pixels behind them"),
-            "Give the share itself: -shrinkage 0.1.");
+        throw UsageError(tool::cannot_be_used_with(
+                             "-statistics", std::string("-shrinkage ") + o.shrinkage.text +
+                                                ", which needs the pixels and not only their statistics"),
+                         "Give the share itself: -shrinkage 0.1.");
 }
 
 /// A scene that is still being written is looked at once, line by line.
@@ -238,21 +238,21 @@ void check_follow(const tool::Call& call, const Options& o, const tool::CommonOp
             throw UsageError(
                 tool::cannot_be_used_with("-follow", std::string("-") + option +
                                                          ", which takes the background from the scene"),
-                "It is not there yet: give -statistics FILE, of earlier lines.");
+                "The scene is incomplete: give -statistics FILE of earlier lines.");
     if (has_background(o.approach) && o.statistics.empty())
         throw UsageError("-follow with " + method +
-                             " needs -statistics FILE: its background is not there yet",
+                             " requires -statistics FILE, since the scene is incomplete",
                          "Make the statistics of earlier lines with gdal_hsi_statistics.");
     if (o.approach == Approach::mtmf)
         throw UsageError(tool::cannot_be_used_with("-follow", method + ", whose background is the scene"),
-                         "Take -method mf with -statistics FILE.");
+                         "Use -method mf with -statistics FILE.");
     if (call.given("target-pixel"))
         throw UsageError(
-            tool::cannot_be_used_with("-follow", "-target-pixel: the pixel may not be there yet"),
-            "Write its spectrum into a library (gdal_hsi_spectra), and give that as -target.");
+            tool::cannot_be_used_with("-follow", "-target-pixel: the pixel may not be written yet"),
+            "Write its spectrum to a library (gdal_hsi_spectra), and use the library as -target.");
     if (o.map.percent || !o.background.empty())
-        throw UsageError(tool::cannot_be_used_with("-follow", "a threshold that is found among all scores"),
-                         "Give the score itself: -threshold V; or -false-alarms without -background.");
+        throw UsageError(tool::cannot_be_used_with("-follow", "a threshold that depends on all scores"),
+                         "Give a score with -threshold V, or -false-alarms without -background.");
 }
 
 /// Checks the options of -method sff, and those that it excludes.
@@ -262,16 +262,16 @@ void check_features(const tool::Call& call, Options& o, const tool::CommonOption
         for (const char* const name : {"range", "features", "score", "depth"})
             if (call.given(name))
                 throw UsageError(tool::option_requires(std::string("-") + name, "-method sff"),
-                                 "Leave it out, or give -method sff.");
+                                 "Leave it out, or use -method sff.");
         return;
     }
     o.features.ranges = tool::parse_ranges(o.range_texts, "-range");
     if (o.target.library.empty())
         throw UsageError(o.target.pixels.empty() ? tool::option_requires(method, "-target LIBRARY")
                                                  : tool::cannot_be_used_with(method, "-target-pixel"),
-                         "Give a library with -target: features belong to spectra with names.");
+                         "Give a library with -target, since features are assigned to spectra by name.");
     if (raster::is_virtual(options.destination))
-        throw UsageError(tool::cannot_be_used_with(method, "a dst that is computed when it is read"),
+        throw UsageError(tool::cannot_be_used_with(method, "a virtual scene as dst"),
                          "Write another format.");
 }
 
@@ -282,35 +282,35 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
         for (const char* const name : {"mnf-model", "any-wavelengths", "max-infeasibility"})
             if (call.given(name))
                 throw UsageError(tool::option_requires(std::string("-") + name, "-method mtmf"),
-                                 "Leave it out, or give -method mtmf.");
+                                 "Leave it out, or use -method mtmf.");
         return;
     }
     if (o.mixtures.any_wavelengths && o.mixtures.model.empty())
         throw UsageError(tool::option_requires("-any-wavelengths", "-mnf-model"),
-                         "Leave it out, or name the model.");
+                         "Leave it out, or give the model.");
     if (call.given("max-infeasibility") && o.map.path.empty())
         throw UsageError(tool::option_requires("-max-infeasibility", "-map"),
-                         "Name the map with -map FILE; dst has the infeasibility in any case.");
+                         "Give the map with -map FILE; dst always has the infeasibility.");
     for (const char* const name :
          {"background", "background-by", "exclude-share", "shrinkage", "false-alarms"})
         if (call.given(name))
             throw UsageError(tool::cannot_be_used_with(std::string("-") + name,
                                                        method + ", whose background is the scene"),
-                             "Leave it out, or take -method mf.");
+                             "Leave it out, or use -method mf.");
     if (o.map.percent)
-        throw UsageError(
-            tool::cannot_be_used_with("-threshold " + o.map.threshold_text,
-                                      method + ": a share of scores says nothing where some are infeasible"),
-            "Give a score: a share of the target in the pixel, 0 to 1.");
+        throw UsageError(tool::cannot_be_used_with(
+                             "-threshold " + o.map.threshold_text,
+                             method + ": a share of the scores has no meaning if some are infeasible"),
+                         "Give a score: the fraction of the target in the pixel, 0 to 1.");
     if (call.given("nc")) {
         const auto value = tool::parse_number(o.components_text);
         if (!(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
-            throw UsageError("-nc: '" + o.components_text + "' is not a whole number from 1 on",
-                             "Without it " + method + " takes the components with as much signal as noise.");
+            throw UsageError("-nc: '" + o.components_text + "' is not a whole number from 1",
+                             "Leave it out to use the components with at least as much signal as noise.");
         o.mixtures.components = static_cast<int>(*value);
     }
     if (raster::is_virtual(options.destination))
-        throw UsageError(tool::cannot_be_used_with(method, "a dst that is computed when it is read"),
+        throw UsageError(tool::cannot_be_used_with(method, "a virtual scene as dst"),
                          "Write another format.");
 }
 
@@ -337,15 +337,15 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
     check_features(call, o, options, method);
     check_tuned(call, o, options, method);
     if (has_target(o.approach) && !has_targets)
-        throw UsageError(method + " needs a target",
-                         "Name spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
+        throw UsageError(method + " requires a target",
+                         "Give spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
     if (!has_target(o.approach) && has_targets)
-        throw UsageError(method + " has no target: it finds what is unlike the background",
+        throw UsageError(method + " uses no target: it finds pixels that differ from the background",
                          "Leave the target out, or use another method.");
     if (call.given("window")) {
         const auto [inner, outer] = o.window;
         const std::string given = "-window " + std::to_string(inner) + " " + std::to_string(outer);
-        if (has_target(o.approach)) throw UsageError(given + " goes with -method rx alone");
+        if (has_target(o.approach)) throw UsageError(given + " requires -method rx");
         if (inner < 1 || inner >= outer || outer > detect::largest_window || inner % 2 == 0 || outer % 2 == 0)
             throw UsageError(given + " is not a ring around a pixel",
                              "Give two odd numbers, the smaller one first, from 1 to " +
@@ -353,7 +353,7 @@ Settings settings_of(const tool::Call& call, Options& o, const tool::CommonOptio
     }
     if (!o.background.empty() && !has_background(o.approach) && !o.map.false_alarms)
         throw UsageError(tool::cannot_be_used_with("-background", method),
-                         "It goes with mf, cem, ace and rx, which compare with a background.");
+                         "Use it with mf, cem, ace and rx, which compare with a background.");
     if (call.given("spectrum") && o.target.library.empty())
         throw UsageError(tool::option_requires("-spectrum", "-target"));
     if (call.given("library-scale") && o.target.library.empty())

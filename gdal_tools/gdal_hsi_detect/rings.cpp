@@ -44,19 +44,19 @@ void warn_of_small_rings(tool::Run& run, const stream::CubeShape& scene, const d
                                   {"added_share_of_mean_variance", ring.ridge_share}};
     if (ring.ridge_share > 0)
         run.note("Local RX: " + number(ring.ridge_share) +
-                 " of the mean variance is added to the diagonal of each covariance matrix; -shrinkage 0 "
-                 "adds nothing");
+                 " of the mean variance is added to the diagonal of each covariance matrix; use -shrinkage 0 "
+                 "to add nothing");
     else if (pixels <= scene.bands)
         throw UsageError("-shrinkage 0 with -window " + std::to_string(inner) + " " + std::to_string(outer) +
                              ": rings of " + counted(pixels, "pixel") + " do not span " +
                              counted(scene.bands, "band"),
-                         "Take a larger OUTER, fewer bands (-b, gdal_hsi_pca), or leave -shrinkage out.");
+                         "Use a larger OUTER, fewer bands (-b, gdal_hsi_pca), or leave -shrinkage out.");
     if (pixels <= scene.bands)
-        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
-                 counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
-                 ": most of a score is what was added to the diagonal, and tells how far a pixel is from the "
-                 "mean rather than how unlike its surroundings; take a larger OUTER, or fewer bands (-b, "
-                 "gdal_hsi_pca, gdal_hsi_mnf)");
+        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of at most " +
+                 counted(pixels, "pixel") + " for " + counted(scene.bands, "band") +
+                 ": scores depend mainly on the term added to the diagonal, and show the distance from the "
+                 "mean rather than the difference from the surroundings; use a larger OUTER, or fewer bands "
+                 "(-b, gdal_hsi_pca, gdal_hsi_mnf)");
 }
 
 } // namespace

@@ -138,8 +138,9 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
         const int64_t open = fit->without_continuum();
         run.report()["without_continuum"] = open;
         if (open > 0)
-            run.warn(counted(open, "pixel has", "pixels have") +
-                     " no score of some target, since the first or the last value of a range is not above 0");
+            run.warn(
+                counted(open, "pixel has", "pixels have") +
+                " no score for some targets, since the first or the last value of a range is not above 0");
     }
     const auto* const rings = std::get_if<Rings>(&s.how);
     if (rings == nullptr) return;
@@ -148,12 +149,13 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
     if (found.without_background() > 0)
         run.warn(counted(found.without_background(), "pixel has", "pixels have") +
                  (rings->ridge_share > 0
-                      ? " fewer than 2 pixels of background around them, and no score"
-                      : " a ring that does not span the bands, and no score: it has too few pixels, or bands "
-                        "depend on one another in it. Leave -shrinkage out, or take a larger OUTER"));
+                      ? " no score, since fewer than 2 background pixels surround them"
+                      : " no score, since the ring does not span the bands: it has too few pixels, or its "
+                        "bands depend on one another. Leave -shrinkage out, or use a larger OUTER"));
     if (found.without_variance() > 0)
         run.warn(counted(found.without_variance(), "pixel has", "pixels have") +
-                 " a background whose pixels are all equal: 0 where they equal it, else no score");
+                 " a background whose pixels are all equal: the score is 0 if the pixel equals the "
+                 "background, else nodata");
 }
 
 /// The results of a pass's scores: the best of each target, and for the map the count of pixels of each
@@ -283,24 +285,24 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
     if (!s.background.empty() && tally.outside > 0) {
         run.report()["threshold"]["reached_outside_background"] =
             share_json(tally.outside_mapped, tally.outside);
-        run.note(share_text(tally.outside_mapped, tally.outside, " outside of the background") +
-                 worded(tally.outside_mapped, " reaches", " reach") + " it");
+        run.note(share_text(tally.outside_mapped, tally.outside, " outside the background") +
+                 worded(tally.outside_mapped, " reaches", " reach") + " the threshold");
     }
     constexpr double right_angle = 1.57079632679489661923;
     if (s.method == "sam" && s.map.threshold && *s.map.threshold >= right_angle && reach == pixels)
         run.warn("-threshold " + s.map.threshold_text +
-                 ": all pixels reach it. Angles between spectra without negative values are no larger than "
-                 "1.5708 radians: are these degrees?");
+                 ": all pixels reach this threshold. Angles between spectra without negative values are at "
+                 "most 1.5708 radians: check that the threshold is not in degrees");
     constexpr double too_often = 3;
     constexpr int64_t few = 5; // a rate says nothing of fewer
     if (!s.map.false_alarms || s.ranks() || reach < few ||
         static_cast<double>(reach) <= too_often * *s.map.false_alarms * static_cast<double>(pixels))
         return;
-    run.warn(share_text(reach, pixels, "") + " reach the threshold, where -false-alarms " +
-             number(*s.map.false_alarms) + " asks for " +
+    run.warn(share_text(reach, pixels, "") + " reach the threshold, but -false-alarms " +
+             number(*s.map.false_alarms) + " corresponds to " +
              number(std::round(*s.map.false_alarms * static_cast<double>(pixels))) +
-             ": the scene's scores have longer tails than those of a normal background, or targets are many; "
-             "give a -background of pixels without targets, whose scores then decide");
+             ": the scores have longer tails than the scores of a normal background, or there are many "
+             "targets; use -background with pixels without targets to measure the threshold");
 }
 
 /// False when no pixel is valid. \throws Error when there are valid ones, but none has a score.
@@ -309,10 +311,10 @@ bool has_scores(const detect::Detection& detection) {
     const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
     if (groups == nullptr || groups->without_group() + groups->in_bad_groups() == 0) return false;
     if (groups->in_bad_groups() == 0)
-        throw Error("-background-by: no valid pixel has a group", "Give a map that overlaps the scene.");
-    throw Error("-background-by: no group has a background: each has fewer than 2 pixels of it, or they are "
-                "all equal, or their mean is a target",
-                "Take larger groups (-columns-per-group), or leave -background-by out.");
+        throw Error("-background-by: no valid pixel has a group", "Use a map that overlaps the scene.");
+    throw Error("-background-by: no group has a background: each group has fewer than 2 background pixels, "
+                "or equal pixels, or a mean that equals a target",
+                "Use larger groups (-columns-per-group), or leave -background-by out.");
 }
 
 /// Reports the groups, and those without scores.
@@ -343,29 +345,28 @@ void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetec
                                   {"pixels_without_background", detection.in_bad_groups()}};
     if (how.by_columns()) run.report()["background"]["columns_per_group"] = how.columns;
     run.note(
-        "Background: " + counted(groups.size(), "group") + ", " + std::to_string(least) +
-        " pixels or more each" +
+        "Background: " + counted(groups.size(), "group") + " of at least " + std::to_string(least) +
+        " pixels" +
         (how.shrinkage.any() ? ", shrinkage " + number(std::round(1e4 * *middle) / 1e4) + " (median)" : "") +
-        (excluded > 0 ? "; " + counted(excluded, "pixel") + " left the statistics" : ""));
+        (excluded > 0 ? "; " + counted(excluded, "pixel") + " excluded" : ""));
     if (detection.without_group() > 0)
         run.note(counted(detection.without_group(), "valid pixel has", "valid pixels have") +
-                 " no group, and no score");
+                 " no group and no score");
     if (const auto bad = static_cast<int64_t>(groups.size()) - scored;
         bad > 0 && detection.in_bad_groups() > 0)
         run.warn(counted(bad, "group has", "groups have") + " no background (" + std::to_string(states[1]) +
-                 " with fewer than 2 pixels of it, " + std::to_string(states[2]) + " without variance, " +
-                 std::to_string(states[3]) + " whose mean is a target): " +
+                 " with fewer than 2 background pixels, " + std::to_string(states[2]) +
+                 " without variance, " + std::to_string(states[3]) + " with a mean that equals a target): " +
                  counted(detection.in_bad_groups(), "valid pixel has", "valid pixels have") + " no score");
     if (how.shrinkage.any()) return;
     if (regularised > 0)
-        run.warn("of " + counted(regularised, "group") +
-                 " the pixels do not span the bands: 1e-6 of its mean was added to the diagonal of their "
-                 "matrix, and their scores mean little; take -shrinkage ledoit-wolf, or larger groups");
+        run.warn("in " + counted(regularised, "group") +
+                 ", the pixels do not span the bands: 1e-6 of the mean diagonal was added to the diagonal of "
+                 "the matrix, and scores mean little; use -shrinkage ledoit-wolf, or larger groups");
     else if (detect::is_few(least, bands))
-        run.warn("groups have as few as " + counted(least, "pixel") + " of background for " +
+        run.warn("the smallest group has " + counted(least, "background pixel") + " for " +
                  counted(bands, "band") +
-                 ": their scores keep little of their contrast; take -shrinkage "
-                 "ledoit-wolf, or larger groups");
+                 ": scores lose much of their contrast; use -shrinkage ledoit-wolf, or larger groups");
 }
 
 /// The rank of the threshold among `pixels` scores, 1 the best. \throws Error for a rate that is lower than
@@ -377,12 +378,12 @@ int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
     const auto* const one = std::get_if<OneBackground>(&s.how);
     if (rank < 1 && s.map.false_alarms)
         throw Error("-false-alarms " + number(*s.map.false_alarms) + ": the background has " +
-                        counted(pixels, "pixel") + ", which tell no rate below 1 in " +
+                        counted(pixels, "pixel") + ", too few for a rate below 1 in " +
                         std::to_string(pixels),
                     one != nullptr && is_normal(one->method, one->exclusion) &&
                             one->shrinkage.conditioning.shrinkage == 0 && !one->shrinkage.best
-                        ? "Give a larger rate or background, or leave -background out."
-                        : "Give a larger rate or background.");
+                        ? "Use a larger rate or background, or leave -background out."
+                        : "Use a larger rate or background.");
     return std::max<int64_t>(1, rank);
 }
 
@@ -404,13 +405,13 @@ bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size
         pixels = ranking.pixels();
         if (pixels == 0)
             throw Error(s.map.percent ? "no pixel has a score" : "no pixel of the background has a score",
-                        "Give a background of pixels that are valid.");
+                        "Use a background of valid pixels.");
         ranking.seek(rank_of_threshold(s, pixels));
     }
     const auto [score, within] = ranking.found();
     decision.threshold = score;
     run.report()["threshold"] = {{"value", score}, {"pixels", pixels}, {"within", within}};
-    run.note("Threshold: " + number(score) + ", within which " + counted(within, "is", "are") + " of " +
+    run.note("Threshold: " + number(score) + ", reached by " + std::to_string(within) + " of " +
              counted(pixels, "pixel") + (s.map.percent ? "" : " of the background"));
     return true;
 }
@@ -450,15 +451,13 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         if (std::holds_alternative<Groups>(s.how))
             throw UsageError(
                 tool::cannot_be_used_with(std::string(computed ? "-of HSI" : "-of VRT"),
-                                          "-background-by: what computes on demand does not know the "
-                                          "group of its pixel"),
+                                          "-background-by: pixels computed on demand have no known group"),
                 "Write another format.");
         if (anomalies && (!computed || rings))
             throw UsageError(
-                computed
-                    ? tool::cannot_be_used_with("-of HSI", "-window: its sums run along the lines of a tile")
-                    : tool::cannot_be_used_with("-of VRT", "-method rx: a VRT would hold a number for every "
-                                                           "pair of bands"),
+                computed ? tool::cannot_be_used_with("-of HSI", "-window: its sums need the lines of a tile")
+                         : tool::cannot_be_used_with(
+                               "-of VRT", "-method rx: a VRT would need a value for every pair of bands"),
                 "Write another format.");
         if (!s.map.path.empty())
             throw UsageError(tool::cannot_be_used_with(std::string(computed ? "-of HSI" : "-of VRT"), "-map"),
@@ -516,8 +515,8 @@ bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t ta
     if (s.map.false_alarms && !s.ranks()) {
         decision.threshold = detect::threshold_of(*detector, *s.map.false_alarms);
         run.report()["threshold"]["value"] = *decision.threshold;
-        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.map.false_alarms) +
-                 " of the pixels of a normal background reach");
+        run.note("Threshold: " + number(*decision.threshold) + ", which a share of " +
+                 number(*s.map.false_alarms) + " of a normal background reaches");
     }
     if (s.map.threshold) run.report()["threshold"]["value"] = *s.map.threshold;
     if (s.map.percent) run.report()["threshold"]["percent"] = *s.map.percent;

@@ -35,7 +35,7 @@ DetectTargets::DetectTargets(tool::Run& run, const TargetOptions& options,
             throw UsageError("-target-pixel " + std::to_string(line) + " " + std::to_string(sample) +
                                  ": the scene has lines 0 to " + std::to_string(shape.lines - 1) +
                                  " and samples 0 to " + std::to_string(shape.samples - 1),
-                             "Line and sample count from 0, within -srcwin.");
+                             "Count line and sample from 0, within -srcwin.");
         m_library.names.push_back(std::to_string(line) + "," + std::to_string(sample));
     }
 }
@@ -63,7 +63,7 @@ std::optional<detect::Targets> DetectTargets::at(const raster::RasterSource& sce
 
 Error DetectTargets::missing() const {
     return Error("-target-pixel " + m_missing + ": the pixel is invalid (nodata, masked, NaN or all zero)",
-                 "Name a pixel that has a value in all bands, or leave bands out with -b.");
+                 "Choose a pixel with a value in all bands, or leave bands out with -b.");
 }
 
 void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
@@ -71,21 +71,20 @@ void DetectTargets::warn_of_mistakes(tool::Run& run, const Settings& s, const ra
     if (m_absorption) return warn_of_emission(run);
     if (!m_library.spectra.empty())
         tools::warn_of_other_signs(run, scene, m_library,
-                                   std::string("Make both the same quantity") +
+                                   std::string("Use the same quantity in both") +
                                        (s.method == "mf" || s.method == "ace"
-                                            ? ", or give -target-is-absorption for what a gas "
-                                              "absorbs"
+                                            ? ", or -target-is-absorption for the absorption of a gas"
                                             : ""));
     if (std::holds_alternative<Features>(s.how) || std::holds_alternative<Alone>(s.how)) return;
     for (size_t k = 0; k < m_library.spectra.size(); ++k)
         if (const auto& x = m_library.spectra[k];
             std::all_of(x.begin(), x.end(), [](double v) { return v == 0; }))
             run.warn("target '" + m_library.names[k] +
-                     "' is all zero: what it finds is darkness. Leave it out where that is not meant");
+                     "' is all zero, so it finds dark pixels. Leave it out if that is not intended");
     if (!m_library.spectra.empty())
         tools::warn_of_other_units(run, scene, m_library,
-                                   "scores depend on the exact factor: compare those of a few, or take "
-                                   "-method sam, which needs none",
+                                   "scores depend on the exact factor: compare the scores of several "
+                                   "factors, or use -method sam, which needs no factor",
                                    [backend](const CubeView<float>& cube, double* squares) {
                                        return backend != nullptr && backend->sum_squares(cube, squares);
                                    });
@@ -101,10 +100,8 @@ void DetectTargets::warn_of_emission(tool::Run& run) const {
         constexpr double hardly = 0.01;
         if (below <= hardly * all)
             run.warn("-target-is-absorption: '" + m_library.names[k] +
-                     "' is hardly or nowhere below zero, as what absorbs is, and scores tell of what "
-                     "makes the "
-                     "background brighter: turn the signs of the library where it holds coefficients of "
-                     "absorption");
+                     "' has hardly any negative values, so high scores mean a brighter background instead of "
+                     "absorption: invert the signs of the library if it has absorption coefficients");
     }
 }
 
@@ -120,8 +117,8 @@ std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const S
     if (!run.mask()) return mask;
     mask->keep_only(*run.mask());
     if (mask->count() == 0)
-        throw Error("-background " + path + ": no pixel of it is in the mask",
-                    "The background are the pixels that both -background and the mask take.");
+        throw Error("-background " + path + ": the mask excludes all of its pixels",
+                    "Use a mask that keeps pixels of -background.");
     run.report()["background_mask"]["pixels"] = mask->count();
     return mask;
 }

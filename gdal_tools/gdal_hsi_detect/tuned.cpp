@@ -33,8 +33,7 @@ using TunedComputing = tool::Computing<detect::TunedBackend>;
 int tuned_components_of(const Mixtures& how, const std::vector<double>& eigenvalues) {
     const auto all = static_cast<int>(eigenvalues.size());
     if (how.components > all)
-        throw UsageError("-nc " + std::to_string(how.components) + ": there are " +
-                             counted(all, "component") + " of MNF",
+        throw UsageError("-nc " + std::to_string(how.components) + ": MNF has " + counted(all, "component"),
                          "Use a number from 1 to " + std::to_string(all) + ".");
     if (how.components > 0) return how.components;
     constexpr double least = 2; // as much signal as noise

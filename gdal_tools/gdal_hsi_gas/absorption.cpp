@@ -38,7 +38,7 @@ std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& 
     if (used.size() < 2)
         throw Error(scene->path() + " has " + counted(used.size(), "good band") + " in the window of " +
                         s.name() + ", " + joined(s.range_texts, ", "),
-                    "The filter needs two bands or more: choose another -gas or -range.");
+                    "The filter needs at least two bands: choose another -gas or -range.");
     for (const auto& one : s.ranges)
         tools::note_cut_range(run, "-range " + one.text, nm, one.from_nm, one.to_nm);
     return tool::only_bands(scene, used);
@@ -73,14 +73,14 @@ bool is_numbered(const std::string& path) {
 void check_absorption(tool::Run& run, const std::string& role, const std::vector<double>& k) {
     if (std::none_of(k.begin(), k.end(), [](double v) { return v < 0; }))
         throw Error(role + " has no negative value at the scene's bands",
-                    "A unit absorption is negative: the change of ln(radiance) per ppm m. Multiply an "
+                    "A unit absorption, the change of ln(radiance) per ppm m, is negative. Multiply an "
                     "absorption coefficient by -1 with -library-scale.");
     constexpr double too_much = 0.01; // in 1/ppm m: 100 ppm m would leave a third of the light
     const double most = std::fabs(*std::max_element(
         k.begin(), k.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); }));
     if (most > too_much)
         run.warn(role + ": the greatest value is " + number(most) +
-                 " per ppm m: for a spectrum per 1e5 ppm m give -library-scale 1e-5");
+                 " per ppm m. For a spectrum per 1e5 ppm m, use -library-scale 1e-5");
 }
 
 void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
@@ -107,7 +107,7 @@ std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
                                   : table.form == raster::RadianceForm::samples
                                       ? ", a raster with a sample per concentration"
                                       : ", HDF5 with modtran_data"),
-                             "Leave it out, or give a table of another form.");
+                             "Leave it out, or use a table in another format.");
     const auto& bands = scene->facts().bands;
     const auto all =
         gas::unit_absorption({table.wavelengths_nm, table.concentrations, table.radiances},
@@ -122,10 +122,10 @@ std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
     if (known.size() < 2)
         throw Error("-lut " + s.lut + " has " + counted(known.size(), "band") + " of the scene in " +
                         joined(s.range_texts, ", "),
-                    "Give a table whose wavelengths (nm) include those of the scene.");
+                    "Use a table that covers the wavelengths of the scene, in nm.");
     if (known.size() < all.size())
-        run.note(counted(all.size() - known.size(), "band is", "bands are") + " beyond -lut " + s.lut +
-                 ", and left out");
+        run.note(counted(all.size() - known.size(), "band is", "bands are") + " outside -lut " + s.lut +
+                 " and left out");
     scene = tool::only_bands(scene, known);
     return k;
 }
@@ -149,7 +149,8 @@ std::vector<double> unit_absorption(tool::Run& run, const Settings& s,
     }
     const bool numbered = is_numbered(s.absorption);
     if (numbered)
-        run.note("-absorption " + s.absorption + " is a spectrum per 1e5 ppm m, as mag1c and EMIT write it");
+        run.note("-absorption " + s.absorption +
+                 " is read as a spectrum per 1e5 ppm m, as written by mag1c and EMIT");
     const auto fitted =
         tools::spectra_for_scene(run, "-absorption", s.absorption, s.spectrum,
                                  s.library_scale * (numbered ? 1e-5 : 1), "The filter", scene, s.fit);
@@ -178,7 +179,7 @@ std::vector<gas::NoiseBand> read_noise(tool::Run& run, const Settings& s, const 
         if (values.size() < 4 || values.size() > 5 ||
             !std::all_of(values.begin(), values.begin() + 4, [](double v) { return std::isfinite(v); }))
             throw Error("-noise " + s.noise + ", line " + std::to_string(at) +
-                            ": not the numbers wavelength (nm), A, B, D and, optionally, an error",
+                            " is not a list of wavelength (nm), A, B, D and, optionally, an error",
                         "The noise of a band at the radiance L is |A sqrt(L + B) + D|.");
         rows.push_back({values[0], {values[1], values[2], values[3]}});
     }
@@ -187,13 +188,14 @@ std::vector<gas::NoiseBand> read_noise(tool::Run& run, const Settings& s, const 
     std::vector<gas::NoiseBand> noise;
     for (const auto& [at, band] : rows) {
         if (!nm.empty() && at == nm.back())
-            throw Error("-noise " + s.noise + " has two lines for " + number(at) + " nm", "Remove one.");
+            throw Error("-noise " + s.noise + " has two lines for " + number(at) + " nm",
+                        "Remove one of the lines.");
         nm.push_back(at);
         noise.push_back(band);
     }
     if (nm.size() < 2)
         throw Error("-noise " + s.noise + " has " + counted(nm.size(), "line"),
-                    "Give the noise at two wavelengths or more: wavelength (nm), A, B, D.");
+                    "Give the noise at two or more wavelengths: wavelength (nm), A, B, D.");
     const auto& centres = scene.facts().bands.wavelengths_nm;
     constexpr double far_nm = 10;
     const auto beyond = std::count_if(centres.begin(), centres.end(), [&](double c) {

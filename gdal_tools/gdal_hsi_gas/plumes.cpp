@@ -35,7 +35,7 @@ Level level_of(const std::string& option, const std::string& text) {
     level.deviations = !text.empty() && (text.back() == 's' || text.back() == 'S');
     level.value = to_number(level.deviations ? text.substr(0, text.size() - 1) : text).value_or(unknown);
     if (!std::isfinite(level.value))
-        throw UsageError(option + ": '" + text + "' is not a number of ppm m or of deviations",
+        throw UsageError(option + ": '" + text + "' is not a value in ppm m or in standard deviations",
                          "Write 500, or 3s for the median plus three standard deviations.");
     return level;
 }
@@ -52,7 +52,8 @@ void take_ueff(PlumeSettings& s) {
     if ((!s.logarithm && !equal_names(kind, "linear")) || !std::isfinite(s.ueff[0]) ||
         !std::isfinite(s.ueff[1]))
         throw UsageError("-ueff: '" + s.ueff_text + "' is not linear:A,B or log:A,B",
-                         "The effective wind is A U + B or A ln U + B, as in linear:0.34,0.44.");
+                         "Write linear:A,B for the effective wind A U + B, or log:A,B for A ln U + B, such "
+                         "as linear:0.34,0.44.");
 }
 
 // Pixels on the ground
@@ -151,7 +152,7 @@ gas::PlumeOptions options_of(tool::Run& run, const PlumeSettings& s, const Lines
         if (!(deviation > 0))
             throw Error(std::isnan(middle) ? "no pixel has an enhancement"
                                            : "the enhancement has no median absolute deviation: most of its "
-                                             "values are equal, as those of mag1c are",
+                                             "values are equal, as is usual for mag1c",
                         "Give -plume-threshold and -plume-extent in ppm m.");
         run.report()["plume_background"] = {{"median", median}, {"deviation", deviation}};
     }
@@ -160,7 +161,7 @@ gas::PlumeOptions options_of(tool::Run& run, const PlumeSettings& s, const Lines
     if (options.extent > options.threshold)
         throw Error("-plume-extent, " + number(options.extent) + " ppm m, is above -plume-threshold, " +
                         number(options.threshold) + " ppm m",
-                    "Give a lower extent.");
+                    "Use a lower extent.");
     run.report()["plume_levels"] = {{"threshold", options.threshold}, {"extent", options.extent}};
     return options;
 }
@@ -261,12 +262,13 @@ void write_vectors(tool::Run& run, const PlumeSettings& s, const raster::RasterS
     }
     const auto options = vector_options(run, s);
     if (!raster::keeps_places(options, outlines))
-        run.warn("'" + s.path + "': GeoJSON needs positions in degrees, and " + grid.path() +
-                 " has none: the plumes have no geometry. A GeoPackage (.gpkg) takes pixels for coordinates");
+        run.warn("'" + s.path + "': GeoJSON needs positions in degrees, but " + grid.path() +
+                 " has no such positions: the plumes have no geometry. Write a GeoPackage (.gpkg) to use "
+                 "pixels as coordinates");
     if (raster::write_layers(options, {outlines, origins}) < 2)
         run.warn("'" + s.path +
-                 "': the format holds one layer, and the origins of the plumes are not "
-                 "written. A GeoPackage (.gpkg) holds both");
+                 "': the format stores one layer, so the origins of the plumes are not written. Write a "
+                 "GeoPackage (.gpkg) to store both");
 }
 
 /// Writes the numbers of the plumes row by row.
@@ -382,7 +384,7 @@ void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane) {
     }
     if (s.threshold_text.empty() && !methane)
         throw UsageError("-plumes and -plume-map of CO2 require -plume-threshold",
-                         "Give it in ppm m, or as deviations above the median: 3s.");
+                         "Give it in ppm m, or in standard deviations above the median: 3s.");
     s.threshold =
         s.threshold_text.empty() ? Level{500, false} : level_of("-plume-threshold", s.threshold_text);
     s.extent = s.extent_text.empty() ? s.threshold : level_of("-plume-extent", s.extent_text);
@@ -397,10 +399,9 @@ void settle_plumes(PlumeSettings& s, const tool::Call& call, bool methane) {
 void check_plumes(const tool::Run& run, const PlumeSettings& s, const raster::RasterSource& grid) {
     if (!s.given()) return;
     if (!Ground(s, grid).known())
-        throw Error(
-            grid.path() + " is not on the grid of a map, and its pixels have no known area",
-            "Bring the enhancement onto a grid (gdal_hsi_orthorectify), then use -method none; or give "
-            "-pixel-size.");
+        throw Error(grid.path() + " is not on a map grid, so the area of its pixels is unknown",
+                    "Resample the enhancement to a grid (gdal_hsi_orthorectify), then use -method none; or "
+                    "give -pixel-size.");
     map_output(run, s, grid.shape()).check(grid);
     if (!s.path.empty()) raster::check_vector_output(vector_options(run, s));
 }

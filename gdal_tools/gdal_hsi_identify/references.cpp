@@ -72,9 +72,10 @@ raster::SpectralLibrary at_bands(tool::Run& run, const Library& library, tools::
     auto chosen = raster::selected(library.spectra, library.wanted);
     if (const auto infinite = raster::infinite_spectra(chosen); !infinite.empty())
         throw Error("-library " + library.path + ": the spectrum '" + chosen.names[infinite.front()] +
-                    "' holds values that are infinite");
+                    "' has infinite values");
     if (chosen.wavelengths_nm.empty())
-        throw Error("-library " + library.path + " has no wavelengths", "Features lie at wavelengths.");
+        throw Error("-library " + library.path + " has no wavelengths",
+                    "Use a library with wavelengths, which features need.");
     const auto near = [](double a, double b) { return !(std::fabs(a - b) > 0.5); };
     if (chosen.bands() == scene.size() &&
         std::equal(chosen.wavelengths_nm.begin(), chosen.wavelengths_nm.end(), scene.centres.begin(), near))
@@ -98,7 +99,7 @@ std::vector<identify::Reference> references_of(tool::Run& run, const ReferenceOp
                                                const raster::RasterSource& scene) {
     const auto& facts = scene.facts().bands;
     if (facts.wavelengths_nm.empty())
-        throw Error(scene.path() + " has no wavelengths, and features lie at these",
+        throw Error(scene.path() + " has no wavelengths, which features need",
                     tools::advice_on_wavelengths());
     auto libraries = read_libraries(run, options, path, file);
     for (const auto& name : identify::spectra_of(file, choice)) {

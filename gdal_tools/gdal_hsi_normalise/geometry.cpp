@@ -94,9 +94,9 @@ void check_place(tool::Run& run, const raster::RasterSource& source, const raste
     constexpr double most = 0.5, sensible = 1e4; // degrees or metres that are farther apart are refused
     if (apart <= most) return;
     run.warn(
-        "'" + source.path() + "' has the size of the scene, but lies " +
-        (apart < sensible ? "up to " + tools::short_number(std::ceil(10 * apart) / 10) + " pixels " : "") +
-        "elsewhere: are these the angles of another flight line? They are taken pixel by pixel");
+        "'" + source.path() + "' has the size of the scene, but its position differs" +
+        (apart < sensible ? " by up to " + tools::short_number(std::ceil(10 * apart) / 10) + " pixels" : "") +
+        ": check that it belongs to this flight line. The angles are used pixel by pixel");
 }
 
 /// Opens a file of the scene's size, or a file that is read by its place on the ground. With -srcwin, a file
@@ -181,7 +181,7 @@ bool add_product(tool::Run& run, Collected& to, const std::string& path) {
     for (auto& one : *angles) {
         if (!to.wants(one.angle)) continue;
         if (!one.fault.empty())
-            run.warn("'" + path + "': " + one.fault + ": these pixels have no " +
+            run.warn("'" + path + "': " + one.fault + ", so these pixels have no " +
                      view::angle_names[one.angle]);
         if (one.plane) one.input.band = to.add(one.plane);
         to.add(one.angle, std::move(one.input));
@@ -237,7 +237,7 @@ AngleSetting parse_angle(const std::string& text) {
     }
     throw UsageError(
         "-angle: '" + text + "' is not NAME=DEGREES or NAME=FILE",
-        "NAME is one of solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, aspect.");
+        "Use solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope or aspect as NAME.");
 }
 
 namespace {
@@ -312,8 +312,8 @@ Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const rast
         const auto source = open_plane_file(run, one.file, place);
         if (source->shape().bands != 1)
             throw Error("'" + one.file + "' (-angle) has " + std::to_string(source->shape().bands) +
-                            " bands; a raster of an angle has one",
-                        "Files with several angles are given with -geometry.");
+                            " bands; a raster of an angle must have one",
+                        "Give a file with several angles with -geometry.");
         add_plane(to, one.angle, source);
     }
     if (!settings.dem.empty() && (to.wants(view::slope) || to.wants(view::aspect))) {
@@ -340,7 +340,8 @@ Geometry open_geometry(tool::Run& run, const AngleSettings& settings, const rast
         if (!add_product(run, to, file)) add_raster(run, to, file);
     }
     if (const auto missing = to.missing(); !missing.empty())
-        throw Error("no source gives " + joined(missing, ", ") + " of '" + scene.path() + "'",
+        throw Error(joined(missing, ", ") + " of '" + scene.path() + "' " +
+                        (missing.size() > 1 ? "are" : "is") + " missing",
                     "Give a file of angles (-geometry), -angle NAME=DEGREES|FILE, -dem (slope, aspect) or "
                     "-time (sun).");
     return to.made();

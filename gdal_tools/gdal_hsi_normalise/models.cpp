@@ -32,9 +32,9 @@ normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& fi
         }
         model = normalise::from_json(text, path);
         if (files.size() > 1)
-            throw Error("'" + path + "' (-apply) is not a file of HyTools",
-                        "Only HyTools' coefficients of topography and BRDF are given as two files; -merge "
-                        "joins models.");
+            throw Error("'" + path + "' (-apply) is not a HyTools file",
+                        "Give two files only for HyTools' coefficients of topography and BRDF; use -merge to "
+                        "join models.");
         const auto matched = tool::match_source(run, scene, path, model, false);
         scene = matched.source;
         model.order_bands(matched.matched);
@@ -43,9 +43,9 @@ normalise::Model read_applied(tool::Run& run, const std::vector<std::string>& fi
     for (const auto& limit : model.hytools->brdf)
         if (limit.of == normalise::Limit::slope || limit.of == normalise::Limit::cos_i)
             throw Error("'" + files[0] +
-                            "' (-apply) chooses pixels by slope or cos i, which are known "
-                            "with a correction of topography alone",
-                        "Give HyTools' coefficients of topography, too (-apply FILE -apply FILE).");
+                            "' (-apply) chooses pixels by slope or cos i, which are known only with a "
+                            "topographic correction",
+                        "Also give HyTools' coefficients of topography (-apply FILE -apply FILE).");
     return model;
 }
 

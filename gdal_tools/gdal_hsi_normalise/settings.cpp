@@ -52,7 +52,7 @@ void take_bins(Settings& s) {
     for (const double v : numbers) {
         const int edge = hundredths("-bins", v);
         if (!s.binning.edges.empty() && edge <= s.binning.edges.back())
-            throw UsageError("-bins: the edges '" + s.bins_text + "' do not rise");
+            throw UsageError("-bins: the edges '" + s.bins_text + "' are not in ascending order");
         if (edge < s.method.ndvi_min || edge > s.method.ndvi_max)
             throw UsageError("-bins: the edge " + tool::number_text(v) + " is out of the range of -ndvi (" +
                              tool::number_text(s.ndvi[0]) + " to " + tool::number_text(s.ndvi[1]) + ")");
@@ -73,7 +73,7 @@ void take_method(Settings& s, const tool::Call& call) {
                          tool::number_text(s.ndvi[1]));
     if (s.method.topography == Topography::none && s.method.brdf == Brdf::none)
         throw UsageError(tool::cannot_be_used_with("-topography none", "-brdf none"),
-                         "Nothing would be corrected.");
+                         "Choose at least one correction.");
     const bool dense =
         s.method.geometric == Geometric::li_dense || s.method.geometric == Geometric::li_dense_r;
     s.method.b_r = call.given("b-r") ? s.b_r : dense ? 2.5 : 1;
@@ -114,7 +114,7 @@ void settle(Settings& s, const tool::Call& call) {
     if (!s.applied.empty()) {
         for (const auto& name : s.given)
             throw UsageError(tool::cannot_be_used_with("-" + name, "-apply"),
-                             "The model says how it was fitted: fit another one.");
+                             "The model has its own settings: fit another model to change them.");
         for (const char* const name : {"model", "append", "merge", "remove", "with"})
             if (call.given(name))
                 throw UsageError(tool::cannot_be_used_with("-" + std::string(name), "-apply"));
@@ -129,7 +129,7 @@ void settle(Settings& s, const tool::Call& call) {
             if (call.given(name)) throw UsageError("-" + std::string(name) + " requires src");
     }
     if (dst.empty() && s.model.empty())
-        throw UsageError("dst is missing", "Give dst, or -model FILE to fit a model alone.");
+        throw UsageError("dst is missing", "Give dst, or -model FILE to fit only a model.");
     for (const char* const name : {"append", "merge", "remove"})
         if (call.given(name) && s.model.empty())
             throw UsageError("-" + std::string(name) + " requires -model");
@@ -151,7 +151,7 @@ void settle(Settings& s, const tool::Call& call) {
 void refuse_other_options(const Settings& s, const normalise::Model& model, const std::string& path) {
     for (const auto& name : normalise::other_options(s.method, model.method))
         if (std::find(s.given.begin(), s.given.end(), name) != s.given.end())
-            throw Error("-" + name + ": '" + path + "' was made with another value",
+            throw Error("-" + name + ": '" + path + "' was made with a different value",
                         "Leave the option out, or fit all scenes again.");
 }
 

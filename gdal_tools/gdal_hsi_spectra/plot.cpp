@@ -84,7 +84,7 @@ std::pair<double, double> limits_of(const SpectraPlot& s, const Places& places) 
             high = std::max(high, one.values[b] + d);
         }
     if (!(low <= high))
-        throw Error("no spectrum has a value at a band with a place", "There is nothing to plot.");
+        throw Error("no spectrum has a value at a band with a known position", "Choose other spectra.");
     if (low > 0 && low < high / 2) low = 0;
     const double unit = tools::tick_distance(high - low);
     low = std::floor(low / unit) * unit;

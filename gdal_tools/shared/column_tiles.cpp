@@ -22,8 +22,8 @@ void warn_of_map_columns(tool::Run& run, const std::string& what, const raster::
     const bool rotated = gt[2] != 0 || gt[4] != 0;
     if (!rotated && !source.facts().srs) return;
     run.warn(std::string("src has ") + (rotated ? "a rotated grid" : "the grid of a map") + ": " + what +
-             " is for scenes as a scanner has taken them, whose columns are its "
-             "detectors; those of a resampled scene mix several");
+             " is for scenes in sensor geometry, where each column is one detector; the columns of a "
+             "resampled scene mix several detectors");
 }
 
 void set_column_tiles(const std::string& what, int64_t columns, const stream::CubeSource& cube,
@@ -44,7 +44,7 @@ void set_column_tiles(const std::string& what, int64_t columns, const stream::Cu
     };
     if (bytes(group) > pass.memory)
         throw Error(what + ": " + counted(group, "column") + " of " + counted(shape.lines, "line") +
-                        " need " + format_byte_size(bytes(group)) + " of buffers, and -memory leaves " +
+                        " need " + format_byte_size(bytes(group)) + " of buffers, but -memory leaves " +
                         format_byte_size(pass.memory),
                     "Use a larger -memory" + std::string(group > 1 ? ", or fewer columns per group." : "."));
     const int64_t unit = whole(cache_line, group);

@@ -94,7 +94,7 @@ pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& st
     }
     if (model.rank() < model.components)
         run.warn("the scene has only " + counted(model.rank(), "component") +
-                 " with variance; what comes after them is rounding" +
+                 " with variance; further components are rounding errors" +
                  (model.whiten ? ", whitened to zero" : ""));
     return model;
 }
@@ -112,18 +112,18 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
         for (int b = 0; b < bands; ++b)
             if (!std::binary_search(kept.begin(), kept.end(), b))
                 numbers.push_back(scene.raster()->bands()[static_cast<size_t>(b)]);
-        run.note("No noise in band " + tool::list_text(numbers) + ": left out, and not in the model");
+        run.note("No noise in band " + tool::list_text(numbers) + ": left out of the result and the model");
         run.report()["bands_without_noise"] = numbers;
     }
     const std::string added = "a millionth of every band's noise variance was added";
     if (model.regularised && model.pairs <= model.components)
-        run.warn("the noise covariance is singular, as it comes from " + counted(model.pairs, "pair") +
+        run.warn("the noise covariance is singular, since it comes from " + counted(model.pairs, "pair") +
                  " of neighbours for " + counted(model.components, "band") + ": " + added +
-                 ", and eigenvalues and snr follow from that, not from the scene. Take more pixels that lie "
-                 "side by side or fewer bands (-b), or gdal_hsi_pca, which needs no noise");
+                 ", which determines the eigenvalues and snr. Use more neighbouring pixels or fewer bands "
+                 "(-b), or gdal_hsi_pca, which needs no noise");
     else if (model.regularised)
-        run.warn("the noise covariance is singular, as bands depend on others: " + added +
-                 ", and the greatest snr follow from that");
+        run.warn("the noise covariance is singular, since bands depend on others: " + added +
+                 ", which determines the greatest snr");
     const double by_chance = mnf::chance_snr(model.pairs, model.components);
     if (std::isfinite(by_chance)) run.report()["snr_by_chance"] = by_chance;
     // The estimated noise is as strong as the signal.
@@ -132,11 +132,9 @@ mnf::Model fit_noise_scene(const tool::Scene& scene, const stream::SceneStatisti
         std::snprintf(snr, sizeof snr, "%.3g", by_chance);
         run.warn("the noise comes from " + counted(model.pairs, "pair") + " of neighbours for " +
                  counted(model.components, "band") +
-                 ", fewer than 7.5 for each: mere noise would give a snr "
-                 "of up to about " +
-                 snr +
-                 " to MNF1 by chance, so that components whose snr is not far above "
-                 "that tell nothing. Take more pixels that lie side by side, or fewer bands (-b)");
+                 ", fewer than 7.5 per band: pure noise would give MNF1 a snr of up to about " + snr +
+                 " by chance, so only components with a much higher snr have a meaning. Use more "
+                 "neighbouring pixels, or fewer bands (-b)");
     }
     run.report()["regularised"] = model.regularised;
     run.report()["pairs"] = model.pairs;
@@ -156,9 +154,8 @@ void print_components(tool::Run& run, const pca::Model& model) {
     for (int k = 0; k < model.components; ++k) {
         sum += model.explained(k);
         char text[128];
-        std::snprintf(text, sizeof text,
-                      "PC%d: variance %.8g, %.4f %% of the whole, %.4f %% with those before it", k + 1,
-                      model.eigenvalues[static_cast<size_t>(k)], 100 * model.explained(k), 100 * sum);
+        std::snprintf(text, sizeof text, "PC%d: variance %.8g, %.4f %% of the total, %.4f %% cumulative",
+                      k + 1, model.eigenvalues[static_cast<size_t>(k)], 100 * model.explained(k), 100 * sum);
         run.note(text);
     }
 }
@@ -186,13 +183,12 @@ void add_model_options(tool::Builder& args, ProjectionSettings& s) {
             throw UsageError("-nc: " + std::to_string(s.components) + " is not a number of components",
                              "Use a number from 1 to the number of bands.");
         if (s.inverse && s.apply_file.empty())
-            throw UsageError("-inverse needs the model that the components were made with",
-                             "Name it with -apply FILE.");
+            throw UsageError("-inverse requires the model of the components",
+                             "Give the model with -apply FILE.");
         for (const auto& [name, on] :
              {std::pair("-any-wavelengths", s.any_wavelengths), std::pair("-any-scale", s.any_scale)})
             if (on && (s.apply_file.empty() || s.inverse))
-                throw UsageError(std::string(name) +
-                                 " has a meaning with -apply only, and none with -inverse");
+                throw UsageError(std::string(name) + " requires -apply, and cannot be used with -inverse");
         if (!s.apply_file.empty() && !s.model_file.empty())
             throw UsageError(tool::cannot_be_used_with("-model", "-apply: no new model is made"),
                              "Leave one of them out.");
@@ -337,13 +333,13 @@ void check_component_bands(const raster::RasterSource& source, const std::string
         const std::string wanted = name + std::to_string(k + 1), found = component_name(names[k]),
                           band = source.path() + ": band " + std::to_string(source.bands()[k]) + " ";
         if (!wavelengths.empty() && std::isfinite(wavelengths[k]))
-            throw Error(
-                band + "has a wavelength: a band of a scene, while -inverse wants component " + wanted,
-                "Give the components that were made with the model; a scene is turned into components "
-                "by the same command without -inverse.");
+            throw Error(band + "has a wavelength, so it is a band of a scene, but -inverse needs component " +
+                            wanted,
+                        "Use components made with the model, or leave -inverse out to convert a scene to "
+                        "components.");
         if (!found.empty() && found != wanted)
-            throw Error(band + "is called " + names[k] + ", while -inverse wants component " + wanted,
-                        "Give the components that were made with the model, from the first on (-b, -nc); "
+            throw Error(band + "is called " + names[k] + ", but -inverse needs component " + wanted,
+                        "Use components made with the model, beginning with the first (-b, -nc); "
                         "gdal_hsi_pca makes PC1, PC2 .., gdal_hsi_mnf MNF1, MNF2 ...");
     }
 }

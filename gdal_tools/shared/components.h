@@ -134,8 +134,8 @@ void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputi
     const int nc = settings.components_given ? settings.components : source->shape().bands;
     const int most = std::min(model.components, source->shape().bands);
     if (nc < 1 || nc > most)
-        throw UsageError("-nc: " + counted(nc, "component") + " cannot be turned back: " + source->path() +
-                             " has " + counted(source->shape().bands, "band") + ", the model " +
+        throw UsageError("-nc: " + counted(nc, "component") + " cannot be converted back: " + source->path() +
+                             " has " + counted(source->shape().bands, "band") + ", the model has " +
                              counted(model.components, "component"),
                          "Use a number from 1 to " + std::to_string(most) + ".");
     std::vector<int> first(static_cast<size_t>(nc));

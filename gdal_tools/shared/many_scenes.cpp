@@ -115,8 +115,9 @@ void check_srs(const raster::RasterSource& scene, const raster::RasterSource& so
     a.geotransform = b.geotransform;
     if (!raster::same_grid(a, b))
         throw Error(scene.path() + " has another SRS (" + scene.facts().srs_name() + ") than " +
-                        source.path() + " (" + source.facts().srs_name() + "), and places have one",
-                    "Warp it before (gdalwarp -t_srs), or leave it out.");
+                        source.path() + " (" + source.facts().srs_name() +
+                        "), but all scenes must have the same SRS",
+                    "Warp it first (gdalwarp -t_srs), or leave it out.");
 }
 
 /// Returns the non-empty text lines of the list that `word` names (@FILE); `what` names its items in
@@ -160,7 +161,7 @@ std::vector<std::array<std::string, 2>> listed_pairs(tool::Run& run, const std::
             pairs.push_back(word);
             continue;
         }
-        const std::string advice = "Write two names on each line, with a tab between them.";
+        const std::string advice = "Write two names per line, with a tab between them.";
         for (const std::string& line : listed_lines(run, role, word[0], "pair of names", advice)) {
             const bool tab = line.find('\t') != std::string::npos;
             const size_t end = line.find_first_of(tab ? "\t" : " "),
@@ -183,8 +184,7 @@ std::vector<std::string> listed_names(tool::Run& run, const std::string& role,
             names.push_back(word);
             continue;
         }
-        for (std::string& line :
-             listed_lines(run, role, word, "scene", "Write the name of a scene on each of its lines."))
+        for (std::string& line : listed_lines(run, role, word, "scene", "Write one scene name per line."))
             names.push_back(std::move(line));
     }
     return names;
@@ -219,7 +219,8 @@ ManyScenes::ManyScenes(tool::Run& run, const std::vector<std::string>& names,
         if (one_srs) check_srs(*scene, *source);
         if (run.options().mask.given()) {
             const auto mask = tool::read_scene_mask(run, *scene, true);
-            if (mask->count() == 0) run.warn(name + ": no pixel of it is in the mask; it adds nothing");
+            if (mask->count() == 0)
+                run.warn(name + ": the mask contains no pixel of it; the scene adds nothing");
             scene = scene->with_mask(mask);
         }
         m_first.push_back(m_first.back() + m_scenes.back()->shape().lines);

@@ -297,8 +297,8 @@ void PlotOutput::check_name(const std::string& role, const std::string& path, co
     const std::string extension = raster::extension_of(path);
     if (path.empty() || extension.empty() || equal_names(extension, "svg") || equal_names(extension, "png"))
         return;
-    throw UsageError("-" + role + ": '" + path + "' ends neither in .svg nor in .png" + further,
-                     "The extension says the format.");
+    throw UsageError("-" + role + ": '" + path + "' does not end in .svg or .png" + further,
+                     "Choose the format by the extension.");
 }
 
 PlotOutput::PlotOutput(const tool::Run& run, const std::string& role, const std::string& path, bool overwrite)

@@ -34,7 +34,7 @@ inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeS
     if (plan.side_bytes > left)
         throw Error("a component of " + std::to_string(components.samples) + "x" +
                         std::to_string(components.lines) + " pixels needs " +
-                        format_byte_size(plan.side_bytes) + " at once, and -memory leaves " +
+                        format_byte_size(plan.side_bytes) + " at once, but -memory leaves " +
                         format_byte_size(left),
                     "Give more -memory, or cut the scene with -srcwin.");
     const int most = std::min(run.options().threads, 2 * components.bands);

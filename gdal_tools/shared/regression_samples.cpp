@@ -104,7 +104,7 @@ std::vector<raster::ValueSample> read_values(tool::Run& run, const SampleOptions
     drop_empty();
     if (samples.empty())
         throw Error("no labelled pixel is in the mask",
-                    "-mask names the pixels that count, -mask-exclude those that do not.");
+                    "-mask chooses pixels to use, -mask-exclude pixels to leave out.");
     return samples;
 }
 
@@ -264,8 +264,8 @@ void add_samples(tool::Run& run, const SampleOptions& options, std::shared_ptr<r
 SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::string& field,
                             const std::string& group, std::vector<double>& wavelengths_nm) {
     if (raster::is_pipe_or_device(path))
-        throw Error("-table '" + path + "' is a pipe, and the table is read several times",
-                    "Write it into a file first.");
+        throw Error("-table '" + path + "' is a pipe, but the table is read several times",
+                    "Write it to a file first.");
     const auto columns = raster::read_spectrum_table(path, {}).further;
     std::vector<std::string> wanted, others;
     for (const auto& column : columns) {
@@ -278,13 +278,13 @@ SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::
         }
     }
     if (wanted.empty())
-        throw Error("'" + path + "' has no column that is named by a wavelength",
-                    "Name the columns of bands by their wavelengths in nm: 450, 452.5nm ..");
+        throw Error("'" + path + "' has no column with a wavelength as its name",
+                    "Use wavelengths in nm as names of the band columns: 450, 452.5nm ..");
     constexpr double least_nm = 100;
     if (*std::max_element(wavelengths_nm.begin(), wavelengths_nm.end()) < least_nm) {
         for (double& nm : wavelengths_nm)
             nm *= 1000;
-        run.note("The wavelengths of '" + path + "' are taken for micrometres");
+        run.note("The wavelengths of '" + path + "' are read as micrometres");
     }
     SampleSet set;
     set.bands = wanted.size();
@@ -298,7 +298,7 @@ SampleSet read_sample_table(tool::Run& run, const std::string& path, const std::
         const auto& row = table.rows[r];
         const double value = raster::table_number(row[set.bands]);
         if (!row[set.bands].empty() && !std::isfinite(value))
-            throw Error("'" + path + "': column '" + set.name + "' does not hold numbers: '" +
+            throw Error("'" + path + "': column '" + set.name + "' has a value that is not a number: '" +
                             row[set.bands] + "'",
                         "Columns: " + joined(others, ", ") + ".");
         std::vector<double> x;

@@ -45,12 +45,12 @@ std::vector<size_t> without_deviations(tool::Run& run, const std::vector<std::st
                              worded(others.size(), " is a standard deviation", " are standard deviations") +
                              " ('" + names[others.front()] + "'" + (others.size() > 1 ? " ..." : "") + ")";
     if (names_single_spectra(wanted)) {
-        run.warn(what + " and no material, taken since -spectrum names " +
+        run.warn(what + " and not a material, but used since -spectrum names " +
                  worded(others.size(), "it", "them"));
         return chosen;
     }
     if (kept.empty())
-        throw Error(what + " and no material", "Name the spectra of the materials with -spectrum.");
+        throw Error(what + " and not a material", "Choose the spectra of materials with -spectrum.");
     run.note(what + " and left out");
     return kept;
 }
@@ -67,7 +67,7 @@ void add_resample_option(tool::Builder& args, BandFit& fit) {
 void report_fit(tool::Run& run, const std::string& used, const std::string& role, const std::string& path) {
     if (used.empty()) return;
     run.report()["resampled"] = used;
-    run.note(role + " " + path + ": its spectra are taken to the scene's bands " +
+    run.note(role + " " + path + ": its spectra are resampled to the scene's bands " +
              (used == "response" ? "by the widths of the bands (-resample response)"
                                  : "by linear interpolation (-resample linear)"));
 }
@@ -150,8 +150,8 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
                                     const std::vector<double>& fwhm_nm, BandFit fit, std::string* used) {
     if (const auto infinite = raster::infinite_spectra(library); !infinite.empty())
         throw Error(role + " " + path + ": the spectrum '" + library.names[infinite.front()] +
-                        "' holds values that are infinite",
-                    "Mend it, or choose others with -spectrum.");
+                        "' has infinite values",
+                    "Correct it, or choose other spectra with -spectrum.");
     const auto &a = library.wavelengths_nm, &b = scene.wavelengths_nm;
     const size_t bands = scene.numbers.size();
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
@@ -159,9 +159,9 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         if (library.bands() == bands && std::equal(a.begin(), a.end(), b.begin(), near)) return library;
         const auto there = known_wavelengths(a), here = known_wavelengths(b);
         if (!there.empty() && !here.empty() && (there.back() < here.front() || here.back() < there.front()))
-            throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", the scene " +
+            throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", but the scene has " +
                             range_text(here) + ": fewer than 2 bands in common",
-                        "Are the units of both right? gdal_hsi_info shows the wavelengths of either.");
+                        "Check the units of both: gdal_hsi_info prints their wavelengths.");
         const math::SpectralBands target{b, fwhm_nm};
         const bool response = fit == BandFit::response ||
                               (fit == BandFit::automatic && math::tells_widths({a, library.fwhm_nm}) &&
@@ -179,25 +179,25 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
     if (are_numbers_comparable(library, scene)) {
         const auto places = model::common_numbers(scene.numbers, library_bands(library).numbers);
         if (std::all_of(places.begin(), places.end(), [](int at) { return at < 0; }))
-            throw Error(role + " " + path + " and the scene have no band in common, by their numbers",
-                        "Give a library of the scene's bands, or choose other bands with -b.");
+            throw Error(role + " " + path + " and the scene have no common band numbers",
+                        "Use a library with the scene's bands, or choose other bands with -b.");
         return numbered_library(library, places);
     }
     if (library.bands() == bands) return library;
     const std::string sizes = role + " " + path + " has " + counted(library.bands(), "band") +
-                              ", the scene " + std::to_string(bands) + ", and there are no wavelengths";
+                              ", but the scene has " + std::to_string(bands) +
+                              ", and there are no wavelengths";
     const auto& numbers = library.band_numbers;
     if (library.numbers_told && !numbers.empty() && !scene.told)
-        throw Error(sizes + " to fit them by. The library's numbers, up to " +
+        throw Error(sizes + " to match them. The library's band numbers, up to " +
                         std::to_string(*std::max_element(numbers.begin(), numbers.end())) +
-                        ", are those of another file: the scene's has " + counted(scene.file_bands, "band") +
-                        " and does not say which of them they are",
-                    "Take the scene that the library was made from, or choose as many bands with -b, which "
-                    "are then taken in their order.");
-    throw Error(
-        sizes + " and no numbers to fit them by",
-        "Choose the bands that it was made from with -b, or make it again: libraries that are written "
-        "now tell the numbers of their bands.");
+                        ", belong to another file: the scene's file has " +
+                        counted(scene.file_bands, "band") + " and no such numbers",
+                    "Use the scene from which the library was made, or choose the same count of bands with "
+                    "-b to match them in their order.");
+    throw Error(sizes + " and no band numbers to match them",
+                "Choose the library's bands with -b, or make the library again with this version, which "
+                "stores band numbers.");
 }
 
 namespace {
@@ -246,8 +246,7 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
         if (has_value(b)) reached.push_back(b);
     if (reached.size() < 2)
         throw Error(role + " " + path +
-                    ": its wavelengths and the scene's, or the numbers of their bands, have fewer than 2 "
-                    "bands in common");
+                    " has fewer than 2 bands in common with the scene, by wavelength or band number");
     const auto holes = holes_of(fitted, reached);
     std::vector<size_t> order(holes.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -265,8 +264,7 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
             overlap.bands.push_back(b);
     if (overlap.bands.size() < 2) {
         const size_t worst = order.back();
-        throw Error(role + " " + path +
-                        ": fewer than 2 bands of the scene have a value in all of its spectra",
+        throw Error(role + " " + path + ": fewer than 2 bands of the scene have values in all of its spectra",
                     "'" + fitted.names[worst] + "' lacks " + counted(holes[worst].size(), "band") + " of " +
                         std::to_string(reached.size()) + "; choose spectra with -spectrum.");
     }
@@ -298,8 +296,8 @@ size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& librar
             (w < first || w > last) && !std::binary_search(overlap.bands.begin(), overlap.bands.end(), b))
             ++beyond;
     char ends[160];
-    std::snprintf(ends, sizeof ends, ": the library ends at %.6g and %.6g nm, with ", first, last);
-    text = ends + counted(beyond, "band") + " of the scene beyond";
+    std::snprintf(ends, sizeof ends, ": the library covers %.6g to %.6g nm, and ", first, last);
+    text = ends + counted(beyond, "band of the scene is", "bands of the scene are") + " outside";
     return beyond;
 }
 
@@ -352,11 +350,11 @@ void warn_of_gaps(tool::Run& run, const std::vector<Gap>& gaps, const std::strin
         if (texts.size() < most) texts.emplace_back(text);
         bands += gap.bands;
     }
-    run.warn(role + " " + path + " has no wavelength between " + joined(texts, ", ") +
+    run.warn(role + " " + path + " has no wavelengths between " + joined(texts, ", ") +
              (gaps.size() > most ? " and in " + counted(gaps.size() - most, "other gap") : std::string()) +
-             ", where " + counted(bands, "band") + " of the scene " + worded(bands, "lies", "lie") +
-             ": what its spectra have there is drawn in a straight line, and no measurement. Leave "
-             "these bands out (-exclude-range), or take a library that has them");
+             ", where the scene has " + counted(bands, "band") +
+             ": values there are interpolated in a straight line, not measured. Leave these bands out "
+             "(-exclude-range), or use a library that covers them");
 }
 
 /// Warns if only the order of bands has matched them to the library's.
@@ -365,8 +363,8 @@ void note_order(tool::Run& run, const raster::SpectralLibrary& library, const mo
     if ((!library.wavelengths_nm.empty() && !scene.wavelengths_nm.empty()) ||
         are_numbers_comparable(library, scene) || bands.numbers == scene.numbers)
         return;
-    run.note("Bands: taken in their order, since neither wavelengths nor comparable numbers identify "
-             "the library's");
+    run.note("Bands: matched by their order, since the wavelengths or band numbers of scene and library "
+             "cannot be compared");
 }
 
 } // namespace
@@ -395,11 +393,11 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
     std::string text = what + " over " + std::to_string(used) + " of " + counted(bands, "band");
     if (beyond > 0) text += ends;
     if (others > 0)
-        text += (beyond > 0 ? ", and in " + std::to_string(others) + worded(others, " other", " others")
-                            : std::string(worded(others, ": in the other", ": in the others"))) +
-                " the library's spectra do not all have a value";
+        text += (beyond > 0 ? "; " + std::to_string(others) + worded(others, " other lacks", " others lack")
+                            : std::string(worded(others, ": the other lacks", ": the others lack"))) +
+                " values in some of the library's spectra";
     if (8 * used <= bands)
-        run.warn(text + ": is it a library for this sensor? Few bands distinguish little");
+        run.warn(text + ". Check that the library is for this sensor: few bands separate spectra poorly");
     else
         run.note(text);
 }
@@ -630,20 +628,20 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
     char text[200];
     std::snprintf(
         text, sizeof text,
-        "the library's spectra are %.3g times as long as those of the scene: are the units the same? ",
+        "the library's spectra are %.3g times as large as the spectra of the scene: check the units. ",
         library / pixels);
-    std::string advice = "-library-scale multiplies the library";
+    std::string advice = "Multiply the library with -library-scale";
     if (scale != spectra.scale) {
         char proposal[120];
-        std::snprintf(proposal, sizeof proposal,
-                      "By the maxima of the bands -library-scale %.9g would make them so", scale);
+        std::snprintf(proposal, sizeof proposal, "By the maxima of the bands, use -library-scale %.9g",
+                      scale);
         advice = proposal;
         if (scale != 1)
-            advice += std::string("; that is the nearest ") +
+            advice += std::string("; this is only the nearest ") +
                       (std::fabs(std::log10(scale) - std::round(std::log10(scale))) < 1e-9
                            ? "power of ten"
-                           : "number of the scene's type") +
-                      " only, and " + inexact;
+                           : "value of the scene's type") +
+                      ", and " + inexact;
         run.report()["library"]["proposed_scale"] = scale;
     }
     run.warn(text + advice);
@@ -664,8 +662,8 @@ void warn_of_other_signs(tool::Run& run, const raster::RasterSource& scene, cons
     if (values == 0 || 100 * of_scene.negative >= values) return;
     run.warn(counted(names.size(), "spectrum", "spectra") + " of the library ('" + names.front() +
              (names.size() > 1 ? "' ...) " : "') ") + worded(names.size(), "is", "are") +
-             " below zero in over a quarter of the bands, and the scene is not: logarithms, derivatives and "
-             "differences cannot be compared with their originals. " +
+             " below zero in over a quarter of the bands, but the scene is not: logarithms, derivatives and "
+             "differences cannot be compared with original spectra. " +
              advice);
 }
 
@@ -677,10 +675,10 @@ void warn_of_other_deviations(tool::Run& run, const raster::RasterSource& scene,
     constexpr double largest = 0.5, smallest = 1e-5; // bounds of measured values
     if (!(values > 0) || (ratio < largest && ratio > smallest) || !(ratio > 0)) return;
     char text[120];
-    std::snprintf(text, sizeof text, ": its values are %.3g times those of the scene: ", ratio);
-    run.warn(
-        role + text +
-        "are they standard deviations, in the unit of the scene's numbers? gdal_calc.py multiplies them");
+    std::snprintf(text, sizeof text, ": its values are %.3g times the values of the scene: ", ratio);
+    run.warn(role + text +
+             "check that they are standard deviations in the unit of the scene. Use gdal_calc.py to multiply "
+             "them");
 }
 
 namespace {
@@ -702,8 +700,8 @@ scaled_for_library(tool::Run& run, const std::shared_ptr<raster::RasterSource>& 
     const bool applied = !any_scale && !values.one_factor();
     run.report()["scale_applied"] = applied;
     if (!applied) return scene;
-    run.note("Values: the scene's have " + scale_text(values) +
-             ", which is applied before they are compared with spectra");
+    run.note("Values: the scene has " + scale_text(values) +
+             ", which is applied before the comparison with spectra");
     return scene->scaled();
 }
 
@@ -721,8 +719,8 @@ void BandScales::apply_to_difference(std::vector<double>& spectrum) const {
 
 void BandScales::note(tool::Run& run) const {
     if (!m_values.one_factor())
-        run.note("Values: the scene's have " + scale_text(m_values) +
-                 "; spectra are written as number * scale + offset");
+        run.note("Values: the scene has " + scale_text(m_values) +
+                 "; spectra are written as stored value * scale + offset");
 }
 
 } // namespace hsi::tools

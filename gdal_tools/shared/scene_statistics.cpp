@@ -62,16 +62,16 @@ GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                                 const std::shared_ptr<raster::RasterSource>& source) {
     const auto statistics = statistics::from_json(raster::read_input(file, statistics::largest_file), file);
     if (statistics.sums.valid == 0)
-        throw Error("'" + file + "' is of no valid pixel", "Add a scene that has some.");
+        throw Error("'" + file + "' has no valid pixels", "Add a scene with valid pixels.");
     const auto [scene, matched] =
         tool::match_source(run, source, file, statistics.bands, false, model::BandsOf::scenes);
     const auto values = tool::value_scale(*scene, matched);
     if (!model::same_scale(statistics.bands, values))
-        throw Error("'" + file + "' is of scenes whose numbers have " +
+        throw Error("'" + file + "' is made from values with " +
                         model::scale_text({statistics.bands.value_scale, statistics.bands.value_offset,
                                            statistics.bands.value_unit}) +
-                        ", those of " + source->path() + " have " + model::scale_text(values),
-                    "Statistics are exact in their own numbers: make them of scenes with this scale.");
+                        ", but " + source->path() + " has " + model::scale_text(values),
+                    "Make the statistics from scenes with this scale.");
     GivenStatistics given{scene, statistics.result(), {}, {}};
     auto extremes = statistics.extremes();
     given.minimum = std::move(extremes.low);

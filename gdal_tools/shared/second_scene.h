@@ -31,15 +31,15 @@ inline void check_same_place(tool::Run& run, const std::string& option, const ra
     if (!raster::same_grid(a, b)) {
         a.srs_wkt.clear();
         const bool srs = raster::same_grid(a, b);
-        throw Error(name + " is at another place than " + source.path() + ": " +
+        throw Error(name + " has another position than " + source.path() + ": " +
                         (srs ? "their SRS differ"
-                             : "its geotransform is " + place_text(a) + ", the other " + place_text(b)),
-                    "Pixels are taken one by one: warp it to that grid (gdalwarp -t_srs -te -ts), or correct "
-                    "the georeference that is wrong (gdal_edit.py).");
+                             : "its geotransform is " + place_text(a) + ", the other is " + place_text(b)),
+                    "Warp it to that grid (gdalwarp -t_srs -te -ts), or correct the wrong georeference "
+                    "(gdal_edit.py).");
     }
     if (a.srs_wkt.empty() != b.srs_wkt.empty())
         run.warn((a.srs_wkt.empty() ? name : source.path()) +
-                 " has no SRS: taken to be that of the other file");
+                 " has no SRS: the SRS of the other file is assumed");
 }
 
 } // namespace hsi::tools

@@ -41,9 +41,8 @@ std::string reach_text(const math::SpectralBands& bands, const std::string& what
 
 std::string advice_on_wavelengths() {
     return "Write them into its header: a list wavelength in an ENVI .hdr, or in any format gdal_edit.py -mo "
-           "wavelength=450,460,470 -mo wavelength_units=nm FILE, a number per band. A VRT mosaic has those "
-           "of its "
-           "sources.";
+           "wavelength=450,460,470 -mo wavelength_units=nm FILE, one number per band. A VRT mosaic uses the "
+           "wavelengths of its sources.";
 }
 
 void note_cut_range(tool::Run& run, const std::string& what, const std::vector<double>& wavelengths_nm,
@@ -53,7 +52,7 @@ void note_cut_range(tool::Run& run, const std::string& what, const std::vector<d
     const double first = wavelengths_nm[rising.front()], last = wavelengths_nm[rising.back()],
                  far = 2 * (last - first) / static_cast<double>(rising.size() - 1);
     if (first - from > far || to - last > far)
-        run.note(what + " has good bands from " + nm_text(first) + " to " + nm_text(last) + " alone");
+        run.note(what + " has good bands only from " + nm_text(first) + " to " + nm_text(last));
 }
 
 namespace {
@@ -62,7 +61,7 @@ namespace {
 void refuse_raster_options(const tool::CommonOptions& o) {
     const auto refuse = [](const std::string& option) {
         throw UsageError(tool::cannot_be_used_with(option, "a spectral library"),
-                         "It is about rasters; leave it out.");
+                         "Leave it out: it applies only to rasters.");
     };
     if (!o.source.bands.empty() || !o.source.choices.empty()) refuse("-b");
     if (!o.source.excluded.empty()) refuse("-exclude-range");

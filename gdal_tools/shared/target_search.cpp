@@ -58,8 +58,8 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
     warn_of_many_signals(run, number, whole.shape().bands, "give -t a number");
     if (number < 1)
         throw Error(whole.raster()->path() +
-                        ": virtual dimensionality found no signal, so -t auto has no number of targets",
-                    "Give -t a number, or a larger -pf.");
+                        ": virtual dimensionality found no signal, so -t auto found no number of targets",
+                    "Give a number with -t, or a larger -pf.");
     return number;
 }
 
@@ -93,7 +93,7 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
         return found.valid_pixels > 0;
     });
     if (!any) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
-    scene.set_fate("and not taken for targets");
+    scene.set_fate("and not used as targets");
     scene.report_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
     return found;
@@ -102,7 +102,8 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
 void report_search_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
     const auto& e = found.cost;
     char text[200];
-    std::snprintf(text, sizeof text, "Search: %s; %s looked at %.2f times the scene's pixels, %s would at %d",
+    std::snprintf(text, sizeof text,
+                  "Search: %s; %s compared %.2f times the scene's pixels, %s would compare %d times",
                   e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
                   : held_by_system ? "scene read again where the system holds it in memory"
                                    : "scene streamed",
@@ -126,17 +127,15 @@ void warn_of_many_signals(tool::Run& run, int number, int bands, const std::stri
     if (2 * number <= bands) return;
     const std::string share = "virtual dimensionality: " + std::to_string(number) + " of " +
                               std::to_string(bands) + " bands, more than half: ";
-    run.warn(
-        bands < few
-            ? share +
-                  "so few bands bound the number as much as the scene does, which may hold more signals. "
-                  "Count in all of its bands where src has a part of them, or components; else " +
-                  advice
-            : share +
-                  "signal and noise are not told apart here, and this is no number of materials. The "
-                  "scene has few pixels, or noise that bands share (smoothed or resampled spectra), or "
-                  "much texture; " +
-                  advice);
+    run.warn(bands < few ? share +
+                               "the few bands limit the number, and the scene may have more signals. Use all "
+                               "bands of the scene if src has only some of them, or components; otherwise " +
+                               advice
+                         : share +
+                               "signal and noise cannot be separated here, so this is not a count of "
+                               "materials. The scene has few pixels, or noise common to bands (smoothed or "
+                               "resampled spectra), or much texture; " +
+                               advice);
 }
 
 void warn_of_vain_test(tool::Run& run, const std::string& method, double false_alarm,
@@ -152,20 +151,18 @@ void warn_of_vain_test(tool::Run& run, const std::string& method, double false_a
             little * little * scene.covariance[static_cast<size_t>(b) * (static_cast<size_t>(bands) + 1)];
     }
     if (centred)
-        run.warn(
-            "the bands have a mean of about 0, as components have: " + method +
-            " counts the directions in which the mean of the pixels stands out, and finds none. Take the "
-            "scene itself, or gdal_hsi_vd -method hysime");
+        run.warn("the bands have a mean of about 0, as components have: " + method +
+                 " counts directions with a significant mean, and finds no direction. Use the original "
+                 "scene, or gdal_hsi_vd -method hysime");
     // A pair passes when r - k > tau sqrt(2 (r^2 + k^2) / n), which no r does for k = 0 under 2 tau^2 pixels.
     const double tau = vd::upper_quantile(false_alarm), least = tau > 0 ? 2 * tau * tau : 0;
     const std::string sizes = method + " has " + counted(pixels, "pixel") + " for " + counted(bands, "band");
     if (static_cast<double>(pixels) <= least)
         run.warn(sizes + ": at this -pf its test finds no signal in " +
-                 counted(static_cast<int64_t>(least), "pixel") +
-                 " or fewer, whatever they hold. Take a larger scene");
+                 counted(static_cast<int64_t>(least), "pixel") + " or fewer. Use a larger scene");
     else if (pixels <= bands)
-        run.warn(sizes + ", no more pixels than bands: the eigenvalues are those of these pixels rather than "
-                         "of the scene, and so is the number. Take a larger scene, or fewer bands (-b)");
+        run.warn(sizes + ", too few: eigenvalues and number depend on these pixels more than on the scene. "
+                         "Use a larger scene, or fewer bands (-b)");
 }
 
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets, const ManyScenes* scenes) {
@@ -240,7 +237,7 @@ std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::Raste
             throw Error("-original " + cube->path() + " has no value at target " + std::to_string(k + 1) +
                             " (line " + std::to_string(targets[k].line) + ", sample " +
                             std::to_string(targets[k].sample) + ")",
-                        "Give the cube that src was made from, or leave out its bad bands.");
+                        "Use the cube from which src was made, or leave out its bad bands.");
     return spectra;
 }
 
@@ -324,16 +321,16 @@ void write_targets(tool::Run& run, const raster::VectorOptions& output,
                    const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
                    const ManyScenes* scenes) {
     if (const auto means = raster::unread_georeference(source); !means.empty())
-        run.warn(source.path() + " is placed by " + means +
-                 ", which points do not follow: theirs are its pixels "
-                 "(gdalwarp puts the scene onto a grid)");
+        run.warn(source.path() + " is georeferenced by " + means +
+                 ", which points cannot use: their coordinates are pixels (use gdalwarp to put the scene "
+                 "onto a grid)");
     const auto places = places_of_targets(targets, source, scenes);
     raster::PointLayer layer;
     layer.name = raster::layer_name(output.path);
     layer.srs_wkt = raster::srs_of_places(source);
     layer.placed = scenes ? scenes->located() : source.located();
     if (scenes && source.located() && !layer.placed)
-        run.warn("a scene of -with has no georeference: the points have none");
+        run.warn("a scene of -with has no georeference: the points have no georeference");
     if (scenes) layer.text_field = "scene";
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
     for (size_t k = 0; k < targets.size(); ++k) {
@@ -346,9 +343,10 @@ void write_targets(tool::Run& run, const raster::VectorOptions& output,
              scenes ? scenes->name(place.scene) : std::string()});
     }
     if (!raster::keeps_places(output, layer))
-        run.warn("'" + output.path + "': GeoJSON places points in degrees, and " + source.path() +
-                 " has no georeference that leads there: the points have no geometry, and only their fields "
-                 "line and sample say where they are. A GeoPackage (.gpkg) takes pixels for coordinates");
+        run.warn("'" + output.path + "': GeoJSON needs points in degrees, but the georeference of " +
+                 source.path() +
+                 " cannot be converted: the points have no geometry, and only the fields line and sample "
+                 "state their positions. Write a GeoPackage (.gpkg) to use pixels as coordinates");
     raster::write_points(output, layer);
 }
 

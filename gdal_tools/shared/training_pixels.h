@@ -29,7 +29,7 @@ inline uint64_t spectra_bytes(const tool::Run& run, size_t pixels, int bands) {
     if (bytes > run.buffer_memory() / 2)
         throw Error(std::to_string(pixels) + " training pixels of " + std::to_string(bands) + " bands need " +
                         format_byte_size(bytes) + ", more than half of -memory",
-                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+                    "Draw fewer with gdal_hsi_sample, or use more -memory.");
     return bytes;
 }
 
@@ -48,15 +48,16 @@ inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask&
     run.report()["mask"]["labelled_pixels"] = kept.index.size();
     if (kept.index.empty())
         throw Error("no labelled pixel is in the mask",
-                    "-mask names the pixels that count, -mask-exclude those that do not.");
+                    "-mask chooses pixels to use, -mask-exclude pixels to leave out.");
     for (const auto& c : labels.classes) {
         LabelClass one = c;
         one.pixels = std::count(kept.value.begin(), kept.value.end(), static_cast<uint16_t>(c.value));
         if (one.pixels > 0)
             kept.classes.push_back(std::move(one));
         else
-            run.warn("class " + tool::class_text(c.value, c.name) + ": none of its " +
-                     counted(c.pixels, "labelled pixel") + " is in the mask; the class is left out");
+            run.warn("class " + tool::class_text(c.value, c.name) + ": its " +
+                     counted(c.pixels, "labelled pixel is", "labelled pixels are") +
+                     " not in the mask; the class is left out");
     }
     if (outside > 0)
         run.note(std::to_string(outside) + " of " + counted(labels.index.size(), "labelled pixel") +
@@ -116,8 +117,8 @@ class JoinedClasses {
                                    [&](const LabelClass& other) { return other.value == added.value; }))
                     ++added.value;
                 if (added.value > raster::max_class)
-                    throw Error("the labels of all scenes have more classes than there are numbers",
-                                "Number the classes of all labels alike.");
+                    throw Error("the labels of all scenes have more than 65535 classes",
+                                "Use the same class numbers in all labels.");
                 number[c.value] = added.value;
                 m_all.push_back(std::move(added));
             }
@@ -157,8 +158,9 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
         LabelClass one = c;
         one.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
         if (one.pixels == 0) {
-            run.warn("class " + tool::class_text(c.value, c.name) + ": none of its " +
-                     counted(c.pixels, "labelled pixel") + " has a valid spectrum; the class is left out");
+            run.warn("class " + tool::class_text(c.value, c.name) + ": its " +
+                     counted(c.pixels, "labelled pixel has", "labelled pixels have") +
+                     " no valid spectrum; the class is left out");
             continue;
         }
         set.classes.push_back(std::move(one));
@@ -192,8 +194,9 @@ inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>&
     }
     run.report()["small_classes"] = small;
     if (!names.empty())
-        run.warn("few training pixels in class " + names + ": " + why +
-                 "; what the map and its figures say of them means little. Label more, or join classes");
+        run.warn(
+            "few training pixels in class " + names + ": " + why +
+            "; the map and its accuracies are unreliable for these classes. Label more, or join classes");
 }
 
 /// Adds the statistics of training pixels to a model: minimum, maximum and mean of each band.

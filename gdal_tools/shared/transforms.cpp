@@ -80,10 +80,11 @@ void write_virtual(tool::Run& run, const raster::RasterSource& scene, const Spec
 void tell_undefined(tool::Run& run, const SpectrumWork& work, int64_t valid, int64_t undefined) {
     run.report()["undefined_pixels"] = undefined;
     if (undefined == valid && valid > 0)
-        throw Error("no pixel has a result, " + work.undefined, "See the invalid pixels on the tool's page.");
+        throw Error("no pixel has a result, " + work.undefined,
+                    "Check the values of the scene and the options of the tool.");
     if (undefined > 0)
         run.note(counted(undefined, "pixel") + worded(undefined, " has", " have") + " no result, " +
-                 work.undefined + ": nodata");
+                 work.undefined + ": the output is nodata");
 }
 
 /// Makes the pass; returns false when no pixel is valid.

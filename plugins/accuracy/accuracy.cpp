@@ -117,8 +117,8 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
         if (s < 0) {
             if (values.size() == most_classes)
                 throw Error(std::string("the ") + of + " has more than " + std::to_string(most_classes) +
-                                " classes: their confusion matrix would be larger than anybody reads",
-                            "Are these the numbers of classes, and not of objects?");
+                                " classes, the limit of a confusion matrix",
+                            "Check that its values number classes and not objects.");
             s = static_cast<int32_t>(values.size());
             values.push_back(v);
         }
@@ -269,9 +269,10 @@ Result Confusion::result(bool unclassified_are_errors) const {
             }
         }
     if (r.pixels == 0)
-        throw Error(m_reference_values.empty() ? "no labelled pixel of the reference is on the map"
-                                               : "no labelled pixel has a class in the map",
-                    "Do map and reference lie in the same place? Does the mask leave anything?");
+        throw Error(
+            m_reference_values.empty() ? "no labelled pixel of the reference is on the map"
+                                       : "no labelled pixel has a class in the map",
+            "Check that map and reference cover the same area, and that the mask leaves labelled pixels.");
     if (unclassified_are_errors) r.pixels += r.unclassified;
     judge_matrix(r, missing);
     return r;
@@ -335,7 +336,7 @@ std::string sides_of_one_class(const Result& r) {
                              [&](const auto& c) { return c.*pixels > 0; }) < 2;
     };
     const bool map = has_one(&ClassAccuracy::mapped), reference = has_one(&ClassAccuracy::reference);
-    return map && reference ? "both hold" : reference ? "the reference holds" : "the map holds";
+    return map && reference ? "map and reference have" : reference ? "the reference has" : "the map has";
 }
 
 } // namespace
@@ -367,7 +368,7 @@ std::string text(const Result& r) {
     out += "\nOverall accuracy (OA): " + percent(r.overall) + " %\n";
     out += "Average accuracy (AA): " + percent(r.average) + " %\n";
     out += "Kappa: " +
-           (std::isnan(r.kappa.value) ? "- (not defined: " + sides_of_one_class(r) + " one class only)"
+           (std::isnan(r.kappa.value) ? "- (not defined: " + sides_of_one_class(r) + " only one class)"
                                       : number("%.4f", r.kappa.value) + " (" + number("%.4f", r.kappa.low) +
                                             " to " + number("%.4f", r.kappa.high) + ")") +
            "\n";
@@ -467,9 +468,10 @@ bool unite_classes(std::vector<Result>& folds, const std::string& part) {
             if (const auto known = names.find(c.value); c.name.empty() && known != names.end()) {
                 if (known->second.size() > 1)
                     throw Error("class " + std::to_string(c.value) + " has no name in " + part + " " +
-                                    std::to_string(k + 1) + ", and is called '" + *known->second.begin() +
+                                    std::to_string(k + 1) + ", but it is called '" + *known->second.begin() +
                                     "' in one of the others and '" + *known->second.rbegin() + "' in another",
-                                "Give the classes of all " + part + "s names, or one numbering.");
+                                "Name the classes in all " + part +
+                                    "s, or use the same class numbers in all.");
                 c.name = *known->second.begin();
             }
             if (c.name.empty()) continue;

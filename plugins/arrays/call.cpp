@@ -20,21 +20,21 @@ std::string word_of(const tool::Argument& argument, const Json& value) {
         char text[40];
         return {text, std::to_chars(text, text + sizeof text, value.get<double>()).ptr};
     }
-    throw UsageError(argument.spelling() + ": " + value.dump() + " is neither a number nor a text");
+    throw UsageError(argument.spelling() + ": " + value.dump() + " is not a number or a text");
 }
 
 void give(tool::Call& call, const tool::Argument& argument, const Json& value) {
     if (value.is_null()) return;
     if (argument.type == tool::Type::flag) {
         if (!value.is_boolean())
-            throw UsageError(argument.spelling() + " is a flag: true or false, and no " + value.dump());
+            throw UsageError(argument.spelling() + ": " + value.dump() + " is not true or false");
         if (value.get<bool>()) call.give(argument.name, {});
         return;
     }
     if (!value.is_array()) return call.give(argument.name, {word_of(argument, value)});
     if (argument.values == 1) {
         if (!argument.repeatable && value.size() != 1)
-            throw UsageError(argument.spelling() + " takes one value, and no list of " +
+            throw UsageError(argument.spelling() + " takes one value, not a list of " +
                              std::to_string(value.size()));
         for (const Json& one : value)
             call.give(argument.name, {word_of(argument, one)});
@@ -82,8 +82,7 @@ void give_options(tool::Call& call, const std::string& options) {
             throw UsageError("unknown option '" + name + "'", did_you_mean(name, names));
         }
         if (tool::is_about_files(*argument))
-            throw UsageError(argument->spelling() + " is about files, and does not apply to arrays",
-                             "Leave it out.");
+            throw UsageError(argument->spelling() + " applies to files, not to arrays", "Leave it out.");
         if (argument->role != tool::Role::option)
             throw UsageError(argument->spelling() + " is not an option but an input or output",
                              "Give an array or a text for it.");

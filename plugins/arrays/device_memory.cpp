@@ -281,20 +281,21 @@ void copy_packed(const CubeView<float>& to, const CubeView<float>& from) {
 
 void check_on_device(const std::string& role, const hsi_array& array) {
     const auto said = [&] {
-        return role + " is said to be in the memory of CUDA device " + std::to_string(array.device);
+        return role + " is declared to be in the memory of CUDA device " + std::to_string(array.device);
     };
     const auto count = static_cast<int>(cuda_devices().size());
     if (!Driver::instance().there() || array.device >= count)
-        throw UsageError(said() + ", and there " +
-                             (count == 0 ? "is none" : "are only " + counted(count, "device")),
+        throw UsageError(said() + ", but there " +
+                             (count == 0 ? "is no CUDA device" : "are only " + counted(count, "device")),
                          "Set the array's member 'device' to -1 for host memory.");
     const ContextGuard guard(array.device);
     const Driver& driver = Driver::instance();
     const int ordinal = device_of(array.data);
     if (ordinal == unknown_device)
-        throw UsageError(said() + ", and CUDA does not know its data", "Is it an array in host memory?");
+        throw UsageError(said() + ", but its data are not in the memory of a device",
+                         "Set the array's member 'device' to -1 for host memory.");
     if (ordinal != array.device)
-        throw UsageError(said() + ", and its data are in that of device " + std::to_string(ordinal));
+        throw UsageError(said() + ", but its data are in the memory of device " + std::to_string(ordinal));
     // Each device has its own default streams.
     const auto number = reinterpret_cast<uintptr_t>(array.stream);
     if (number > 2) {
@@ -308,8 +309,8 @@ void check_on_device(const std::string& role, const hsi_array& array) {
         driver.context_device(&own);
         if (device != own)
             throw UsageError(role + " is in the memory of CUDA device " + std::to_string(array.device) +
-                                 ", and its stream is another device's",
-                             "Give a stream of the device that the array is on.");
+                                 ", but its stream belongs to another device",
+                             "Use a stream of the array's device.");
     }
     check(driver.stream_wait(array.stream), "wait for the array's stream");
 }

@@ -15,13 +15,12 @@ namespace {
 
 thread_local Exchange* t_current = nullptr;
 
-constexpr const char* axes_text = "An array has three: bands, lines, samples.";
+constexpr const char* axes_text = "An array has three axes: bands, lines, samples.";
 constexpr int64_t most_pixels = int64_t{1} << 31; // limit of an axis in GDAL and here
 
 void check_count(const char* name, const void* list, size_t count) {
     if (list == nullptr && count > 0)
-        throw UsageError(std::string(name) + " is a null pointer, and their number is " +
-                         std::to_string(count));
+        throw UsageError(std::string(name) + " is a null pointer, but the count is " + std::to_string(count));
 }
 
 /// Checks the version of the caller's header.
@@ -36,28 +35,28 @@ void check_size(const std::string& role, const hsi_array& array) {
 void check_array(const std::string& role, const hsi_array& array) {
     check_size(role, array);
     if (type_name(array.type) == nullptr)
-        throw UsageError(role + ": " + std::to_string(array.type) + " is not a type of values",
-                         "Types are HSI_UINT8 to HSI_INT8 of hsi.h: real numbers of up to 8 bytes.");
+        throw UsageError(role + ": " + std::to_string(array.type) + " is not a data type",
+                         "Use HSI_UINT8 to HSI_INT8 of hsi.h.");
     if (array.device < -1)
         throw UsageError(role + ": " + std::to_string(array.device) + " is not a device",
-                         "-1 is host memory, 0 and more are CUDA devices.");
+                         "Use -1 for host memory, or the number of a CUDA device.");
 }
 
 /// Checks the facts about an input, without its values.
 void check_facts(const std::string& role, const hsi_array& array) {
     if (array.has_nodata != 0 && array.has_nodata != 1)
         throw UsageError(role + ": the array's member 'has_nodata' is " + std::to_string(array.has_nodata),
-                         "It is 0 or 1.");
+                         "Set it to 0 or 1.");
     const auto& [bands, lines, samples] = array.shape;
     // A scene has one per band, a library one per spectrum, and labels (one band) one per class.
     const int64_t most = lines == 1 ? std::max(bands, samples) : bands;
     if (array.name_count < 0 || (bands > 1 && array.name_count > most))
-        throw UsageError(role + " has " + std::to_string(array.name_count) + " names, and its shape is " +
+        throw UsageError(role + " has " + std::to_string(array.name_count) + " names, but its shape is " +
                              std::to_string(bands) + " x " + std::to_string(lines) + " x " +
                              std::to_string(samples),
-                         "Names are one a band of a scene, one a spectrum of a library.");
+                         "Give one name per band of a scene, or one per spectrum of a library.");
     if (array.names == nullptr && array.name_count > 0)
-        throw UsageError(role + ": its names are a null pointer, and their number is " +
+        throw UsageError(role + ": the member 'names' is a null pointer, but 'name_count' is " +
                          std::to_string(array.name_count));
 }
 
@@ -118,8 +117,8 @@ Extent extent_of(const std::string& role, const void* data, const int64_t* sizes
     }
     most += bytes;
     if (most - least > PTRDIFF_MAX || Wide{at} + least < 0 || Wide{at} + most > Wide{UINTPTR_MAX})
-        throw UsageError(role + ": its strides lead out of the memory that there can be",
-                         "They are bytes from one element to the next.");
+        throw UsageError(role + ": its strides exceed the address space",
+                         "A stride is the count of bytes from one element to the next.");
     return {at + static_cast<uintptr_t>(least), at + static_cast<uintptr_t>(most)};
 }
 
@@ -133,7 +132,8 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         if (input.role == nullptr) throw UsageError("an input has no role");
         const std::string role = input.role;
         if ((input.array == nullptr) == (input.text == nullptr))
-            throw UsageError(role + ": an input is an array or a text", "Set one of both members.");
+            throw UsageError(role + ": an input must be either an array or a text",
+                             "Set one of the members 'array' and 'text'.");
         if (!m_inputs.emplace(role, input).second) throw UsageError(role + " is given twice");
         if (input.array == nullptr) continue;
         const hsi_array& array = *input.array;
@@ -163,13 +163,14 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
         check_shape(role, *output.array);
         const Extent extent = extent_of_array(role, *output.array);
         if (overlaps_itself(*output.array))
-            throw UsageError(role + ": elements of the output share memory", "Strides must keep them apart.");
+            throw UsageError(role + ": elements of the output share memory",
+                             "Use strides that keep the elements apart.");
         check_overlaps(role, extent);
         m_written[role] = extent;
         if (output.array->device < 0) continue;
         if (m_device < 0)
-            throw UsageError(role + " is in the memory of a CUDA device, and no input is",
-                             "Give it host memory, or the inputs on that device.");
+            throw UsageError(role + " is in the memory of a CUDA device, but all inputs are in host memory",
+                             "Use host memory for the output, or copy the inputs to that device.");
         take_device(role, *output.array);
     }
 }
@@ -177,9 +178,9 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
 /// Takes the device of the call: a call works on one device.
 void Exchange::take_device(const std::string& role, const hsi_array& array) {
     if (m_device >= 0 && array.device != m_device)
-        throw UsageError(role + " is on CUDA device " + std::to_string(array.device) + ", and " +
-                             m_on_device + " on CUDA device " + std::to_string(m_device),
-                         "Copy one of them: all arrays of a call lie on one device, or in host memory.");
+        throw UsageError(role + " is on CUDA device " + std::to_string(array.device) + ", but " +
+                             m_on_device + " is on CUDA device " + std::to_string(m_device),
+                         "Copy one of them: all arrays of a call must be on one device or in host memory.");
     check_on_device(role, array);
     if (m_device >= 0) return;
     m_device = array.device;
@@ -191,8 +192,8 @@ void Exchange::check_overlaps(const std::string& role, const Extent& extent) con
     for (const auto* others : {&m_read, &m_written})
         for (const auto& [name, other] : *others)
             if (name != role && extent.overlaps(other))
-                throw UsageError(role + " shares memory with " + name + ", which would be changed meanwhile",
-                                 "Give the output separate memory.");
+                throw UsageError(role + " shares memory with " + name + ", which the run would overwrite",
+                                 "Use separate memory for the output.");
 }
 
 Exchange& Exchange::current() {
@@ -206,10 +207,10 @@ Exchange::Scope::~Scope() { t_current = m_before; }
 const hsi_array& Exchange::array(const std::string& role) const {
     const auto found = m_inputs.find(role);
     if (found == m_inputs.end() && role == "none")
-        throw UsageError("an array is needed where none was given", "Only some inputs may be none.");
+        throw UsageError("a required array is none", "Only some inputs may be none.");
     if (found == m_inputs.end()) throw Error("missing input '" + role + "'");
     if (found->second.array == nullptr)
-        throw UsageError(role + " is a text, and an array is needed", "Give an array.");
+        throw UsageError(role + " is a text, but an array is required", "Give an array.");
     return *found->second.array;
 }
 
@@ -247,8 +248,8 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
         };
         if (!fits)
             throw UsageError(role + " is " + text(type_name(given->type), given->shape) +
-                                 ", and the result is " + text(type_name(type), sizes),
-                             "Give memory of the result's type and shape: bands x lines x samples.");
+                                 ", but the result is " + text(type_name(type), sizes),
+                             "Use memory of the result's type and shape: bands x lines x samples.");
         made = *given;
     } else {
         std::copy_n(sizes, 3, made.shape);
@@ -262,11 +263,11 @@ hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape
             throw Error("not enough memory for the output " + role + ": " +
                             format_byte_size(
                                 static_cast<uint64_t>(sizes[0] * sizes[1] * sizes[2] * type_bytes(type))),
-                        "Free some, or work on a part of the scene.");
+                        "Free memory, or process a part of the scene.");
         if (made.size != sizeof made || made.type != type || !std::equal(sizes, sizes + 3, made.shape) ||
             (made.device != m_device && made.device != -1))
-            throw UsageError(role + ": the hook 'allocate' has changed what the array is",
-                             "It sets data and strides.");
+            throw UsageError(role + ": the hook 'allocate' changed the array's type, shape or device",
+                             "The hook may set only data and strides.");
         if (made.device >= 0) check_on_device(role, made);
         const Extent extent = extent_of_array(role, made);
         if (overlaps_itself(made)) throw UsageError(role + ": elements of the output share memory");

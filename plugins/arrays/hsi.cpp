@@ -93,7 +93,7 @@ const tool::Definition& definition_of(const char* algorithm) {
     }
     const std::string near = did_you_mean(name, names);
     throw UsageError("unknown algorithm '" + name + "'",
-                     near.empty() ? "There is " + joined(names, ", ") + "." : near);
+                     near.empty() ? "Algorithms: " + joined(names, ", ") + "." : near);
 }
 
 /// Makes arguments of the inputs and outputs given by role; the value of such an argument is the role.
@@ -113,7 +113,7 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
             }
             throw UsageError(std::string(call.definition().name) + " has no " + (in ? "input" : "output") +
                                  " '" + role + "'",
-                             names.empty() ? "It has none." : "It has " + joined(names, ", ") + ".");
+                             names.empty() ? "Leave it out." : "Use one of: " + joined(names, ", ") + ".");
         }
         if (argument->name != role)
             throw UsageError(std::string(call.definition().name) + ": '" + role + "' is called " +
@@ -136,11 +136,11 @@ void choose_device(tool::Call& call, const Exchange& exchange) {
                       there = exchange.role_on_device() + " is in the memory of CUDA device " + number;
     const tool::Argument* const argument = call.find("device");
     if (argument == nullptr)
-        throw UsageError(name + " computes on the CPU, and " + there, "Copy it to the host.");
+        throw UsageError(name + " computes on the CPU, but " + there, "Copy the array to host memory.");
     if (!call.given("device")) return call.give("device", {"cuda:" + number});
     const DeviceChoice said = parse_device(call.given_to(*argument).words.front());
     if (said.kind != DeviceChoice::Kind::cuda || said.devices != std::vector<int>{exchange.device()})
-        throw UsageError("device: " + call.given_to(*argument).words.front() + " is asked for, and " + there,
+        throw UsageError("device: " + call.given_to(*argument).words.front() + " was requested, but " + there,
                          "Leave device out, or copy the array.");
 }
 

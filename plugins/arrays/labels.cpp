@@ -34,19 +34,19 @@ class ArrayLabels final : public NumberedLabels {
         m_mask = options.mask;
         if (m_array.shape[0] != 1)
             throw Error("'" + m_path + "' has " + std::to_string(m_array.shape[0]) + " bands; " +
-                            (m_mask ? "a mask" : "an array of labels") + " has one",
-                        "Is it the scene? Give lines x samples.");
+                            (m_mask ? "a mask" : "an array of labels") + " must have one",
+                        "Give an array of lines x samples.");
         const bool wants_features = !options.field.empty() || !options.layer.empty() ||
                                     !options.name_field.empty() || !options.group_field.empty() ||
                                     options.all_touched || options.inside_only || options.min_cover ||
                                     options.shares || options.pixel_coordinates;
         if (wants_features && !options.said_of_another)
-            throw Error("'" + m_path + "' is an array: it has no features",
-                        "Leave out what is about features of vector files.");
+            throw Error("'" + m_path + "' is an array, which has no vector features",
+                        "Leave out the options for vector files.");
         if (grid != nullptr && (grid->samples != m_array.shape[2] || grid->lines != m_array.shape[1]))
             throw Error("'" + m_path + "' has " + size_text(m_array.shape[2], m_array.shape[1]) +
                             " pixels, " + grid->owner + " " + size_text(grid->samples, grid->lines),
-                        "Give one of the same size.");
+                        "Give arrays of the same size.");
         m_grid.samples = m_array.shape[2];
         m_grid.lines = m_array.shape[1];
         m_grid.owner = grid != nullptr ? grid->owner : "'" + m_path + "'";
@@ -119,8 +119,8 @@ bool same_grid(const Grid& a, const Grid& b) { return a.samples == b.samples && 
 
 FlagMask open_flag_mask(const RasterSource& scene, const std::string& /*file*/,
                         const std::vector<FlagItem>& /*items*/) {
-    throw Error("-mask-flags: '" + scene.path() + "' is an array: it has no quality layers",
-                "Give the pixels to leave out as an array: mask_exclude.");
+    throw Error("-mask-flags: '" + scene.path() + "' is an array, which has no quality layers",
+                "Use mask_exclude to leave out pixels.");
 }
 
 } // namespace hsi::raster

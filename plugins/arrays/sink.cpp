@@ -95,9 +95,9 @@ void check_one(const OutputOptions& options, const OutputSpec& spec, SampleType 
     if (spec.categories.empty()) return;
     const auto largest = static_cast<double>(spec.categories.size() - 1);
     if (!fitting(largest, type))
-        throw UsageError("-ot " + options.type + ": it does not hold class number " +
+        throw UsageError("-ot " + options.type + ": the type cannot store class " +
                              std::to_string(spec.categories.size() - 1),
-                         "Leave -ot out: the type follows the classes.");
+                         "Leave -ot out to get a type that can store all classes.");
 }
 
 SourceNodata nodata_of(const RasterSource* like) {

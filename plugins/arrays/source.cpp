@@ -283,7 +283,8 @@ std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array
     for (const BandChoice& range : options.excluded)
         if (std::none_of(bands.begin(), bands.end(),
                          [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
-            notes.push_back("-exclude-range " + range.text + ": no band of '" + options.path + "' is there");
+            notes.push_back("-exclude-range " + range.text + ": '" + options.path +
+                            "' has no band in this range");
     std::erase_if(bands, [&](int b) { return range_around(options.excluded, nm(b)) != nullptr; });
     if (bands.empty()) throw Error("-exclude-range leaves no band of '" + options.path + "'");
     return bands;
@@ -434,13 +435,13 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
     s.window = {0, 0, s.array.shape[2], s.array.shape[1]};
     if (options.window) {
         if (options.window->empty() || !s.window.contains(*options.window))
-            throw UsageError("-srcwin does not lie inside '" + options.path + "', which has " +
+            throw UsageError("-srcwin is not inside '" + options.path + "', which has " +
                              size_text(s.window.w, s.window.h) + " pixels");
         s.window = *options.window;
     }
     if (!options.bad_bands.empty())
-        throw UsageError("-bbl: '" + options.path + "' is an array, for which no table of bands is read",
-                         "Choose bands: b.");
+        throw UsageError("-bbl: '" + options.path + "' is an array; bad-band lists are read only for files",
+                         "Choose bands with b.");
     s.bands = chosen_bands(options, s.array, s.notes);
     s.nodata = options.nodata;
     if (!s.nodata && s.array.has_nodata != 0) s.nodata = s.array.nodata;

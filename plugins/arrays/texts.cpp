@@ -73,7 +73,7 @@ std::string packed_picture(int64_t, int64_t, const std::vector<std::array<uint8_
 std::string read_input(const std::string& path, uint64_t limit) {
     const char* const text = arrays::Exchange::current().text(path);
     if (text == nullptr)
-        throw UsageError(path + " is an array, and a text is needed", "Give the model as JSON.");
+        throw UsageError(path + " is an array, but a text is required", "Give the model as JSON.");
     std::string whole = text;
     if (whole.size() > limit)
         throw Error(path + ": a text of " + std::to_string(whole.size()) + " bytes is too long");
@@ -115,7 +115,7 @@ std::vector<double> numbers_in(const Json& list) {
 SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is not a spectral library: " + why,
-                    R"(Give an array, or an object with "names" and "spectra" (a list a spectrum).)");
+                    R"(Give an array, or an object with "names" and "spectra" (one list per spectrum).)");
     };
     const Json json = Json::parse(text, nullptr, false);
     SpectralLibrary library;
@@ -177,7 +177,7 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t) {
     SpectralLibrary library =
         text != nullptr ? library_in(path, text) : library_of(exchange.host_array(path));
     if (library.spectra.empty() || library.spectra.front().empty())
-        throw Error(path + " has no spectra", "Give one at least.");
+        throw Error(path + " has no spectra", "Give at least one spectrum.");
     const size_t bands = library.bands();
     for (const auto& spectrum : library.spectra)
         if (spectrum.size() != bands) throw Error(path + ": its spectra have different numbers of bands");
@@ -205,8 +205,7 @@ BandList read_band_list(const std::string& path) {
     const char* const text = exchange.text(path);
     const SpectralLibrary library =
         text != nullptr ? library_in(path, text, true) : library_of(exchange.array(path));
-    if (library.wavelengths_nm.empty())
-        throw Error(path + " has no wavelengths, and so lists no bands of a spectrometer");
+    if (library.wavelengths_nm.empty()) throw Error(path + " has no wavelengths of a spectrometer's bands");
     if (!library.fwhm_nm.empty() && library.fwhm_nm.size() != library.wavelengths_nm.size())
         throw Error(path + " has " + std::to_string(library.fwhm_nm.size()) + " widths for " +
                     std::to_string(library.wavelengths_nm.size()) + " wavelengths");
@@ -216,13 +215,13 @@ BandList read_band_list(const std::string& path) {
 SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std::string>& needed,
                                   const std::vector<std::string>& optional) {
     const Json json = Json::parse(read_input(path, largest_file::library), nullptr, false);
-    const std::string advice = R"(Give an object with a list a column: {"name": ["kaolinite"], ...}.)";
+    const std::string advice = R"(Give an object with one list per column: {"name": ["kaolinite"], ...}.)";
     if (!json.is_object()) throw Error(path + " is not a table", advice);
     SpectrumTable table;
     for (const auto& [name, column] : json.items()) {
         const auto asked = [&name = name](const std::string& one) { return equal_names(one, name); };
         if (!column.is_array() || (!table.rows.empty() && column.size() != table.rows.size()))
-            throw Error(path + ": its columns are not lists of one length", advice);
+            throw Error(path + ": its columns are not lists of equal length", advice);
         table.rows.resize(column.size());
         if (std::none_of(needed.begin(), needed.end(), asked) &&
             std::none_of(optional.begin(), optional.end(), asked))
@@ -242,7 +241,7 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
                                                          : cell.dump());
             }
         }
-    if (table.rows.empty()) throw Error(path + " has no line", advice);
+    if (table.rows.empty()) throw Error(path + " has no rows", advice);
     return table;
 }
 
@@ -251,15 +250,15 @@ double table_number(const std::string& cell) {
 }
 
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions&) {
-    throw Error(path + ": tables of radiances are read from files alone",
-                "Run the program with -lut and -save-absorption, and give the absorption.");
+    throw Error(path + ": radiance tables can be read only from files",
+                "Run the program with -lut and -save-absorption, and use the saved absorption.");
 }
 
 // Angles ---------------------------------------------------------------------------------------------------
 
 namespace {
 [[noreturn]] void refuse_places() {
-    throw UsageError("arrays have no place on the ground",
+    throw UsageError("arrays have no position on the ground",
                      "Give angles as arrays of the scene's size, or run the program on files.");
 }
 } // namespace

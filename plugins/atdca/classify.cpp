@@ -128,7 +128,7 @@ std::vector<double> weights_of(const Classifier& c, const std::vector<double>& n
         inverse = math::invert_positive(gram, c.targets);
     } catch (const Error&) {
         throw Error("the spectra of the targets are linearly dependent: abundances are not defined",
-                    "Ask for fewer targets, or for angles.");
+                    "Use fewer targets, or compute angles.");
     }
     std::vector<double> weights(t * n, 0.0);
     for (size_t a = 0; a < t; ++a)

@@ -16,11 +16,11 @@ inline std::string ending_text(Ending ending, size_t found, int wanted) {
     if (ending == Ending::complete) return {};
     const char* why =
         ending == Ending::rank
-            ? "what is left of the best other pixel is under 1e-6 of the first target's squared norm"
+            ? "the squared residual of the best other pixel is below 1e-6 of the first target's squared norm"
         : ending == Ending::nothing_positive
             ? "no other pixel projects to a positive value"
-            : "the vector p has vanished: the vector of ones lies in the span of the targets";
-    return "only " + std::to_string(found) + " of " + counted(wanted, "target") + ": " + why;
+            : "the vector p is zero, since the vector of ones is a combination of the targets";
+    return "found only " + std::to_string(found) + " of " + counted(wanted, "target") + ": " + why;
 }
 
 } // namespace hsi::atdca

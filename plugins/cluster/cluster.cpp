@@ -463,7 +463,7 @@ int64_t Clustering::read() {
     const uint64_t memory = pass.memory, labels = static_cast<uint64_t>(shape.pixels()) * sizeof(uint16_t);
     if (labels > memory / 2)
         throw Error("the labels of " + std::to_string(shape.pixels()) + " pixels take " +
-                        format_byte_size(labels) + ", more than half of the memory that is left",
+                        format_byte_size(labels) + ", more than half of the remaining memory",
                     "Give more -memory, or take a part of the scene with -srcwin.");
     scene.labels.assign(static_cast<size_t>(shape.pixels()), 0);
     scene.held = labels;

@@ -57,9 +57,9 @@ void check(const Options& o) {
             throw UsageError("-times: " + number(o.times[i]) + " is not a diffusion time",
                              "Use positive numbers, at most 1e7.");
         if (o.evolution == Evolution::incremental && i > 0 && o.times[i] <= o.times[i - 1])
-            throw UsageError("-times: " + number(o.times[i]) + " does not come after " +
+            throw UsageError("-times: " + number(o.times[i]) + " is not greater than " +
                                  number(o.times[i - 1]),
-                             "With -evolution incremental every time must be greater than the last.");
+                             "With -evolution incremental, each time must be greater than the one before.");
     }
     if (!(o.sigma >= 0) || o.sigma > 100)
         throw UsageError("-sigma: " + number(o.sigma) + " is not allowed", "Use a number from 0 to 100.");

@@ -18,7 +18,7 @@ void check_count(const Options& options, int bands, int64_t valid_pixels) {
     }
     if (options.count >= 2 && options.count <= most) return;
     throw UsageError("-t: " + counted(options.count, "endmember") + " cannot be found in a scene of " + of,
-                     most < 2 ? "Endmembers need at least two pixels with values."
+                     most < 2 ? "Endmembers need at least two valid pixels."
                               : "Use a number from 2 to " + std::to_string(most) + ".");
 }
 

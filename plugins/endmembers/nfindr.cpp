@@ -67,13 +67,14 @@ Components components_of(const stream::SceneStatistics& moments, int count, Extr
         ++rank;
     if (rank == 0)
         throw Error("the valid pixels are all equal, so they have no endmembers",
-                    "Look whether the scene is what it should be.");
+                    "Check the values and the nodata value of the scene.");
     Components c;
     c.t = static_cast<size_t>(count);
     if (c.t > rank + 1) {
         c.t = rank + 1;
-        found.warnings.push_back("the scene has only " + counted(rank, "component") + " with variance: " +
-                                 counted(c.t, "endmember") + " instead of " + std::to_string(count));
+        found.warnings.push_back("the scene has only " + counted(rank, "component") +
+                                 " with variance: found " + counted(c.t, "endmember") + " instead of " +
+                                 std::to_string(count));
     }
     c.frame.transform.inputs = moments.bands;
     c.frame.transform.outputs = static_cast<int>(c.t - 1);
@@ -136,8 +137,8 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
         forms.add(form, true, 1.0);
         const Peak peak = search.greatest(forms).front();
         if (!peak.found || !(peak.value > 1e-9)) {
-            found.warnings.push_back("no pixel is outside of the first " + counted(k, "endmember") + ": " +
-                                     std::to_string(k) + " instead of " + std::to_string(t));
+            found.warnings.push_back("no pixel enlarges the simplex of the first " + counted(k, "endmember") +
+                                     ": found " + std::to_string(k) + " instead of " + std::to_string(t));
             break;
         }
         found.members.push_back({peak.line, peak.sample, peak.value / std::sqrt(squares)});
@@ -175,7 +176,7 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatist
     for (bool changed = true; changed;) {
         if (found.sweeps == most_sweeps) {
             found.warnings.push_back("N-FINDR was stopped after " + std::to_string(most_sweeps) +
-                                     " sweeps; a further one might enlarge the simplex");
+                                     " sweeps; further sweeps might enlarge the simplex");
             break;
         }
         changed = false;

@@ -63,7 +63,7 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
     } else {
         if (!(eigen.values[0] > 0))
             throw Error("the valid pixels are all equal, so they have no endmembers",
-                        "Look whether the scene is what it should be.");
+                        "Check the values and the nodata value of the scene.");
         frame.transform = onto(eigen, t - 1, moments.mean);
     }
     Search search(source, std::move(frame), make_pass, found);
@@ -91,8 +91,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
         }
         const Peak peak = search.greatest(form).front();
         if (!peak.found || peak.value < 1e-9 * greatest) {
-            found.warnings.push_back("nothing is left outside of the first " + counted(k, "endmember") +
-                                     ": " + std::to_string(k) + " instead of " + std::to_string(t));
+            found.warnings.push_back("all pixels are combinations of the first " + counted(k, "endmember") +
+                                     ": found " + std::to_string(k) + " instead of " + std::to_string(t));
             break;
         }
         found.members.push_back({peak.line, peak.sample, peak.value});

@@ -55,8 +55,7 @@ std::vector<double> Arguments::numbers(const char* name) const {
         char* end = nullptr;
         const double value = CPLStrtod(at, &end);
         if (end == at || !(is_gap(*end) || *end == '\0'))
-            refuse(std::string("the argument '") + name + "' holds '" + shown(at) +
-                   "', which is not a number");
+            refuse(std::string("the argument '") + name + "': '" + shown(at) + "' is not a number");
         if (!std::isfinite(value))
             refuse(std::string("the argument '") + name + "': value " + std::to_string(values.size() + 1) +
                    " is not finite");
@@ -71,7 +70,7 @@ double Arguments::number(const char* name, std::optional<double> otherwise) cons
     if (otherwise && !has(name)) return *otherwise;
     const auto values = numbers(name);
     if (values.size() != 1)
-        refuse(std::string("the argument '") + name + "' is one number, not " +
+        refuse(std::string("the argument '") + name + "' must be one number, not " +
                std::to_string(values.size()));
     return values.front();
 }
@@ -92,7 +91,7 @@ bool Arguments::yes(const char* name, bool otherwise) const {
         if (EQUAL(value.c_str(), positive)) return true;
     for (const char* negative : {"no", "false", "off", "0"})
         if (EQUAL(value.c_str(), negative)) return false;
-    refuse(std::string("the argument '") + name + "': '" + shown(value) + "' is neither yes nor no");
+    refuse(std::string("the argument '") + name + "': '" + shown(value) + "' is not yes or no");
 }
 
 std::string Arguments::choice(const char* name, const std::vector<const char*>& allowed) const {
@@ -151,17 +150,16 @@ void Arguments::refuse_others() const {
         std::string list;
         for (const auto& known : m_asked)
             list += (list.empty() ? "" : ", ") + known;
-        refuse("unknown argument '" + name + "'", "Here it takes " + list + ".");
+        refuse("unknown argument '" + name + "'", "Arguments are " + list + ".");
     }
 }
 
 std::string read_model(const std::string& path) {
     VSIStatBufL status;
     if (VSIStatL(path.c_str(), &status) != 0)
-        throw Error(
-            "cannot read '" + path + "'",
-            "Relative names start at the folder that the configuration option GDAL_HSI_PATH names, else at "
-            "the working folder.");
+        throw Error("cannot read '" + path + "'",
+                    "Relative names start in the folder of the configuration option GDAL_HSI_PATH, or in the "
+                    "working folder if that option is not set.");
     return raster::read_file(path, largest_file::model);
 }
 

@@ -35,7 +35,7 @@ inline std::vector<CudaDevice> devices_asked_for(const DeviceChoice& choice) {
             throw Error(std::string("there ") + worded(all.size(), "is", "are") + " only " +
                             counted(all.size(), "CUDA device") + " (0.." + std::to_string(all.size() - 1) +
                             ")",
-                        "Name one of them.");
+                        "Use one of them.");
         chosen.push_back(all[static_cast<size_t>(ordinal)]);
     }
     return chosen;

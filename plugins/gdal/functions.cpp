@@ -37,7 +37,7 @@ namespace {
 std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* name, int bands) {
     const std::string argument = std::string("'") + name + "'";
     if (a.has(name) == a.has("library"))
-        a.refuse(a.has(name) ? "the arguments " + argument + " and 'library' exclude each other"
+        a.refuse(a.has(name) ? "the argument " + argument + " cannot be used with 'library'"
                              : "the argument " + argument + " (or 'library') is missing",
                  "Give " + std::string(name) + "=\"1.5 2 ...; 3 4 ...\" or library=\"FILE.sli\".");
     std::vector<std::vector<double>> lists;
@@ -73,7 +73,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
             }
         }
     }
-    if (a.has("library") == false && a.has("select")) a.refuse("the argument 'select' belongs to 'library'");
+    if (a.has("library") == false && a.has("select")) a.refuse("the argument 'select' requires 'library'");
     size_t number = 0;
     for (const auto& list : lists) {
         ++number;
@@ -84,7 +84,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
             if (!std::isfinite(v))
                 a.refuse(where + ": spectrum " + std::to_string(number) + " has a value that is not finite");
     }
-    if (lists.empty()) a.refuse(where + " holds no spectrum");
+    if (lists.empty()) a.refuse(where + " has no spectra");
     return lists;
 }
 
@@ -98,7 +98,7 @@ std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
 /// Returns the text of a model: from the VRT, packed or plain, or from a file. `name` is for messages.
 std::string model_text(const Arguments& a, std::string& name) {
     if (a.has("model") == a.has("model_data"))
-        a.refuse(a.has("model") ? "the arguments 'model' and 'model_data' exclude each other"
+        a.refuse(a.has("model") ? "the argument 'model' cannot be used with 'model_data'"
                                 : "the argument 'model' (or 'model_data') is missing",
                  "Give model=\"FILE.json\".");
     if (a.has("model")) {
@@ -113,11 +113,11 @@ std::string model_text(const Arguments& a, std::string& name) {
 void check_features(const Arguments& a, const std::string& name, int features, int bands) {
     if (features != bands)
         a.refuse("'" + name + "' was made for " + counted(static_cast<size_t>(features), "band") +
-                 ", there are " + counted(static_cast<size_t>(bands), "source"));
+                 ", but there are " + counted(static_cast<size_t>(bands), "source"));
 }
 
 void check_spectrum(const Arguments& a, int bands) {
-    if (bands < 2) a.refuse("one band is not a spectrum: at least 2 sources are needed");
+    if (bands < 2) a.refuse("a spectrum needs at least 2 sources");
 }
 
 Function parse_norm(const Arguments&, int bands) {
@@ -242,12 +242,12 @@ Function parse_continuum(const Arguments& a, int bands) {
     std::vector<features::Range> ranges;
     std::vector<int> uses(nm.size());
     for (const auto& one : ends) {
-        if (one.size() != 2) a.refuse("the argument 'ranges' is not a list of two wavelengths each");
+        if (one.size() != 2) a.refuse("the argument 'ranges' does not have two wavelengths per range");
         features::Range range;
         range.bands = math::rising_bands(nm, one[0], one[1]);
         if (range.bands.size() < 3)
-            a.refuse("the range " + std::to_string(ranges.size() + 1) + " holds " +
-                     counted(range.bands.size(), "source") + ", and a continuum needs 3");
+            a.refuse("range " + std::to_string(ranges.size() + 1) + " has " +
+                     counted(range.bands.size(), "source") + ", but a continuum needs 3");
         for (const size_t b : range.bands) {
             range.x.push_back(nm[b]);
             ++uses[b];
@@ -258,7 +258,7 @@ Function parse_continuum(const Arguments& a, int bands) {
         a.choice("output", {"removed", "depth", "position", "width", "area", "asymmetry"});
     const bool removed = output == "removed";
     if (removed && !std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }))
-        a.refuse("a source is in no range, or in two");
+        a.refuse("each source must be in exactly one range");
     const auto count = static_cast<int>(ranges.size());
     const int band = a.whole("band", 1, removed ? bands : count, 1);
     int measure = 0;
@@ -395,7 +395,7 @@ Function parse_match(const Arguments& a, int bands) {
         for (const double number : a.numbers("used")) {
             const int band = number >= 1 && number <= bands ? static_cast<int>(number) : 0;
             if (band < 1 || band != number || (!d.used.empty() && band - 1 <= d.used.back()))
-                a.refuse("the argument 'used' does not list sources, from 1 and rising");
+                a.refuse("the argument 'used' does not list sources from 1 in ascending order");
             d.used.push_back(band - 1);
         }
     } else {
@@ -429,7 +429,7 @@ Function parse_spp(const Arguments& a, int bands) {
     if (bands != 2)
         a.refuse(std::string("there ") + worded(bands, "is ", "are ") + counted(bands, "source") +
                      ", not 2: the original band, and alpha in radians",
-                 "Masks come after these, and the argument 'masks' counts them.");
+                 "Put masks after these sources, and their count into the argument 'masks'.");
     Function f;
     f.operation = spp::make_band_displacement(a.number("centroid"));
     return f;
@@ -567,19 +567,19 @@ Function step_mlr(const Arguments& a, int bands) {
 
 #define HSI_ARGUMENT(name, text) "<Argument name='" name "' description='" text "' type='string'/>"
 #define HSI_FRAME                                                                                            \
-    HSI_ARGUMENT(                                                                                            \
-        "nodata",                                                                                            \
-        "value that stands for no value in the sources: one, or one a source (none: there is none)")         \
-    HSI_ARGUMENT("masks", "number of last sources that are masks: 0 there means no value")                   \
+    HSI_ARGUMENT("nodata",                                                                                   \
+                 "nodata value of the sources: one value, or one per source (none: no nodata value)")        \
+    HSI_ARGUMENT("masks", "how many of the last sources are masks; a pixel with 0 in a mask is nodata")      \
     HSI_ARGUMENT("dst_nodata",                                                                               \
-                 "what pixels without a value get; a value that equals it moves to its neighbour")           \
+                 "value of nodata pixels; a valid result that equals it becomes the next value")             \
     HSI_ARGUMENT("dst_type",                                                                                 \
                  "type of the band: values are rounded and clamped to it before they are compared with "     \
                  "dst_nodata (default: Float32)")
 #define HSI_LIBRARY                                                                                          \
     HSI_ARGUMENT("library", "file of spectra: ENVI spectral library or CSV")                                 \
     HSI_ARGUMENT("select", "spectra of the library: names or numbers from 1, separated by semicolons")
-#define HSI_SPECTRA HSI_ARGUMENT("spectra", "spectra, a value a source, separated by semicolons") HSI_LIBRARY
+#define HSI_SPECTRA                                                                                          \
+    HSI_ARGUMENT("spectra", "spectra with one value per source, separated by semicolons") HSI_LIBRARY
 #define HSI_MODEL                                                                                            \
     HSI_ARGUMENT("model", "file of the model")                                                               \
     HSI_ARGUMENT("model_data", "the model itself, packed")
@@ -601,19 +601,20 @@ const std::vector<Definition>& definitions() {
                       HSI_ARGUMENT("unit", "degree or radian")
                           HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0") HSI_FRAME),
          parse_sad},
-        {"hsi_osp", "length of what targets leave of the pixel vector",
+        {"hsi_osp", "length of the pixel vector's residual after projecting out the targets",
          HSI_LIST(HSI_SPECTRA HSI_ARGUMENT("count", "use the first targets only")
                       HSI_ARGUMENT("output", "norm or squared") HSI_FRAME),
          parse_osp},
         {"hsi_project", "dot product with weights, and an offset",
-         HSI_LIST(HSI_ARGUMENT("weights", "a weight a source") HSI_ARGUMENT("offset", "added to the product")
-                      HSI_MODEL HSI_ARGUMENT("component", "component of the PCA model, from 1")
-                          HSI_SPECTRA HSI_ARGUMENT("projector", "gs: weights from targets")
-                              HSI_ARGUMENT("absolute", "yes or no") HSI_ARGUMENT(
-                                  "zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
+         HSI_LIST(
+             HSI_ARGUMENT("weights", "one weight per source") HSI_ARGUMENT("offset", "added to the product")
+                 HSI_MODEL HSI_ARGUMENT("component", "component of the PCA model, from 1")
+                     HSI_SPECTRA HSI_ARGUMENT("projector", "gs: weights from targets")
+                         HSI_ARGUMENT("absolute", "yes or no")
+                             HSI_ARGUMENT("zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
          parse_project},
         {"hsi_resample", "a band of another spectrometer: the sum of sources times weights",
-         HSI_LIST(HSI_ARGUMENT("weights", "a weight a source") HSI_FRAME), parse_resample},
+         HSI_LIST(HSI_ARGUMENT("weights", "one weight per source") HSI_FRAME), parse_resample},
         {"hsi_continuum", "the spectrum divided by its continuum, or a measure of an absorption feature",
          HSI_LIST(HSI_ARGUMENT("wavelengths", "of the sources, in nanometres")
                       HSI_ARGUMENT("ranges", "two wavelengths each, separated by semicolons; all by default")
@@ -623,8 +624,8 @@ const std::vector<Definition>& definitions() {
         {"hsi_index", "a spectral index: an expression over the spectrum",
          HSI_LIST(HSI_ARGUMENT("expr", "the expression; b1 is the first source, r800 the one nearest 800 nm")
                       HSI_ARGUMENT("wavelengths", "of the sources, in nanometres")
-                          HSI_ARGUMENT("scale", "a factor a source; 1 by default")
-                              HSI_ARGUMENT("offset", "added behind the factor; 0 by default") HSI_FRAME),
+                          HSI_ARGUMENT("scale", "one factor per source; 1 by default")
+                              HSI_ARGUMENT("offset", "added after the factor; 0 by default") HSI_FRAME),
          parse_index},
         {"hsi_transform", "a band of the spectrum after a transform: absorbance, SNV, MSC, norms, gains",
          HSI_LIST(
@@ -639,24 +640,24 @@ const std::vector<Definition>& definitions() {
                                      "factor", "absorbance: makes reflectance of the values")
                                      HSI_ARGUMENT("norm", "normalise: area, max, l2 or mean") HSI_ARGUMENT(
                                          "reference", "msc: the spectrum; log-residual: mean logarithms")
-                                         HSI_ARGUMENT("gain", "gain: a factor a source")
-                                             HSI_ARGUMENT("offset", "gain: added behind it") HSI_FRAME),
+                                         HSI_ARGUMENT("gain", "gain: one factor per source") HSI_ARGUMENT(
+                                             "offset", "gain: added after the factor") HSI_FRAME),
          parse_transform},
-        {"hsi_unmix", "abundance of one of several endmembers, or the error of all",
-         HSI_LIST(HSI_ARGUMENT("endmembers", "spectra, a value a source, separated by semicolons")
+        {"hsi_unmix", "abundance of an endmember, or the error of the fit",
+         HSI_LIST(HSI_ARGUMENT("endmembers", "spectra with one value per source, separated by semicolons")
                       HSI_LIBRARY HSI_ARGUMENT("method", "fcls, ucls, nnls or scls") HSI_ARGUMENT(
                           "band", "the endmember, from 1; one more: the root mean square error") HSI_FRAME),
          parse_unmix},
         {"hsi_sam", "spectral angle in radians, or information divergence, to a target",
-         HSI_LIST(HSI_ARGUMENT("targets", "spectra, a value a source, separated by semicolons")
+         HSI_LIST(HSI_ARGUMENT("targets", "spectra with one value per source, separated by semicolons")
                       HSI_LIBRARY HSI_ARGUMENT("method", "sam or sid")
                           HSI_ARGUMENT("band", "the target, from 1") HSI_FRAME),
          parse_sam},
         {"hsi_match", "matched filter, constrained energy or adaptive coherence, before a background",
          HSI_LIST(HSI_ARGUMENT("method", "mf, cem or ace")
-                      HSI_ARGUMENT("mean", "of the background, a value a source used")
+                      HSI_ARGUMENT("mean", "of the background, one value per used source")
                           HSI_ARGUMENT("weights", "of each target, separated by semicolons")
-                              HSI_ARGUMENT("used", "sources that count, from 1; all by default")
+                              HSI_ARGUMENT("used", "sources used, from 1; all by default")
                                   HSI_ARGUMENT("contrast", "ace: of each target")
                                       HSI_ARGUMENT("deviation", "ace: standard deviations")
                                           HSI_ARGUMENT("factor", "ace: rows of the lower inverse factor")
@@ -673,7 +674,8 @@ const std::vector<Definition>& definitions() {
 
 const std::vector<Step>& steps() {
     static const std::vector<Step> all{
-        {"HSI_PCA", HSI_STEP_LIST(HSI_MODEL HSI_ARGUMENT("components", "the first so many")), step_pca},
+        {"HSI_PCA", HSI_STEP_LIST(HSI_MODEL HSI_ARGUMENT("components", "how many of the first components")),
+         step_pca},
         {"HSI_SAD",
          HSI_STEP_LIST(HSI_SPECTRA HSI_ARGUMENT("output", "angle or class") HSI_ARGUMENT(
              "unit", "degree or radian") HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0")),

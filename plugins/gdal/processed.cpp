@@ -52,7 +52,7 @@ CPLErr init(const char* name, void* user, CSLConstList list, int bands, GDALData
         });
         const int count = outputs_of(*function);
         if (*out_bands != 0 && *out_bands != count)
-            throw Error("the step gives " + counted(count, "band") + ", the VRT has " +
+            throw Error("the step gives " + counted(count, "band") + ", but the VRT has " +
                             std::to_string(*out_bands),
                         "List each in the VRT: <VRTRasterBand dataType=\"Float32\" band=\"1\" "
                         "subClass=\"VRTProcessedRasterBand\"/>.");

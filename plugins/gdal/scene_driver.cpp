@@ -503,7 +503,7 @@ GDALDataset* open(GDALOpenInfo* info) {
             document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
         if (!description || description->GetRasterCount() < 1)
             throw Error("'" + std::string(info->pszFilename) +
-                        "' is damaged: 'raster' does not describe one");
+                        "' is damaged: 'raster' does not describe a raster");
         made = new SceneDataset(info->pszFilename, std::move(description));
     });
     return made;

@@ -288,7 +288,7 @@ class Planner {
                 from = std::min(from, nm);
                 to = std::max(to, nm);
             }
-        return "no good band is there; the scene has " + range_text({from, from, to, to});
+        return "the scene has no good band there; its bands are at " + range_text({from, from, to, to});
     }
 
     /// Returns why the bands do not cover the windows; sets left and right.
@@ -449,12 +449,12 @@ Plan plan_rules(RuleFile file, const Choice& choice, Bands bands, std::vector<Re
         if (used.rules[k]) planner.add(k);
     if (plan.rules.empty()) {
         const auto& skipped = plan.skipped;
-        if (skipped.empty()) throw Error("no rule is in the groups that are asked for");
+        if (skipped.empty()) throw Error("the requested groups have no rules");
         const Rule& first = plan.file.rules[skipped.front().first];
-        throw Error("the scene supports none of " + counted(skipped.size(), "rule") + "; '" + first.name +
-                        "' (line " + std::to_string(first.line) + "): " + skipped.front().second,
-                    "Windows are nm; lists of numbers under 100 are um. gdal_hsi_info shows the wavelengths "
-                    "of the scene.");
+        throw Error("the scene does not support any of " + counted(skipped.size(), "rule") + "; '" +
+                        first.name + "' (line " + std::to_string(first.line) + "): " + skipped.front().second,
+                    "Windows are in nm, or in um where all numbers are under 100. gdal_hsi_info prints the "
+                    "wavelengths of the scene.");
     }
     add_groups(plan, used, choice);
     keep_used_bands(plan);

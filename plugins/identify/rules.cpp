@@ -46,7 +46,7 @@ File parsed(const std::string& text, const std::string& path) {
     std::string fault;
     auto root = parse_json(text, fault, file.places);
     if (!root || !root->is_object())
-        throw Error(path + (root ? " is not an object of JSON" : " " + fault),
+        throw Error(path + (root ? " is not a JSON object" : " " + fault),
                     "A rule file begins with { and has the keys \"format\", \"version\" and \"rules\".");
     file.root = std::move(*root);
     return file;
@@ -120,7 +120,7 @@ class Object {
         constexpr double most_um = 100, nm = 1000;
         const auto um = std::count_if(all->begin(), all->end(), [](double v) { return v < most_um; });
         if (um > 0 && um < static_cast<std::ptrdiff_t>(count))
-            fail(key, "mixes units", "Numbers under 100 are um, others nm: write all of them in one unit.");
+            fail(key, "mixes units", "Numbers under 100 are um, larger numbers are nm: use one unit.");
         if (um > 0)
             for (double& v : *all)
                 v *= nm;
@@ -134,9 +134,10 @@ class Object {
         const auto& v = *w;
         if (!(v[0] > 0 && v[0] <= v[1] && v[1] < v[2] && v[2] <= v[3]))
             fail(key,
-                 v[1] >= v[2] && v[0] <= v[1] && v[2] <= v[3] ? "has windows that overlap" : "does not rise",
-                 "Give a <= b < c <= d: the continuum is a line from the mean of a to b to the mean of c to "
-                 "d.");
+                 v[1] >= v[2] && v[0] <= v[1] && v[2] <= v[3] ? "has windows that overlap"
+                                                              : "is not in ascending order",
+                 "Give a <= b < c <= d: the continuum joins the mean between a and b with the mean between c "
+                 "and d.");
         return {v[0], v[1], v[2], v[3]};
     }
     /// Reads [least, greatest], with null for an open end; empty without the key.
@@ -147,7 +148,7 @@ class Object {
         for (size_t k = 0; k < ends.size(); ++k) {
             const auto is_limit = [](const Json& v) { return v.is_null() || v.is_number(); };
             if (!value->is_array() || value->size() != 2 || !is_limit((*value)[k]))
-                fail(key, "is not a pair of limits", "Write [least, greatest]; null for none.");
+                fail(key, "is not a pair of limits", "Write [least, greatest], with null for no limit.");
             if ((*value)[k].is_number()) ends[k] = (*value)[k].get<double>();
         }
         return ends;
@@ -199,7 +200,8 @@ class Object {
 void add_limit(Object& object, std::vector<Limit>& limits, const char* key, const std::string& name,
                Quantity quantity, size_t over, std::optional<double> least, std::optional<double> greatest) {
     if (least && greatest && *least > *greatest)
-        object.fail(key, "has a least value above the greatest", "Write [least, greatest]; null for none.");
+        object.fail(key, "has a least value above the greatest",
+                    "Write [least, greatest], with null for no limit.");
     if (least || greatest) limits.push_back({name, quantity, over, least, greatest});
 }
 
@@ -246,7 +248,8 @@ std::optional<Colour> read_colour(Object& of, const char* key) {
     Colour colour{0, 0, 0, 255};
     for (size_t k = 0; k < rgb->size(); ++k) {
         if (!((*rgb)[k] >= 0 && (*rgb)[k] <= 255)) of.fail(key, "is out of range (0 to 255)");
-        if ((*rgb)[k] != std::floor((*rgb)[k])) of.fail(key, "is not of whole numbers (0 to 255)");
+        if ((*rgb)[k] != std::floor((*rgb)[k]))
+            of.fail(key, "has values that are not whole numbers (0 to 255)");
         colour[k] = static_cast<uint8_t>((*rgb)[k]);
     }
     return colour;
@@ -272,7 +275,8 @@ void check_weights(const Object& object, const Rule& rule) {
     const auto given = std::count_if(rule.features.begin(), rule.features.end(),
                                      [](const Feature& one) { return one.weight.has_value(); });
     if (given > 0 && given < static_cast<std::ptrdiff_t>(rule.features.size()))
-        object.fail("features", "have a weight in part", "Give all of them a weight, or none.");
+        object.fail("features", "only partly have weights",
+                    "Give weights to all features, or to no feature.");
 }
 
 Rule read_rule(Object object) {
@@ -285,7 +289,8 @@ Rule read_rule(Object object) {
     if (rule.groups.empty()) rule.groups = {"all"};
     rule.colour = read_colour(object, "colour");
     const auto features = object.objects("features", "feature");
-    if (features.empty()) object.fail("features", "is missing or empty", "A rule has one feature or more.");
+    if (features.empty())
+        object.fail("features", "is missing or empty", "Give the rule at least one feature.");
     for (const auto& one : features)
         rule.features.push_back(read_feature(one, features.size()));
     check_weights(object, rule);
@@ -302,7 +307,7 @@ Rule read_rule(Object object) {
     if (const auto centre = object.wavelengths("centre", 2)) {
         if (rule.family.empty()) object.fail("centre", "requires \"family\"");
         rule.centre = {(*centre)[0], (*centre)[1]};
-        if (!((*centre)[0] < (*centre)[1])) object.fail("centre", "does not rise");
+        if (!((*centre)[0] < (*centre)[1])) object.fail("centre", "is not in ascending order");
     }
     object.done();
     return rule;
@@ -314,7 +319,7 @@ RuleFile read_own(const File& file) {
         root.fail("format", "is not \"gdal_hsi_rules\"",
                   "Rule files of this format and of CRAMM (key \"rf\") are read.");
     if (root.number("version").value_or(0) != 1)
-        root.fail("version", "is not 1", "A newer version of these tools may know it.");
+        root.fail("version", "is not 1", "A newer version of these tools may read it.");
     RuleFile rules;
     NameIndex names;
     const auto fit = root.text("fit", "r2");
@@ -325,9 +330,9 @@ RuleFile read_own(const File& file) {
         Group group;
         group.name = one.required_text("name");
         one.call("group '" + group.name + "'");
-        if (group.name == "*") one.fail("name", "is '*', which is every group");
+        if (group.name == "*") one.fail("name", "is '*', which means all groups");
         if (names.add(group.name, rules.groups.size()) != rules.groups.size())
-            one.fail("name", "is that of an earlier group");
+            one.fail("name", "is already the name of an earlier group");
         group.unless = one.texts("unless");
         group.where = one.texts("where");
         one.done();
@@ -432,7 +437,7 @@ void check_names(const File& file, const RuleFile& rules) {
         if (names.add(rules.rules[k].name, k) != k)
             throw Error(file.path + ", line " + std::to_string(rules.rules[k].line) +
                             ": two rules are called '" + rules.rules[k].name + "'",
-                        "Give one of them another name, and name its \"spectrum\".");
+                        "Rename one of them, and give its \"spectrum\".");
 }
 
 void add_groups(RuleFile& rules) {
@@ -451,7 +456,7 @@ void check_counts(const std::string& path, const RuleFile& rules) {
     constexpr size_t most_rules = 65535, // classes of a map
         most_groups = 256, most_features = 100000;
     const auto refuse = [&](const std::string& what, size_t most) {
-        throw Error(path + " has " + what + ", and at most " + std::to_string(most) + " are read",
+        throw Error(path + " has " + what + ", but at most " + std::to_string(most) + " are read",
                     "Divide it into several files.");
     };
     size_t features = 0;
@@ -517,12 +522,13 @@ std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size
     for (size_t other = g; other < rules.groups.size(); ++other)
         if (members.is_in(number, other) && (other == g || waiting[other]))
             file.fail(at,
-                      what + (other == g ? "the rule '" + rule.name + "' is of the group itself"
+                      what + (other == g ? "the rule '" + rule.name + "' is in the same group"
                                          : "the groups '" + name + "' and '" + rules.groups[other].name +
-                                               "' wait for each other"),
-                      "Groups are decided one after another: remove one of the conditions.");
-    file.fail(at, what + "the rule '" + rule.name + "' is in no earlier group",
-              "Groups are decided in the order of \"groups\": list the group of '" + rule.name + "' first.");
+                                               "' depend on each other"),
+                      "Groups are evaluated one after another: remove one of the conditions.");
+    file.fail(at, what + "the rule '" + rule.name + "' is not in an earlier group",
+              "Groups are evaluated in the order of \"groups\": list the group of '" + rule.name +
+                  "' first.");
 }
 
 /// Checks that `unless` and `where` name rules of earlier groups.

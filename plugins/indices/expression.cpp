@@ -190,7 +190,7 @@ class Parser {
         if (is_letter(look())) fail("'" + word() + "' is not a unit", "Write r800, r800nm or r0.8um.");
         if (!(value > 0)) {
             m_at = begin;
-            fail("a wavelength is above 0");
+            fail("a wavelength must be above 0");
         }
         return nm;
     }
@@ -252,7 +252,7 @@ class Parser {
             for (const auto& one : calls)
                 names.emplace_back(one.name);
             if (equal_names(name, "r"))
-                fail("a range is the argument of a function", "Write mean(r[630:690]).");
+                fail("a range must be the argument of a function", "Write mean(r[630:690]).");
             fail("'" + name + "' is not a function", did_you_mean(name, names));
         }
         m_at += name.size();
@@ -292,7 +292,7 @@ class Parser {
 
 Expression::Expression(std::string text) : m_text(std::move(text)) {
     if (m_text.size() > longest_text)
-        throw UsageError("an expression has " + std::to_string(m_text.size()) + " characters, and at most " +
+        throw UsageError("an expression has " + std::to_string(m_text.size()) + " characters, but at most " +
                              std::to_string(longest_text) + " are read",
                          "Divide it into several expressions.");
     Parser(*this).parse();

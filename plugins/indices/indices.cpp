@@ -314,7 +314,7 @@ std::vector<Program> programs_of(const std::vector<std::string>& expressions, co
     for (const auto& text : expressions) {
         if ((text_size += text.size()) > most_text)
             throw UsageError("the expressions have more than " + std::to_string(most_text) +
-                                 " characters together",
+                                 " characters in total",
                              "Compute them in several runs.");
         programs.emplace_back(text, bands);
     }

@@ -51,7 +51,7 @@ class Settings {
         return whole(at(key), key, static_cast<double>(least), static_cast<double>(most));
     }
     bool yes(const char* key) const {
-        if (!at(key).is_boolean()) fail(std::string("'") + key + "' is neither true nor false");
+        if (!at(key).is_boolean()) fail(std::string("'") + key + "' is not true or false");
         return at(key).get<bool>();
     }
     /// Checks the stated length of a list that may have any length; older documents do not state it.
@@ -67,7 +67,7 @@ class Settings {
         const Json& name = at(key);
         for (const auto& one : choices)
             if (name == one.first) return one.second;
-        fail(std::string("'") + key + "' is not a choice of this operation");
+        fail(std::string("'") + key + "' is not a value that this operation supports");
     }
     const Json& model(const std::string& key = "model") const {
         if (!at(key).is_object()) fail("'" + key + "' is not an object");
@@ -94,7 +94,7 @@ class Settings {
     void check_bands(size_t count) const {
         if (count != bands)
             throw Error("the link '" + m_link.operation + "' was made for " + counted(count, "band") +
-                        ", and there " + worded(bands, "is ", "are ") + counted(bands, "band"));
+                        ", but its input has " + counted(bands, "band"));
     }
     /// Checks that the operation was made for the number of bands of the scene.
     void same_bands(const char* key) const { check_bands(static_cast<size_t>(whole(key, 1, 1000000))); }
@@ -126,7 +126,7 @@ class Settings {
             if (std::exchange(taken[place], 1) != 0)
                 fail(std::string("'") + key + "' names a band of the scene twice");
             if (rising && !out.empty() && static_cast<T>(place) < out.back())
-                fail(std::string("'") + key + "' does not rise");
+                fail(std::string("'") + key + "' is not in ascending order");
             out.push_back(static_cast<T>(place));
         }
         return out;
@@ -224,7 +224,7 @@ using Make = std::function<Made()>;
 Make read_displacement(const Settings& s) {
     spp::Options options;
     options.window = static_cast<int>(s.whole("window", spp::min_window, spp::max_window));
-    if (options.window % 2 == 0) s.fail("'window' is an even number");
+    if (options.window % 2 == 0) s.fail("'window' is even");
     return [options, centroid = s.band_numbers("centroid")] {
         Made work(spp::make_displacement(options, centroid));
         const auto bands = static_cast<double>(centroid.size()),
@@ -394,7 +394,7 @@ Make read_regression(const Settings& s) {
         auto model = std::make_shared<const regression::Model>(
             regression::from_json(model::dump(s.model("model" + number)), "the link 'regression'"));
         regression::Inputs inputs{read_sums(s, ("bands" + number).c_str(), weights), scale, offset};
-        if (inputs.bands.size() != model->bands.size()) s.fail("a model has another count of bands");
+        if (inputs.bands.size() != model->bands.size()) s.fail("a model has a different count of bands");
         products += regression::product_count(*model);
         models.push_back({std::move(model), std::move(inputs)});
     }
@@ -421,7 +421,7 @@ Make read_features(const Settings& s) {
         range.bands = s.places<size_t>(places, "bands", 3, false);
         range.x = s.numbers<double>(x, "x", range.bands.size(), nanometres);
         for (size_t k = 1; k < range.x.size(); ++k)
-            if (range.x[k] <= range.x[k - 1]) s.fail("'x' does not rise");
+            if (range.x[k] <= range.x[k - 1]) s.fail("'x' is not in ascending order");
         ranges.push_back(std::move(range));
     });
     return [inputs = s.scene.bands, ranges, output] {
@@ -477,7 +477,7 @@ Make read_identification(const Settings& s) {
         references.push_back({name.get<std::string>(), std::move(spectrum)});
     });
     if (references.size() != identify::spectra_of(file, choice).size())
-        s.fail("'spectra' are not those of its rules");
+        s.fail("'spectra' do not match its rules");
     auto made = identify::plan_rules(file, choice, bands, references);
     for (auto& group : made.groups) // the other groups decide which pixels are valid
         group.shown = group.group == choice.groups.front();
@@ -504,7 +504,8 @@ Make read_indices(const Settings& s) {
 Make read_columns(const Settings& s) {
     s.same_bands("inputs");
     const auto samples = static_cast<size_t>(s.scene.samples);
-    if (s.whole("samples", 1, 1000000000) != s.scene.samples) s.fail("'samples' is not the scene's");
+    if (s.whole("samples", 1, 1000000000) != s.scene.samples)
+        s.fail("'samples' differs from the scene's width");
     const destripe::Columns columns{samples, s.numbers("factor", s.bands * samples),
                                     s.numbers("offset", s.bands * samples), samples};
     return [inputs = s.scene.bands, columns] { return Made(destripe::make_correction(inputs, columns)); };
@@ -520,7 +521,7 @@ Make read_spectra(const Settings& s) {
         },
         [&](const char* key, int64_t least, int64_t most) { return s.whole(key, least, most); },
         [&](const char* key) { return s.band_numbers(key); });
-    if (smooth::is_sum(transform.method)) s.fail("'method' is a sum, and so another operation");
+    if (smooth::is_sum(transform.method)) s.fail("'method' is a sum, which is another operation");
     return [inputs = s.scene.bands, transform] {
         Made work(smooth::make_transform(inputs, transform));
         work.per_pixel = smooth::cost::value * inputs;
@@ -551,7 +552,7 @@ stream::LinkWork make_link(const Link& link, const CubeShape& scene) {
         settings.refuse_others();
         return make();
     }
-    throw Error("unknown operation '" + link.operation + "'", "A newer version of these tools may know it.");
+    throw Error("unknown operation '" + link.operation + "'", "A newer version of these tools may read it.");
 }
 
 Link displacement(int window, const std::vector<double>& centroid) {

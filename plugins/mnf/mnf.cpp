@@ -35,18 +35,17 @@ std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::
 
 Fit fit(const stream::SceneStatistics& moments, int threads) {
     if (moments.pairs < 2)
-        throw Error(
-            "the noise cannot be estimated: the scene has " + counted(moments.pairs, "pair") +
-                " of valid neighbours along its lines",
-            "MNF needs pixels side by side: a scene at least two columns wide whose valid pixels touch.");
+        throw Error("the noise cannot be estimated: the scene has " + counted(moments.pairs, "pair") +
+                        " of valid neighbours along its lines",
+                    "MNF needs valid pixels next to each other, in at least two columns.");
     Fit result;
     Model& m = result.model;
     const auto all = static_cast<size_t>(moments.bands);
     for (int b = 0; b < moments.bands; ++b)
         if (moments.differences[static_cast<size_t>(b) * (all + 1)] != 0) result.kept.push_back(b);
     if (result.kept.empty())
-        throw Error("the noise cannot be estimated: no band differs between neighbours anywhere",
-                    "Use the scene as it was measured, not a constant or an enlarged one.");
+        throw Error("the noise cannot be estimated: neighbouring pixels are equal in all bands",
+                    "Use the original scene, not a constant or enlarged one.");
     const auto n = static_cast<int>(result.kept.size());
     const auto size = result.kept.size();
     m.pixels = moments.valid_pixels;

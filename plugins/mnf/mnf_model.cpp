@@ -42,7 +42,7 @@ Model from_json(const std::string& text, const std::string& name) {
     m.pixels = in.whole(in.member(root, "pixels"), "pixels", 1, int64_t{1} << 53);
     m.pairs = in.whole(in.member(root, "pairs"), "pairs", 2, int64_t{1} << 53);
     const Json& regularised = in.member(root, "regularised");
-    if (!regularised.is_boolean()) in.fail("'regularised' is neither true nor false");
+    if (!regularised.is_boolean()) in.fail("'regularised' is not true or false");
     m.regularised = regularised.get<bool>();
     m.components = static_cast<int>(n);
     m.eigenvalues = model::read_eigenvalues(in, root, n);

@@ -29,7 +29,7 @@ T chosen(const Reader& in, const Json& root, const char* key,
     const std::string text = in.text(root, key);
     for (const auto& [name, value] : list)
         if (text == name) return value;
-    in.fail(std::string("'") + key + "' is '" + text + "', which gdal_hsi_normalise does not know");
+    in.fail(std::string("'") + key + "' is '" + text + "', which gdal_hsi_normalise does not support");
 }
 
 /// Returns a limit of a mask; HyTools' settings write infinity as a text.
@@ -74,7 +74,7 @@ Limit limit_of(const Reader& in, const Json& mask) {
         constexpr double near_infrared = 850, red = 660;
         if (in.number(in.member(settings, "band_1"), "band_1") != near_infrared ||
             in.number(in.member(settings, "band_2"), "band_2") != red)
-            in.fail("a mask by 'ndi' has other bands than 850 and 660 nm");
+            in.fail("a mask by 'ndi' uses bands other than 850 and 660 nm");
         return limit;
     }
     constexpr std::array<std::pair<const char*, Limit::Of>, 3> names{
@@ -94,7 +94,7 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
         if (mask[0] == "kernel_finite") continue; // pixels with unknown angles are invalid anyway
         if (mask[0] != "ndi" && mask[0] != "ancillary")
             in.fail("the mask " + hsi::model::dump(mask[0]) +
-                    " is not known; gdal_hsi_normalise knows ndi, ancillary and kernel_finite");
+                    " is unknown; gdal_hsi_normalise supports ndi, ancillary and kernel_finite");
         limits.push_back(limit_of(in, mask));
     }
     return limits;
@@ -116,7 +116,7 @@ void each_band(const Reader& in, const Json& root, const FileBands& bands, const
         const bool number = !key.empty() && key.size() < 7 &&
                             std::all_of(key.begin(), key.end(), [](char c) { return c >= '0' && c <= '9'; });
         if (!number || std::stoi(key) >= bands.in_file)
-            in.fail("'coeffs' has the band '" + key + "'; the file of the scene has the bands 0 to " +
+            in.fail("'coeffs' has the band '" + key + "', but the scene's file has the bands 0 to " +
                     std::to_string(bands.in_file - 1));
         for (size_t b = 0; b < bands.size(); ++b)
             if (bands.numbers[b] == std::stoi(key) + 1) take(b, value);
@@ -164,7 +164,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
     if (m.method.brdf == Brdf::flex) {
         if (in.text(root, "interp_kind") != "linear")
             in.fail("'interp_kind' is '" + in.text(root, "interp_kind") +
-                    "'; gdal_hsi_normalise knows linear");
+                    "'; gdal_hsi_normalise supports only linear");
         const Json& bins = in.member(root, "bins");
         if (bins.size() > most_bins) in.fail("'bins' has too many bins");
         for (size_t k = 1; k <= bins.size(); ++k) {
@@ -175,7 +175,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
         }
         const auto falls = [](const Bin& a, const Bin& b) { return b.centre() <= a.centre(); };
         if (m.bins.empty() || std::adjacent_find(m.bins.begin(), m.bins.end(), falls) != m.bins.end())
-            in.fail("'bins' do not rise");
+            in.fail("'bins' are not in ascending order");
     } else {
         m.bins.resize(1);
     }

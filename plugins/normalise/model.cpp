@@ -149,7 +149,7 @@ void read_brdf(const Reader& in, const Json& brdf, Model& m) {
                 static_cast<int>(in.whole(edge, "edges", m.method.ndvi_min, m.method.ndvi_max)));
         if (edges.size() < 2 || !std::is_sorted(m.binning.edges.begin(), m.binning.edges.end(),
                                                 [](int a, int b) { return a <= b; }))
-            in.fail("'edges' does not rise");
+            in.fail("'edges' is not in ascending order");
     } else {
         m.binning.bins = static_cast<int>(in.whole(in.member(brdf, "wanted_bins"), "wanted_bins", 1, 200));
     }
@@ -157,7 +157,7 @@ void read_brdf(const Reader& in, const Json& brdf, Model& m) {
         m.bins.push_back(bin_of(in, bin, m.bands.size(), m.method));
     const auto falls = [](const Bin& a, const Bin& b) { return b.from < a.to; };
     if (std::adjacent_find(m.bins.begin(), m.bins.end(), falls) != m.bins.end())
-        in.fail("'bins' overlap, or do not rise");
+        in.fail("'bins' overlap, or are not in ascending order");
     if (std::none_of(m.bins.begin(), m.bins.end(), [](const Bin& b) { return b.used; }))
         in.fail("no bin is used");
 }
@@ -332,7 +332,7 @@ void Model::add(SceneRecord scene) {
     if (const SceneRecord* const other = find(scene.name)) {
         if (!other->grid.same(scene.grid))
             throw Error("the model includes another scene with the name '" + scene.name + "'",
-                        "Scenes are known by their names without folder: rename one of them.");
+                        "Scenes are identified by their names without folders: rename one of them.");
         throw Error("the model already includes '" + scene.name + "'",
                     "Its pixels would count twice: remove that scene first (-remove).");
     }
@@ -351,8 +351,8 @@ void Model::add(const Model& other, const std::string& name, const std::vector<s
         option.insert(0, 1, '-');
     if (!options.empty())
         throw Error(
-            "'" + name + "' was made with other values of " + joined(options, ", "),
-            "Fit all models with the same options, or give -bins, -min-pixels or -solar-zenith anew.");
+            "'" + name + "' was made with different values of " + joined(options, ", "),
+            "Fit all models with the same options, or give -bins, -min-pixels or -solar-zenith again.");
     if (other.bands.size() != bands.size())
         throw Error("'" + name + "' has " + std::to_string(other.bands.size()) + " bands, the others have " +
                         std::to_string(bands.size()),
@@ -360,7 +360,7 @@ void Model::add(const Model& other, const std::string& name, const std::vector<s
     const auto matched = hsi::model::match_bands(
         "the models before it", *this, name, hsi::model::bands_of(other), false, hsi::model::BandsOf::scenes);
     if (!std::is_sorted(matched.begin(), matched.end()))
-        throw Error("'" + name + "' has the bands in another order",
+        throw Error("'" + name + "' has the bands in a different order",
                     "Fit all models with the same bands (-b, -exclude-range).");
     for (const SceneRecord& scene : other.scenes)
         add(scene);
@@ -393,7 +393,7 @@ void Model::order_bands(const std::vector<int>& places) {
 }
 
 void Model::fit(int64_t without_angles) {
-    if (scenes.empty()) throw Error("no scene is left: all scenes are removed", "Leave out one of -remove.");
+    if (scenes.empty()) throw Error("-remove leaves no scene", "Leave out one of -remove.");
     if (method.brdf == Brdf::none) return;
     std::vector<const CellSums*> sums;
     for (const SceneRecord& scene : scenes)
@@ -412,10 +412,10 @@ void Model::fit(int64_t without_angles) {
         most = std::max(most, bin.pixels);
     if (std::any_of(bins.begin(), bins.end(), [](const Bin& bin) { return bin.used; })) return;
     std::string why = "the largest of " + counted(bins.size(), "bin") + " has " + counted(most, "pixel") +
-                      ", and " + std::to_string(binning.min_pixels) + " are needed";
+                      ", but " + std::to_string(binning.min_pixels) + " are needed";
     if (most >= binning.min_pixels)
-        why = "view and sun hardly change in the bins with " + std::to_string(binning.min_pixels) +
-              " or more pixels";
+        why = "the angles of view and sun hardly vary in the bins with " +
+              std::to_string(binning.min_pixels) + " or more pixels";
     if (without_angles > 0)
         why += "; " + counted(without_angles, "valid pixel has", "valid pixels have") + " unknown angles";
     throw Error("no bin of NDVI can be used: " + why,

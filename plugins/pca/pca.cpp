@@ -59,9 +59,9 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) 
                              counted(n, "band"),
                          "Use a number from 1 to " + std::to_string(n) + ".");
     if (statistics.valid_pixels < 2)
-        throw Error("principal components need at least 2 valid pixels, the scene has " +
+        throw Error("principal components need at least 2 valid pixels, but the scene has " +
                         std::to_string(statistics.valid_pixels),
-                    "One pixel varies in nothing. Check the nodata value (-srcnodata) and bad bands (-b).");
+                    "Check the nodata value (-srcnodata) and bad bands (-b).");
     Model model;
     model.pixels = statistics.valid_pixels;
     model.mean = statistics.mean;

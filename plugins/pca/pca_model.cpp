@@ -51,7 +51,7 @@ Model from_json(const std::string& text, const std::string& name) {
     m.components =
         static_cast<int>(in.whole(in.member(root, "components"), "components", 1, static_cast<int64_t>(n)));
     const Json& whiten = in.member(root, "whiten");
-    if (!whiten.is_boolean()) in.fail("'whiten' is neither true nor false");
+    if (!whiten.is_boolean()) in.fail("'whiten' is not true or false");
     m.whiten = whiten.get<bool>();
     if (const Json& scale = in.list(root, "scale"); !scale.empty()) {
         m.scale = in.numbers(scale, "scale", n);

@@ -52,12 +52,11 @@ void check_whole(const std::vector<float>& plane, int component) {
     if (std::none_of(plane.begin(), plane.end(),
                      [](float v) { return std::fabs(v) >= first && std::isfinite(v); }))
         return;
-    throw Error(
-        "band " + std::to_string(component + 1) +
-            " of those profiled holds whole numbers of 16777216 (2^24) and more, which single precision "
-            "does not tell apart",
-        "Subtract a constant first, so that they come below (gdal_calc.py -A FILE --allBands A --calc "
-        "'A-CONSTANT').");
+    throw Error("band " + std::to_string(component + 1) +
+                    " of the profiled bands has whole numbers of 16777216 (2^24) or more, which single "
+                    "precision rounds",
+                "Subtract a constant first to get smaller numbers (gdal_calc.py -A FILE --allBands A --calc "
+                "'A-CONSTANT').");
 }
 
 } // namespace

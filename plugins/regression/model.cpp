@@ -44,7 +44,7 @@ std::vector<double> rows_of(const Reader& in, const Json& object, const char* ke
 std::vector<double> positive_numbers(const Reader& in, const Json& object, const char* key, size_t count) {
     auto all = in.numbers(in.member(object, key), key, count);
     if (!std::all_of(all.begin(), all.end(), [](double v) { return v > 0; }))
-        in.fail(std::string("'") + key + "' holds a number that is not above 0");
+        in.fail(std::string("'") + key + "' has a number that is not above 0");
     return all;
 }
 
@@ -134,7 +134,7 @@ Transform transform_of(const Reader& in, const Json& words, const char* log_word
                        const std::vector<double>& wavelengths_nm, size_t bands) {
     std::vector<Step> steps;
     for (const Json& word : words) {
-        if (!word.is_string()) in.fail("'transform' holds something that is not a text");
+        if (!word.is_string()) in.fail("'transform' has an entry that is not a text");
         const auto text = word.get<std::string>();
         try {
             steps.push_back(text == log_word ? Step{Step::Kind::log, 0} : parse_step(text, "'transform'"));

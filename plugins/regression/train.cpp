@@ -197,8 +197,8 @@ size_t component_limit(const Samples& samples, const TrainOptions& options, cons
     const size_t most = std::min(samples.bands, without_one);
     if (wanted > most)
         throw Error(
-            "-components: " + std::to_string(wanted) + " are more than " +
-                counted(samples.count(), "sample") + " of " + counted(samples.bands, "band") + " allow",
+            "-components: " + std::to_string(wanted) + " is more than " + counted(samples.count(), "sample") +
+                " with " + counted(samples.bands, "band") + " allow",
             most > 0 ? "Use 1 to " + std::to_string(most) + ", or give more samples." : "Give more samples.");
     return wanted;
 }
@@ -266,7 +266,7 @@ std::vector<size_t> thinned(size_t samples, size_t most, uint64_t seed) {
 
 TrainResult train(const Samples& samples, const TrainOptions& options, Model about) {
     if (groups_in(samples.group) < 2)
-        throw Error("all samples are in one group, and cross-validation needs two",
+        throw Error("all samples are in one group, but cross-validation needs two groups",
                     "Label more plots, or choose other groups (-group, -block).");
     const auto [lowest, highest] = std::minmax_element(samples.y.begin(), samples.y.end());
     if (*lowest == *highest)

@@ -41,7 +41,8 @@ std::vector<math::ResampledBand> derivative(const Step& step, std::vector<double
                                   }),
                    segments.end());
     if (segments.empty())
-        throw Error("-transform " + text_of(step) + ": no run of bands without a gap has " +
+        throw Error("-transform " + text_of(step) +
+                        ": the longest run of bands without a gap has fewer than " +
                         std::to_string(step.window) + " bands",
                     "Choose a smaller window, or more bands.");
     auto rows = smooth::savitzky_golay(rising, segments,
@@ -71,7 +72,7 @@ Step parse_step(const std::string& word, const std::string& role) {
                          (word[1] == '1' || word[1] == '2') && word[2] == ':';
     if (!derived)
         throw UsageError(role + ": '" + word + "' is not a transform",
-                         "Use snv, vector, mean, log, d1:W or d2:W, W an odd count of bands.");
+                         "Use snv, vector, mean, log, d1:W or d2:W, where W is an odd count of bands.");
     const double window = to_number(word.substr(3)).value_or(0);
     if (window != std::floor(window) || window < least_window || window > most_window ||
         std::fmod(window, 2) == 0)
@@ -88,8 +89,8 @@ std::string text_of(const Step& step) {
 Transform::Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands)
     : m_steps(std::move(steps)), m_inputs(bands), m_outputs(bands) {
     if (m_steps.size() > most_steps)
-        throw Error("-transform has " + std::to_string(m_steps.size()) + " steps, and at most " +
-                        std::to_string(most_steps) + " are made",
+        throw Error("-transform has " + std::to_string(m_steps.size()) + " steps, but at most " +
+                        std::to_string(most_steps) + " are possible",
                     "Leave steps out.");
     std::vector<double> wavelengths = wavelengths_nm;
     for (const Step& step : m_steps) {
@@ -104,8 +105,8 @@ Transform::Transform(std::vector<Step> steps, const std::vector<double>& wavelen
             wavelengths.size() == m_outputs &&
             std::all_of(wavelengths.begin(), wavelengths.end(), [](double nm) { return std::isfinite(nm); });
         if (!known)
-            throw Error("-transform " + text_of(step) + ": not all bands have a wavelength",
-                        "Write the wavelengths into the scene's header, or leave the other bands out (-b).");
+            throw Error("-transform " + text_of(step) + ": some bands have no wavelength",
+                        "Write the wavelengths into the scene's header, or leave these bands out (-b).");
         m_made.push_back({false, {m_outputs, std::move(plain)}, derivative(step, wavelengths)});
         m_outputs = wavelengths.size();
     }

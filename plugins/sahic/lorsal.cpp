@@ -109,8 +109,8 @@ SingleThreadedBlas::SingleThreadedBlas(int threads) {
         const uint64_t bytes = static_cast<uint64_t>(threads) * blas_buffer_bytes;
         if (!has_addresses_for(bytes))
             throw Error("training needs " + format_byte_size(bytes) +
-                            " of addresses for OpenBLAS, more than this process may still have",
-                        "Raise its limit (ulimit -v), or give fewer -threads.");
+                            " of address space for OpenBLAS, more than this process has left",
+                        "Raise its limit (ulimit -v), or use fewer -threads.");
         g_blas_callers = threads;
     }
     if (g_blas_users++ == 0 && !std::exchange(g_blas_left, false)) g_blas_threads = blas_threads();
@@ -292,7 +292,7 @@ namespace detail {
 
 std::vector<int> class_indices(const TrainingSet& set) {
     if (set.classes.size() < 2)
-        throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
+        throw Error("the training pixels have only one class", "Label pixels of at least two classes.");
     std::vector<int> index;
     for (const uint16_t value : set.label) {
         const auto it = std::lower_bound(set.classes.begin(), set.classes.end(), static_cast<int>(value),

@@ -51,9 +51,10 @@ void rescale(MlrModel& m, const std::string& file, const model::Rescaling& by,
         if (std::fabs(f - factor) > 1e-6 * factor)
             throw Error(
                 "'" + file + "' was made for values with " +
-                    model::scale_text({m.value_scale, m.value_offset, m.value_unit}) + ", the scene's have " +
-                    model::scale_text(scene) + ": one factor for all bands is needed",
-                "Bring the scene to the model's scale, or give -any-scale to take the numbers as they are.");
+                    model::scale_text({m.value_scale, m.value_offset, m.value_unit}) +
+                    ", but the scene has values with " + model::scale_text(scene) +
+                    ", and the factor between them differs by band",
+                "Convert the scene to the model's scale, or use -any-scale to use the values unchanged.");
     model::rescale(m, by, scene);
     const size_t n = m.bands.size();
     for (size_t i = 0; i < m.anchors.size(); ++i)

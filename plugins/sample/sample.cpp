@@ -66,18 +66,18 @@ void check_lacks(const std::vector<Lack>& lacks) {
     const Lack& first = lacks.front();
     std::string text = label(*first.of) + " has " + counted(first.available, "labelled pixel") +
                        (first.fold > 0 ? " outside of fold " + std::to_string(first.fold) : std::string()) +
-                       ", fewer than the " + counted(first.asked, "training pixel") + " asked for";
+                       ", fewer than the " + counted(first.asked, "training pixel") + " requested";
     std::string advice;
     for (const Lack& lack : lacks) {
         if (&lack != &first)
-            text += (&lack == &first + 1 ? "; nor have so many " : ", ") + label(*lack.of) + ": " +
+            text += (&lack == &first + 1 ? "; also too few: " : ", ") + label(*lack.of) + ": " +
                     std::to_string(lack.available);
         // The pixels of a fold are its test pixels; without folds, some of the available pixels must remain
         // for the test.
         const int64_t good = lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
         advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
     }
-    throw Error(text, std::string("Ask for fewer of ") +
+    throw Error(text, std::string("Request fewer of ") +
                           (lacks.size() == 1 ? "this class" : "these classes") + ":" + advice + ".");
 }
 
@@ -259,11 +259,10 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
         const auto [of_class, first] = options.by_class.try_emplace(known->value, parsed.share);
         if (first) continue;
         if ((of_class->second.count < 0) != fraction)
-            throw UsageError("-n and -fraction both set the training pixels of class '" + name +
-                                 "' are for training",
+            throw UsageError("-n and -fraction both set the training pixels of class '" + name + "'",
                              "Leave one of them out.");
         throw UsageError(std::string(fraction ? "-fraction" : "-n") + ": class '" + name + "' is named twice",
-                         "Name it once: several of these options are for several classes.");
+                         "Name each class in only one of these options.");
     }
 }
 
@@ -370,9 +369,9 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
     conclude(index, value, samples, lines, options, result);
     if (result.test.empty())
         throw Error("no test pixel is left",
-                    (patch.empty() ? std::string("Ask for fewer training pixels (a smaller -n or -fraction)")
-                                   : std::string("Each class is one patch, or is too near to the others: "
-                                                 "draw single pixels (-by pixels)")) +
+                    (patch.empty() ? std::string("Request fewer training pixels (a smaller -n or -fraction)")
+                                   : std::string("Each class is only one patch, or is too near to the "
+                                                 "others: draw single pixels (-by pixels)")) +
                         (options.min_distance > 0 ? ", or give a smaller -min-distance." : "."));
     return result;
 }
@@ -406,7 +405,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
         throw Error("-folds: " + std::to_string(count) + " folds cannot be made of " +
                         (patch.empty() ? counted(things, "labelled pixel")
                                        : counted(things, "patch", "patches") + " of labelled pixels"),
-                    "Ask for fewer folds.");
+                    "Use fewer folds.");
     check_folds(classes, options, members, fold_of, count);
     std::vector<Split> all;
     for (int k = 0; k < count; ++k) {

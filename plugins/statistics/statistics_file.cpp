@@ -94,16 +94,16 @@ class FileReader {
         std::string fault;
         if (auto root = parse_json(text, fault)) m_root = std::move(*root);
         if (!m_root.is_object() || m_root.value("format", Json()) != Json(statistics_format))
-            throw Error("'" + name + "' is not a file of statistics" +
-                            (is_statistics(text.substr(0, 64)) ? ", or a damaged one: it " + fault : ""),
-                        "Files of statistics are made by gdal_hsi_statistics.");
+            throw Error("'" + name + "' is not a statistics file" +
+                            (is_statistics(text.substr(0, 64)) ? ", or is damaged: it " + fault : ""),
+                        "Use a file made by gdal_hsi_statistics.");
         const auto version = m_in.whole(m_in.member(m_root, "version"), "version", 1, 1 << 30);
         if (version > statistics_version)
             throw Error(
                 "'" + name + "' has version " + std::to_string(version) +
-                    " of the format of statistics, this program reads version " +
+                    " of the statistics format; this program reads version " +
                     std::to_string(statistics_version),
-                "It was made by a newer gdal_hsi_statistics: use that, or make it again with this version.");
+                "Use the newer gdal_hsi_statistics that made it, or make it again with this version.");
     }
 
     Statistics read() {
@@ -198,7 +198,7 @@ class FileReader {
         const std::string body = body_text(s, m_in.text(m_root, "created_by"));
         if (m_in.text(m_root, "checksum") != hexadecimal(digest_of(body)) || valid != s.sums.valid ||
             invalid != s.sums.invalid)
-            throw Error("'" + m_name + "' is damaged: its checksum is another",
+            throw Error("'" + m_name + "' is damaged: its checksum does not match",
                         "Make it again with gdal_hsi_statistics, or take it from a backup.");
     }
 

@@ -122,7 +122,8 @@ void insert(std::vector<SceneRecord>& scenes, const SceneRecord& one) {
 
 void Statistics::add(const SceneRecord& scene, const Sums& of_scene) {
     if (const SceneRecord* const same = find_same(scenes, scene))
-        throw Error(scene.name + " has the same pixels as " + same->name + ", which the statistics hold",
+        throw Error(scene.name + " has the same pixels as " + same->name +
+                        ", which is already in the statistics",
                     "Leave it out: its pixels would count twice.");
     insert(scenes, scene);
     sums.add(of_scene);
@@ -131,8 +132,9 @@ void Statistics::add(const SceneRecord& scene, const Sums& of_scene) {
 void Statistics::add(const Statistics& other, const std::string& name) {
     for (const SceneRecord& scene : other.scenes)
         if (const SceneRecord* const same = find_same(scenes, scene))
-            throw Error(name + ": the pixels of " + scene.name + " are there already, from " + same->name,
-                        "They would count twice: take that scene out with -remove before.");
+            throw Error(name + ": the pixels of " + scene.name + " are already in the statistics, from " +
+                            same->name,
+                        "Remove that scene first with -remove: its pixels would count twice.");
     for (const SceneRecord& scene : other.scenes)
         insert(scenes, scene);
     sums.add(other.sums);
@@ -143,9 +145,8 @@ void Statistics::remove(const Statistics& other, const std::string& name) {
     for (const SceneRecord& scene : other.scenes) {
         const SceneRecord* const same = find_same(left, scene);
         if (same == nullptr)
-            throw Error("-remove " + name + ": the statistics do not hold its scene " + scene.name,
-                        "What was never added cannot be taken away. A scene counts as the same with the same "
-                        "pixels, bands and mask.");
+            throw Error("-remove " + name + ": the statistics do not include its scene " + scene.name,
+                        "Only scenes that were added can be removed, with the same pixels, bands and mask.");
         left.erase(left.begin() + (same - left.data()));
     }
     scenes = std::move(left);

@@ -26,7 +26,7 @@ void read_features(const Reader& in, const Json& root, Model& m) {
 void read_machine(const Reader& in, const Json& root, Model& m) {
     const Json& machine = in.member(root, "svm");
     if (in.text(machine, "type") != "c_svc" || in.text(machine, "kernel") != "rbf")
-        in.fail("it is no C-SVC with an RBF kernel");
+        in.fail("it is not a C-SVC with an RBF kernel");
     m.c = in.positive(machine, "C");
     m.gamma = in.positive(machine, "gamma");
     const size_t k = m.classes.size(), n = m.minimum.size(), pairs = k * (k - 1) / 2;
@@ -43,7 +43,8 @@ void read_machine(const Reader& in, const Json& root, Model& m) {
     for (const auto& v : vectors)
         in.floats(v, "support_vectors", n, m.support_vectors);
     const Json& coefficients = in.list(machine, "coefficients");
-    if (coefficients.size() != k - 1) in.fail("'coefficients' has not one list a class but the first");
+    if (coefficients.size() != k - 1)
+        in.fail("'coefficients' does not have one list for each class after the first");
     for (const auto& list : coefficients) {
         const auto values = in.numbers(list, "coefficients", static_cast<size_t>(total));
         m.coefficients.insert(m.coefficients.end(), values.begin(), values.end());

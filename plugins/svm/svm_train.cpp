@@ -540,7 +540,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     for (auto& c : model.classes)
         c.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
     if (model.classes.size() < 2)
-        throw Error("the labels hold one class only" +
+        throw Error("the labels have only one class" +
                         (set.classes.empty() ? std::string() : ": " + label(set.classes[0])),
                     "A classifier needs at least two classes.");
     int64_t smallest = INT64_MAX;

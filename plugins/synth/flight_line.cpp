@@ -269,9 +269,9 @@ std::unique_ptr<stream::Operation> make_line_painter(const MadeScene& scene, con
                                                      const LineOutputs& outputs) {
     const Options& o = scene.options();
     if (o.targets > 0 || o.nan_pixels > 0 || o.bad_bands > 0 || o.stripe_width > 0 || o.trait)
-        throw UsageError(
-            "-corner: a line over a landscape has no targets, holes, stripes, bad bands or values",
-            "Leave -targets, -nan-pixels, -nodata-stripe, -bad-bands, -values and -plots out.");
+        throw UsageError("-corner: a flight line over a landscape cannot have targets, holes, stripes, bad "
+                         "bands or values",
+                         "Leave -targets, -nan-pixels, -nodata-stripe, -bad-bands, -values and -plots out.");
     return std::make_unique<LinePainter>(scene, line, outputs);
 }
 

@@ -70,7 +70,7 @@ void MadeScene::Impl::check() const {
         refuse("-size " + std::to_string(o.samples) + " " + std::to_string(o.lines) + " " +
                std::to_string(o.bands) + ": every number must be at least 1");
     if (o.samples > std::numeric_limits<int32_t>::max() || o.lines > std::numeric_limits<int32_t>::max())
-        refuse("-size: GDAL holds at most 2147483647 samples and lines");
+        refuse("-size: GDAL supports at most 2147483647 samples and lines");
     if (o.endmembers < min_endmembers || o.endmembers > material_count())
         refuse("-endmembers " + std::to_string(o.endmembers) + " is outside " +
                std::to_string(min_endmembers) + ".." + std::to_string(material_count()));
@@ -80,7 +80,7 @@ void MadeScene::Impl::check() const {
                ": one band must stay good");
     if (o.stripe_width < 0 || o.stripe_first < 0 || o.stripe_first + o.stripe_width > o.samples)
         refuse("-nodata-stripe " + std::to_string(o.stripe_first) + " " + std::to_string(o.stripe_width) +
-               " does not lie in a scene of " + counted(o.samples, "sample"));
+               " is not inside a scene of " + counted(o.samples, "sample"));
     if (o.stripe_width == o.samples) refuse("-nodata-stripe covers the whole scene");
     if (o.targets < 0 || o.targets > std::max<int64_t>(1, free_pixels() / 4))
         refuse("-targets " + std::to_string(o.targets) + " is outside 0.." +

@@ -260,7 +260,7 @@ DrawPlan::DrawPlan(const Endmembers& all, const Classes& of, const DrawOptions& 
     }
     if (draws.empty())
         throw Error("no draw can be unmixed: " + why,
-                    "Take fewer spectra of each class (-per-class), or another library.");
+                    "Use fewer spectra per class (-per-class), or another library.");
 }
 
 std::vector<int> DrawPlan::output_bands() const {
@@ -319,8 +319,8 @@ Endmembers normalised(Endmembers library, Normalise how) {
     for (size_t k = 0; k < library.spectra.size(); ++k) {
         const double length = length_of(library.spectra[k]);
         if (!std::isfinite(length))
-            throw Error("the spectrum '" + library.names[k] + "' holds values that are not numbers",
-                        "Leave these bands out with -b, or take another spectrum.");
+            throw Error("the spectrum '" + library.names[k] + "' has values that are not numbers",
+                        "Leave these bands out with -b, or use another spectrum.");
         if (how != Normalise::none && !(length > 0))
             throw Error("the spectrum '" + library.names[k] + "' is all zero: it has no length to normalise",
                         "Leave it out, or leave out -normalise.");

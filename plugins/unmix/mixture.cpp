@@ -55,11 +55,11 @@ Independence check_endmembers(const Endmembers& e, Method method) {
                  rows = bands + (bordered ? 1 : 0);
     for (size_t k = 0; k < p; ++k)
         if (!std::all_of(e.spectra[k].begin(), e.spectra[k].end(), [](double v) { return std::isfinite(v); }))
-            throw Error("the spectrum '" + e.names[k] + "' holds values that are not numbers",
-                        "Leave these bands out with -b, or take another spectrum.");
+            throw Error("the spectrum '" + e.names[k] + "' has values that are not numbers",
+                        "Leave these bands out with -b, or use another spectrum.");
     if (p > rows)
-        throw Error(counted(p, "endmember is", "endmembers are") + " more than " + counted(bands, "band") +
-                        " can tell apart: at most " + std::to_string(rows),
+        throw Error(counted(p, "endmember is", "endmembers are") + " too many for " + counted(bands, "band") +
+                        ": at most " + std::to_string(rows),
                     "Use fewer endmembers or more bands.");
     // Modified Gram-Schmidt, twice, gives E = Q R. The distance of column k from the span of the others is
     // one over the length of row k of the inverse of R.
@@ -76,8 +76,9 @@ Independence check_endmembers(const Endmembers& e, Method method) {
         const double left = std::sqrt(product(column, column, rows));
         if (!(left > 1e-12))
             throw refuse("the spectrum '" + e.names[k] + "' is " +
-                         (longest_column({{e.names[k]}, {e.spectra[k]}}) > 0 ? "a mixture of those before it"
-                                                                             : "all zero"));
+                         (longest_column({{e.names[k]}, {e.spectra[k]}}) > 0
+                              ? "a mixture of the spectra before it"
+                              : "all zero"));
         r[k * p + k] = left;
         for (size_t i = 0; i < rows; ++i)
             column[i] /= left;

@@ -58,8 +58,8 @@ std::vector<double> inverse_of(const std::vector<double>& products, int bands, b
 SignalSubspace hysime(const stream::SceneStatistics& scene) {
     if (scene.valid_pixels <= scene.bands)
         throw Error("HySime cannot estimate the noise: " +
-                        counted(scene.valid_pixels, "valid pixel is", "valid pixels are") + " no more than " +
-                        counted(scene.bands, "band"),
+                        counted(scene.valid_pixels, "valid pixel is", "valid pixels are") +
+                        " not more than " + counted(scene.bands, "band"),
                     "Use a larger part of the scene, fewer bands (-b), or -method hfc.");
     const auto n = static_cast<size_t>(scene.bands);
     const auto products = scene.mean_products();

@@ -28,7 +28,7 @@ Dimensionality estimate(const stream::SceneStatistics& scene, Method method, dou
         throw UsageError("-pf: " + std::to_string(false_alarm) + " is not a false-alarm probability",
                          "Use a number between 0 and 1, for example 1e-3.");
     if (scene.valid_pixels < 2)
-        throw Error("virtual dimensionality needs at least 2 valid pixels, the scene has " +
+        throw Error("virtual dimensionality needs at least 2 valid pixels, but the scene has " +
                     std::to_string(scene.valid_pixels));
     const auto bands = static_cast<size_t>(scene.bands);
     std::vector<double> covariance = scene.covariance, correlation = scene.mean_products();

@@ -22,7 +22,7 @@ LINE_DIMENSIONS = ("y", "line", "lines", "row", "rows", "lat", "latitude", "nort
 SAMPLE_DIMENSIONS = ("x", "sample", "samples", "column", "columns", "col", "cols", "lon", "longitude", "easting", "crosstrack")
 NODATA_ATTRIBUTES = ("_FillValue", "nodata", "missing_value")
 OF_VALUES = ("units", "long_name", "standard_name", "scale_factor", "add_offset")  # what an attribute says of values
-ROLE = "an array has three axes: bands, lines, samples, as rasterio gives it; band_axis=-1 where the bands come last"
+ROLE = "an array needs three axes: bands, lines, samples, as in rasterio; use band_axis=-1 if the bands are the last axis"
 
 
 def is_path(value):
@@ -89,7 +89,7 @@ def as_numpy(value, name):
         raise UsageError(f"{name} has values of type {array.dtype}, not real numbers of up to 8 bytes",
                          "Convert them: x.astype('float32'), or x.real of complex numbers.")
     if array.size == 0:
-        raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with one value at least.")
+        raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with at least one value.")
     return array
 
 
@@ -106,7 +106,7 @@ def unmasked(value):
 def real_numbers(value, what):
     """One-dimensional numbers that say something of bands."""
     if np.ma.is_masked(value):
-        raise UsageError(f"{what} have masked values", "Give a number for every band.")
+        raise UsageError(f"{what} have masked values", "Give a number for each band.")
     try:
         values = np.asarray(value)
         if values.dtype.kind not in "biuf":
@@ -114,7 +114,7 @@ def real_numbers(value, what):
     except (TypeError, ValueError):
         values = None
     if values is None or values.ndim != 1:
-        raise UsageError(f"{what} are not real numbers, one a band", "Give a list or an array of numbers.")
+        raise UsageError(f"{what} are not one real number per band", "Give a list or an array of numbers.")
     return values.astype(float)
 
 
@@ -157,7 +157,7 @@ class Layout:
     def without_bands(self):
         """The DataArray of one band, without that axis."""
         if self.values.shape[self.axes[0]] != 1:
-            raise UsageError(f"{self.name} has {self.values.shape[self.axes[0]]} bands, and one is needed", "Lines x samples, without bands.")
+            raise UsageError(f"{self.name} has {self.values.shape[self.axes[0]]} bands, but one is needed", "Give lines x samples, without bands.")
         return self.like.isel({self.band(): 0})
 
     def plane_dims(self):
@@ -208,7 +208,7 @@ def named_axes(dims, rank, name):
     if band is None and line is not None and sample is not None:
         band = next(a for a in range(3) if a not in (line, sample))
     if band is None:
-        raise UsageError(f"{name}: none of its dimensions ({', '.join(dims)}) is one of bands",
+        raise UsageError(f"{name}: its dimensions ({', '.join(dims)}) do not include bands",
                          "Name it band or wavelength: x.rename({'" + dims[0] + "': 'band'}).")
     rest = [a for a in range(3) if a != band]
     line = line if line is not None else next(a for a in rest if a != sample)
@@ -245,9 +245,9 @@ def check_same_places(layout, first, window=None):
     scene = in_window(first.like, first.plane_dims(), window)
     for name, of_first in zip(layout.plane_dims(), first.plane_dims()):
         if name == of_first and layout.like.sizes[name] == scene.sizes[name] and not same_places(scene, layout.like, name, name):
-            raise UsageError(f"{layout.name} is at another place than {first.name}: it has other coordinates along '{name}'",
-                             f"Bring it onto the same ones: {layout.name}.reindex_like(..., method='nearest'), or .sel(); or give .values, where "
-                             "pixels belong together as they stand.")
+            raise UsageError(f"{layout.name} has other coordinates than {first.name} along '{name}'",
+                             f"Use the same coordinates: {layout.name}.reindex_like(..., method='nearest'), or .sel(); or give .values if "
+                             "pixels match by position.")
 
 
 NANOMETRES = {  # in one of the unit, as people write it
@@ -268,7 +268,7 @@ def _factor(units, name):
         if spelled in names:
             return factor
     raise UsageError(f"{name} has wavelengths in '{text}', which is not a known unit of length",
-                     "Convert them to nm, and say so in the coordinate's attribute units; or give wavelengths= yourself.")
+                     "Convert them to nm, and state nm in the coordinate's attribute units; or give wavelengths=.")
 
 
 def in_nm(values, units="", name=""):
@@ -344,9 +344,9 @@ def order_of_labels(own, scene):
 
 def refused_labels(name, own, scene):
     told = lambda labels: ", ".join(map(str, labels[:4])) + (f" ... {labels[-1]}" if len(labels) > 4 else "")  # noqa: E731
-    return UsageError(f"{name} has other labels of bands than the scene: {told(own)}, and the scene {told(scene)}",
-                      "Choose the same bands, as spectra.sel(band=scene.band) does; give both wavelengths; or give .values, where bands "
-                      "belong together as they stand.")
+    return UsageError(f"{name} has other band labels than the scene: {told(own)}, but the scene has {told(scene)}",
+                      "Choose the same bands, as spectra.sel(band=scene.band) does; give both wavelengths; or give .values if bands "
+                      "match by position.")
 
 
 def in_order_of_scene(cube, own, scene_cube, scene, by_wavelength):
@@ -363,7 +363,7 @@ def in_order_of_scene(cube, own, scene_cube, scene, by_wavelength):
         order[np.argsort(other, kind="stable")] = np.argsort(one, kind="stable")
         if not np.allclose(one[order], other, rtol=1e-5, atol=0.01, equal_nan=True):
             raise UsageError(f"{own.name} has other wavelengths than {scene.name}",
-                             f"Bring it to the same bands, or give {own.name}.values, where bands belong together as they stand.")
+                             f"Use the same bands, or give {own.name}.values if bands match by position.")
     else:
         labels, of_scene = own.labels(), scene.labels()
         if labels is None or of_scene is None:
@@ -408,9 +408,9 @@ def exact_number(value, name):
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or np.ma.is_masked(value):
-        raise UsageError(f"{name}={value!r} is not a number", "Give the number that stands where there is no value.")
+        raise UsageError(f"{name}={value!r} is not a number", "Give the number that marks missing values.")
     if isinstance(given, int) and int(number) != given:
-        raise UsageError(f"{name}={value} is not a number that a double holds", "Give one up to 2**53, or a masked array.")
+        raise UsageError(f"{name}={value} is not exact in double precision", "Give a number up to 2**53, or a masked array.")
     return number
 
 
@@ -459,15 +459,15 @@ def cube_of(layout, *, nodata=None, wavelengths=None, fwhm=None, names=None, som
         values = real_numbers(values, what)
         if len(values) == bands:
             continue
-        advice = "Give one a band."
+        advice = "Give one per band."
         if len(layout.axes) == 3 and len(values) in layout.values.shape:
             advice = f"band_axis={layout.values.shape.index(len(values))} has as many."
         raise UsageError(f"{layout.name} has {values.size} {what} for {bands} bands", advice)
     if names is not None and (isinstance(names, str) or not np.iterable(names)):
-        raise UsageError(f"names={names!r} is not a list of names", "Give one a band.")
+        raise UsageError(f"names={names!r} is not a list of names", "Give one per band.")
     names = None if names is None else list(names)
     if names is not None and len(layout.axes) == 3 and len(names) != bands:
-        raise UsageError(f"{layout.name} has {len(names)} names for {bands} bands", "Give one a band.")
+        raise UsageError(f"{layout.name} has {len(names)} names for {bands} bands", "Give one per band.")
     nodata = None if nodata is None else exact_number(nodata, "nodata")
     if nodata is not None and math.isnan(nodata):
         nodata = None
@@ -554,7 +554,7 @@ def model_text(value, name):
         try:
             return json.dumps(value)
         except (TypeError, ValueError) as error:
-            raise UsageError(f"{name} is not the document of a model: {error}", "Give what model=True has returned.") from None
+            raise UsageError(f"{name} is not the document of a model: {error}", "Give the result of model=True.") from None
     if isinstance(value, str) and value.lstrip().startswith("{"):
         return str.__str__(value)  # of a Model, too
     if is_path(value):
@@ -563,7 +563,7 @@ def model_text(value, name):
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{name}: the model '{value}' cannot be read: {error}",
                              "Give a model, its JSON or the path of its file.") from None
-    raise UsageError(f"{name} is not a model", "Give what model=True has returned, its JSON, or the path of its file.")
+    raise UsageError(f"{name} is not a model", "Give the result of model=True, its JSON, or the path of its file.")
 
 
 def points_of(text):

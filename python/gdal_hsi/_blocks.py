@@ -50,7 +50,7 @@ def size_text(count):
 
 def loaded(value, name):
     """The array with its values in memory, and a warning that names its size."""
-    warn(f"{name} is an array of dask blocks, and all of it is loaded: {size_text(value.nbytes)}. Functions that take each pixel by itself work in "
+    warn(f"{name} is an array of dask blocks and is loaded completely: {size_text(value.nbytes)}. Functions that process each pixel separately work in "
          "pieces: unmix, index, svm_classify, detect with statistics=, pca and mnf with apply=")
     return value.compute()
 

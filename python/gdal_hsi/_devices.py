@@ -36,8 +36,7 @@ def _with_interface(value, name):
     for module in MODULES_THAT_TAKE:
         if hasattr(sys.modules.get(module), "from_dlpack"):
             return sys.modules[module].from_dlpack(value)
-    raise UsageError(f"{name} is an array on a device that has DLPack alone, which nothing here reads",
-                     "Import torch or cupy, one of which then takes it; results are that library's arrays.")
+    raise UsageError(f"{name} is an array on a device that supports only DLPack, which is not supported here", "Import torch or cupy to read it; results are then arrays of that library.")
 
 
 @functools.lru_cache(maxsize=None)
@@ -154,5 +153,5 @@ def as_device_array(value, name, types):
                          "Convert them to float32, or take the real part of complex numbers.")
     array = DeviceArray(value)
     if array.size == 0:
-        raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with one value at least.")
+        raise UsageError(f"{name} has no values: its shape is {array.shape}", "Give an array with at least one value.")
     return array

@@ -75,8 +75,8 @@ def _values_of(X):
     bands = [k for k, d in enumerate(dims) if d.lower() in BAND_DIMENSIONS]
     of_scene = [d for d in dims if d.lower() in LINE_DIMENSIONS + SAMPLE_DIMENSIONS]
     if len(of_scene) > 1 and not bands:
-        raise ValueError(f"Expected 2D array of pixels x bands, got a DataArray with the dimensions ({', '.join(dims)}), none of "
-                         "which is one of bands.")
+        raise ValueError(f"Expected 2D array of pixels x bands, got a DataArray whose dimensions ({', '.join(dims)}) do not "
+                         "include bands.")
     if len(dims) > 2 or len(of_scene) > 1:
         told = ", ".join(repr(d) for k, d in enumerate(dims) if k not in bands)
         band = repr(dims[bands[0]]) if bands else repr(dims[0])
@@ -94,7 +94,7 @@ def _check_same_pixels(X, y):
         for key in set(X.coords) & set(y.coords):
             one, other = X.coords[key], y.coords[key]
             if one.dims == other.dims == (dim,) and one.shape == other.shape and not one.equals(other):
-                raise ValueError(f"y is of other pixels than X: its coordinate '{key}' has other values. Bring it in X's order with "
+                raise ValueError(f"y has other pixels than X: its coordinate '{key}' has other values. Reorder it with "
                                  "y.reindex_like(X), or give y.values.")
 
 
@@ -139,7 +139,7 @@ class _Bands:
     def check(self, fitted):
         """Raises where these are other bands than those of fit(), or in another order, or numbers of another scale."""
         if self.scale is not None and fitted.scale is not None and self.scale != fitted.scale:
-            raise ValueError("X has scale_factor {:g} and add_offset {:g}, and that of fit() had {:g} and {:g}: decode both, as "
+            raise ValueError("X has scale_factor {:g} and add_offset {:g}, but X of fit() had {:g} and {:g}: decode both, as "
                              "xarray.decode_cf does, or neither.".format(*self.scale, *fitted.scale))
         if self.wavelengths is not None and fitted.wavelengths is not None:
             same = len(self.wavelengths) == len(fitted.wavelengths) and np.allclose(
@@ -150,7 +150,7 @@ class _Bands:
         else:
             return
         if not same:
-            raise ValueError(f"The bands of X have other {what} than those of fit(), or another order: choose and order them as there, with "
+            raise ValueError(f"The bands of X have other {what} than the bands of fit(), or another order: choose the same bands in the same order with "
                              "X.sel() or X.isel(); or give X.values.")
 
 
@@ -172,7 +172,7 @@ def _pixels(X, estimator=None, fitting=False):
     if np.iscomplexobj(X):
         raise ValueError("Complex data not supported: take the real part.")
     if X.dtype.kind in "US":
-        raise ValueError("X holds texts, and numbers are needed: convert them with X.astype(float).")
+        raise ValueError("X has texts, but numbers are needed: convert them with X.astype(float).")
     if not X.dtype.isnative:
         X = X.astype(X.dtype.newbyteorder("="))
     if X.dtype.name not in _library.TYPES:
@@ -252,7 +252,7 @@ def _numbers(document, name):
     """A list of numbers in a model."""
     values = document[name]
     if not isinstance(values, list) or not values or not all(v is None or type(v) in (int, float) for v in values):
-        raise ValueError(f"{name} are no list of numbers")
+        raise ValueError(f"{name} are not a list of numbers")
     return np.array(values, dtype=float)
 
 
@@ -296,7 +296,7 @@ class _Estimator(_Fitted):
             one._bands = _Bands(wavelengths=_numbers({"wavelengths": nm}, "wavelengths") if nm else None)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise UsageError(f"model is not a model of {cls.__name__}: {type(error).__name__}: {error}",
-                             f"Give what {cls.__name__}.save() or gdal_hsi_{cls._maker} has written.") from None
+                             f"Give a file written by {cls.__name__}.save() or gdal_hsi_{cls._maker}.") from None
         one.model_ = text
         return one
 
@@ -336,7 +336,7 @@ class _Components(_Transformer, _Estimator):
             return None
         wanted = _options_for(self._maker, {"nc": self.n_components}).get("nc")
         if isinstance(wanted, (str, list)) or wanted is not None and wanted != int(wanted):
-            raise UsageError(f"n_components: {self.n_components!r} is not a whole number", "Give one, a share of the variance above 0 and below 1, or "
+            raise UsageError(f"n_components: {self.n_components!r} is not a whole number", "Give a whole number, a share of the variance above 0 and below 1, or "
                              "None for all.")
         return None if wanted is None else int(wanted)
 
@@ -345,9 +345,9 @@ class _Components(_Transformer, _Estimator):
 
     def _learn(self, X):
         if X.shape[0] < 2:
-            raise ValueError(f"n_samples={X.shape[0]}: components need two pixels at least.")
+            raise ValueError(f"n_samples={X.shape[0]}: components need at least two pixels.")
         if X.shape[1] < 2:
-            raise ValueError(f"n_features={X.shape[1]}: components need two bands at least (1 feature(s)).")
+            raise ValueError(f"n_features={X.shape[1]}: components need at least two bands (1 feature(s)).")
         options = {**self._options(), **self._compute()}
         if options["nc"] is None:
             options["nc"] = min(X.shape)
@@ -391,7 +391,7 @@ class _Components(_Transformer, _Estimator):
         if told and all(str(one).startswith(self._prefix) for one in told):
             expected = [f"{self._prefix}{k + 1}" for k in range(len(told))]
             if list(map(str, told)) != expected:
-                raise ValueError(f"X has the components {', '.join(map(str, told))}, and {', '.join(expected)} are wanted, in this order.")
+                raise ValueError(f"X has the components {', '.join(map(str, told))}, but {', '.join(expected)} are needed, in this order.")
         X = _pixels(X)
         if X.shape[1] > self.n_components_:
             raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} has {self.n_components_} components.")
@@ -524,7 +524,7 @@ def _one_each(estimator, X, y, what):
     if y is None:
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):
-        raise UsageError(f"y has masked {what}", "Leave those pixels out: X[~y.mask], y.compressed().")
+        raise UsageError(f"y has masked {what}", "Leave these pixels out: X[~y.mask], y.compressed().")
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning())
@@ -542,8 +542,7 @@ def _check_values(found, what):
         return
     rows = np.flatnonzero(~found)
     told = ", ".join(map(str, rows[:8])) + (" ..." if len(rows) > 8 else "")
-    raise UsageError(f"X: {len(rows)} of {len(found)} rows have no values, and so no {what}: {told}",
-                     "Values that are all zero, or beyond Float32, are none. Leave such pixels out.")
+    raise UsageError(f"X: {len(rows)} of {len(found)} rows have no valid values, so they have no {what}: {told}", "Leave out pixels that are all zero, or have values outside the range of Float32.")
 
 
 class _Predicting(_Estimator):
@@ -563,16 +562,16 @@ class _ClassifierOfPixels(_Classifier, _Predicting):
             if (y != np.round(y)).any():
                 raise ValueError("Unknown label type: continuous. Classes are whole numbers or names.")
         if y.dtype.kind not in "biufUOM":
-            raise UsageError(f"y has labels of type {y.dtype}", "Classes are whole numbers or names: y.astype(str).")
+            raise UsageError(f"y has labels of type {y.dtype}", "Give whole numbers or names: y.astype(str).")
         try:
             classes, numbers = np.unique(y, return_inverse=True)
         except TypeError as error:
             raise UsageError(f"y has labels of several types: {error}",
-                             "Classes are whole numbers or names, all of one kind.") from None
+                             "Give only whole numbers or only names.") from None
         if len(classes) < 2:
             raise ValueError("Classifier can't train when only one class is present.")
         if len(classes) > 65535:
-            raise ValueError(f"Unknown label type: {len(classes)} classes, and 65535 are the most.")
+            raise ValueError(f"Unknown label type: {len(classes)} classes, but at most 65535 are possible.")
         return classes, (numbers + 1).astype(np.uint16)
 
     def _fit(self, algorithm, options, X, y, outputs, further=lambda X, classes: {}):
@@ -590,8 +589,7 @@ class _ClassifierOfPixels(_Classifier, _Predicting):
         learned = {c["value"] for c in model.document["classes"]}
         missing = [str(c) for k, c in enumerate(classes) if k + 1 not in learned]
         if missing:
-            raise UsageError(f"class {', '.join(missing)}: no pixel of it has values",
-                             "Values that are all zero, or beyond Float32, are none. Leave the class out.")
+            raise UsageError(f"class {', '.join(missing)}: no pixel has valid values", "Leave the class out, or give pixels that are not all zero and within the range of Float32.")
         self.classes_, self.model_ = classes, _with_labels(model, classes)
         return self
 
@@ -706,7 +704,7 @@ class SVM(_ClassifierOfPixels):
     def _options(self):
         for name, value, words in (("C", self.C, ("search",)), ("gamma", self.gamma, ("search", "scale", "auto"))):
             if value is None or isinstance(value, str) and value not in words:
-                raise UsageError(f"{name}: {value!r} is neither a positive number nor " + " nor ".join(map(repr, words)), "Give one of them.")
+                raise UsageError(f"{name}: {value!r} is not a positive number or " + " or ".join(map(repr, words)), "Give one of these.")
         number = lambda value: None if isinstance(value, str) else value  # noqa: E731
         return {"C": number(self.C), "gamma": number(self.gamma), "probability": self.probability, "seed": self.seed}
 
@@ -724,7 +722,7 @@ class SVM(_ClassifierOfPixels):
                 raise ValueError(f"The classes, {unknown}, are not in class_weight: y has {', '.join(map(str, classes))}.")
             made["weight"] = [f"{k + 1}={float(self.class_weight[one])!r}" for k, one in enumerate(classes.tolist()) if one in self.class_weight]
         elif self.class_weight is not None:
-            raise UsageError(f"class_weight: {self.class_weight!r} is neither None, 'balanced' nor a dict", "Give a factor of C by class: {3: 2.5}.")
+            raise UsageError(f"class_weight: {self.class_weight!r} is not None, 'balanced' or a dict", "Give a factor of C per class: {3: 2.5}.")
         return made
 
     def _fit(self, *args):
@@ -774,7 +772,7 @@ class SVM(_ClassifierOfPixels):
     def predict_proba(self):
         """The probability of every class, pixels x classes: a function, where probability=True."""
         if not self.probability and not (hasattr(self, "model_") and "probability_a" in self.model_):
-            raise AttributeError("predict_proba is not there: the estimator was made with probability=False")
+            raise AttributeError("predict_proba is not available: the estimator was made with probability=False")
         return super().predict_proba
 
     def _compute(self):
@@ -868,7 +866,7 @@ class _RegressorOfPixels(_Regressor, _Predicting):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(groups) if groups.ndim else 1}]")
         _, first, group = np.unique(groups, return_index=True, return_inverse=True)
         if len(first) < 2:
-            raise ValueError(f"n_samples={len(X)}, all in one group: a regression needs two at least, for its cross-validation.")
+            raise ValueError(f"n_samples={len(X)}, all in one group: the cross-validation of a regression needs at least two groups.")
         # Pixels that touch are one group to the tool: groups lie apart by a pixel without values.
         rank = np.argsort(np.argsort(first))[group.ravel()]
         order = np.argsort(rank, kind="stable")

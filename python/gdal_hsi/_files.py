@@ -16,7 +16,7 @@ import numpy as np
 
 from ._errors import Error, MissingFile, UsageError, WrongType, warn
 
-NO_PLACE = "Install gdal-hsi, put gdal_hsi on PATH, or name its folder in HSI_BIN_DIR."
+NO_PLACE = "Install gdal-hsi, put gdal_hsi on PATH, or set HSI_BIN_DIR to its folder."
 
 
 def executable():
@@ -28,7 +28,7 @@ def executable():
             return str(place)
     found = None if folder else shutil.which("gdal_hsi")
     if found is None:
-        raise Error("the executable gdal_hsi is not there", NO_PLACE)
+        raise Error("the executable gdal_hsi was not found", NO_PLACE)
     return found
 
 
@@ -47,7 +47,7 @@ def _words(arguments):
             if isinstance(value, float):
                 word = word[:-2] if word.endswith(".0") else word  # 3.0 is a whole number
             if "\0" in word:
-                raise UsageError(f"{word[:60]!r} has a character that no argument may have (NUL)", "Leave it out.")
+                raise UsageError(f"{word[:60]!r} has a character that arguments cannot have (NUL)", "Leave it out.")
             yield word
 
 
@@ -74,7 +74,7 @@ def command(tool, positional, options):
             raise UsageError(f"{name}: the list is empty", "Give a value, or leave it out.")
         if value is True:
             if _values(words[0], tool).get(option[1:], 0) > 0:
-                raise UsageError(f"{name}: True is not a value of it", "Give a number or a text: it is not a flag.")
+                raise UsageError(f"{name}: True is not a valid value", "Give a number or a text; this option is not a flag.")
             words.append(option)
         elif isinstance(value, (list, tuple)) and value and (isinstance(value[0], (list, tuple)) or
                                                              _values(words[0], tool).get(option[1:], len(value)) == 1):
@@ -219,7 +219,7 @@ def library(path):
     """The spectra of a library: the arguments of Spectra."""
     facts = info(path, values=True)
     if "spectra" not in facts:
-        raise UsageError(f"'{os.fsdecode(path)}' is a scene, not a spectral library", "Take spectra from it with spectra(), or give a library.")
+        raise UsageError(f"'{os.fsdecode(path)}' is a scene, not a spectral library", "Make a library with spectra(), or give a library.")
     numbers = lambda values: np.array([np.nan if v is None else v for v in values], dtype=float)  # noqa: E731
     known = {key: numbers(facts[name]) for key, name in (("wavelengths", "wavelengths_nm"), ("fwhm", "fwhm_nm")) if facts.get(name)}
     return {"spectra": np.array([numbers(one["values"]) for one in facts["spectra"]]), "names": [one["name"] for one in facts["spectra"]],
@@ -243,14 +243,14 @@ def run_function(signature, options, inputs, wanted, further):
     outs = [out] if out is None or isinstance(out, (str, os.PathLike)) else list(out)
     if made and (out is None or len(outs) != len(made)):
         names = ", ".join(python_name(a["name"]) for a in made)
-        raise UsageError(f"the results of a path are files, and out does not name them: {names}",
+        raise UsageError(f"results are files if src is a path, but out does not name them: {names}",
                          "Give out='result.tif'" + (" (a list of them)" if len(made) > 1 else "") + ", or an array.")
     if not made and out is not None:
-        raise UsageError(f"out={out!r}: {signature.name} has no result that a file takes", "Leave it out.")
+        raise UsageError(f"out={out!r}: {signature.name} has no result that can be a file", "Leave it out.")
     for name in ("band_axis", "wavelengths", "fwhm", "names"):
         value = further[name]
         if value is not None and not (name == "band_axis" and isinstance(value, int) and value == 0):
-            raise UsageError(f"{name} is said of arrays, and src is a path", "Leave it out: the file tells its own.")
+            raise UsageError(f"{name} applies to arrays, but src is a path", "Leave it out: the file has its own metadata.")
     if further["nodata"] is not None:
         given["srcnodata"] = exact_number(further["nodata"], "nodata")
     positional, results = [], {}
@@ -265,8 +265,7 @@ def run_function(signature, options, inputs, wanted, further):
                 (bands_of_spectrometer(value) if argument["name"] == "bands" else Spectra(value)).save(path)
                 value = path
             elif not isinstance(value, (str, os.PathLike)):
-                raise UsageError(f"{python_name(argument['name'])} is an array, and src a path",
-                                 "Give paths, or arrays, for all of them.")
+                raise UsageError(f"{python_name(argument['name'])} is an array, but src is a path", "Give only paths or only arrays.")
             if argument["positional"]:
                 positional.append((argument["name"], value))
             else:
@@ -279,7 +278,7 @@ def run_function(signature, options, inputs, wanted, further):
             results[python_name(argument["name"])] = path
         for role, path in wanted.items():
             if path is True:
-                raise UsageError(f"{python_name(role)}=True: the results of a path are files", "Give a path for it, too.")
+                raise UsageError(f"{python_name(role)}=True: results are files if src is a path", "Give a path for this output.")
             given[role] = results[python_name(role)] = path
         order = [a["name"] for a in signature.definition["arguments"] if a["positional"]]
         report = pathlib.Path(folder) / "report.json"

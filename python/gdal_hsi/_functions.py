@@ -113,7 +113,7 @@ def _bar(progress, name):
     if isinstance(progress, (np.generic, np.ndarray)):
         progress = plain(progress, "progress")
     if not isinstance(progress, int) or progress not in (True, False):
-        raise UsageError(f"progress={progress!r} is neither True nor a function", "Give a function of the share that is done.")
+        raise UsageError(f"progress={progress!r} is not True or a function", "Give a function of the completed share.")
     if not progress:
         return None, lambda: None
     try:
@@ -149,7 +149,7 @@ def _input(signature, argument, value, further, layout, scene):
     if content == "text":
         return _table_text(value, name), None
     if is_path(value):
-        raise UsageError(f"{name} is a path, and src an array", "Give paths, or arrays, for all of them.")
+        raise UsageError(f"{name} is a path, but src is an array", "Give only paths or only arrays.")
     if content == "vector" and layout is not None and getattr(getattr(value, "dtype", None), "names", None):
         value = _plane_of_points(value, name, layout)
     first = argument is signature.required[0] if signature.required else False
@@ -187,13 +187,13 @@ def _check_not_turned(spectra, bands, name, some_bands):
     """Raises where the spectra are the columns of an array, not its rows."""
     number, own = spectra.spectra.shape
     if own != bands and number == bands and spectra.wavelengths is None and not some_bands:
-        raise UsageError(f"{name} has the shape ({number}, {own}), and the scene has {bands} bands", f"Give spectra x bands, such as {name}.T.")
+        raise UsageError(f"{name} has the shape ({number}, {own}), but the scene has {bands} bands", f"Give spectra x bands, such as {name}.T.")
 
 
 def _plane_of_points(points, name, layout):
     """Where a scene has the points of a structured array with fields line and sample: an array of lines x samples."""
     if not {"line", "sample"} <= set(points.dtype.names):
-        raise UsageError(f"{name} has the fields {', '.join(points.dtype.names)}, and line and sample are needed", "Give what endmembers() has returned.")
+        raise UsageError(f"{name} has the fields {', '.join(points.dtype.names)}, but line and sample are needed", "Give the result of endmembers().")
     plane = np.zeros(layout.cube().shape[1:], np.uint8)
     lines, samples = (points[field].astype(np.int64) for field in ("line", "sample"))
     inside = (lines >= 0) & (lines < plane.shape[0]) & (samples >= 0) & (samples < plane.shape[1])
@@ -223,7 +223,7 @@ def _table_text(value, name):
     if hasattr(value, "to_dict"):
         value = value.to_dict("list")
     if not isinstance(value, collections.abc.Mapping):
-        raise UsageError(f"{name} is not a table", "Give a dict with a list a column, or a DataFrame.")
+        raise UsageError(f"{name} is not a table", "Give a dict with one list per column, or a DataFrame.")
     cells = {str(key): [None if cell is None or cell is np.ma.masked or cell != cell else cell for cell in column] for key, column in value.items()}
     return json.dumps({key: [cell.item() if hasattr(cell, "item") else cell for cell in column] for key, column in cells.items()})
 
@@ -303,13 +303,12 @@ def on_arrays(signature, options, inputs, wanted, further, class_names=None):
     cubes = {name: cube for name, (cube, _) in laid.items()}
     for role, value in wanted.items():
         if value is not True:
-            raise UsageError(f"{python_name(role)}={value!r}: with arrays an output is wanted (True) or not",
-                             "Give paths for all, or arrays.")
+            raise UsageError(f"{python_name(role)}={value!r}: if src is an array, this must be True or False", "Give only paths or only arrays.")
     roles = [a["name"] for a in signature.made] + list(wanted)
     given = {}
     if further["out"] is not None:
         if signature.is_picture or not signature.made or signature.made[0].get("content") not in ("raster", "labels"):
-            raise UsageError(f"out={type(further['out']).__name__}: {signature.name} has no result that an array takes", "Leave it out.")
+            raise UsageError(f"out={type(further['out']).__name__}: {signature.name} has no result that can be an array", "Leave it out.")
         given[roles[0]] = further["out"]
     outputs = {role: _target(given[role], layout, role) if role in given else None for role in roles}
 
@@ -347,15 +346,15 @@ def _target(out, layout, role):
     if not isinstance(out, np.ndarray):
         raise UsageError("out is not a NumPy array", "Leave it out: the result is then a new array.")
     if not out.flags.writeable:
-        raise UsageError("out cannot be written to", "Give an array of your own.")
+        raise UsageError("out is not writable", "Give a writable array.")
     if out.dtype not in NUMBERS:
         raise UsageError(f"out has values of type {out.dtype}",
-                         "Results are real numbers of up to 8 bytes, in the order of bytes of this machine.")
+                         "Use a type of real numbers of up to 8 bytes, in the byte order of this machine.")
     out = out.data if isinstance(out, np.ma.MaskedArray) else out
     if out.ndim == 2:
         return (out if layout is None else layout.plane(out))[np.newaxis]
     if out.ndim != 3:
-        raise UsageError(f"out has the shape {out.shape}, and 3 axes are needed", "Give the shape of the result, or leave it out.")
+        raise UsageError(f"out has the shape {out.shape}, but 3 axes are needed", "Give the shape of the result, or leave it out.")
     return out.transpose(layout.axes) if layout is not None and len(layout.axes) == 3 else out
 
 

@@ -70,8 +70,7 @@ def library():
     try:
         return _declared(lib)
     except AttributeError as error:
-        raise Error(f"{path} is not a libhsi of this version: {error}",
-                    "Install libhsi0 of the version of this package, or set HSI_LIBRARY to the file libhsi.so.0.") from None
+        raise Error(f"{path} is a libhsi of another version: {error}", "Install libhsi0 of this package's version, or set HSI_LIBRARY to the file libhsi.so.0.") from None
 
 
 def _declared(lib):
@@ -120,7 +119,7 @@ def text(value, what):
     except UnicodeEncodeError:
         encoded = b"\0"
     if b"\0" in encoded:
-        raise UsageError(f"{what}: {str(value)[:60]!r} has a character that no text may have (NUL, or half of a surrogate pair)",
+        raise UsageError(f"{what}: {str(value)[:60]!r} has a character that texts cannot have (NUL, or half of a surrogate pair)",
                          "Leave it out.")
     return encoded
 
@@ -194,7 +193,7 @@ def call(algorithm, options, inputs, outputs, *, allocate, progress=None, plan=F
             shape = tuple(array.contents.shape)
             made[role] = allocate(role, json.loads(info), shape, DTYPES[array.contents.type])
             if isinstance(made[role], DeviceArray) != (array.contents.device >= 0):
-                raise UsageError("the first argument is in host memory, and another one on a device",
+                raise UsageError("the first argument is in host memory, but another argument is on a device",
                                  "Copy one of them.")
             array.contents.data = _address(made[role])
             array.contents.strides[:] = made[role].strides
@@ -285,9 +284,8 @@ def _options_text(options):
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            raise UsageError(f"-{name}: {value!r} is neither a finite number nor a text, nor a list of them",
-                             "Give it as the documentation of the function says.") from None
-    raise UsageError("options have names that are no texts")
+            raise UsageError(f"-{name}: {value!r} is not a finite number, a text, or a list of these", "See the documentation of the function for its values.") from None
+    raise UsageError("options have names that are not texts")
 
 
 class _Workers:

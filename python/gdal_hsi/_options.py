@@ -20,7 +20,7 @@ def plain(value, name="a value", advice="Give it as the documentation of the fun
     if value is None or type(value) in (bool, int, float, str):
         return value
     if np.ma.is_masked(value):
-        raise UsageError(f"{name}: {value!r} has masked values", "Give a number for each of them.")
+        raise UsageError(f"{name}: {value!r} has masked values", "Give a number for each value.")
     try:
         if hasattr(value, "__array__"):
             value = np.asarray(value).tolist()
@@ -35,7 +35,7 @@ def plain(value, name="a value", advice="Give it as the documentation of the fun
         pass
     if isinstance(value, collections.abc.Sequence) and not isinstance(value, (bytes, bytearray, memoryview)):
         return [plain(one, name, advice) for one in value]
-    raise UsageError(f"{name}: {value!r} is neither a number nor a text, nor a list of them", advice)
+    raise UsageError(f"{name}: {value!r} is not a number, a text, or a list of these", advice)
 
 
 def _element(argument, name, value):
@@ -65,7 +65,7 @@ def _wanted(argument):
     kind = kind if argument["values"] < 2 else f"{argument['values']} values, each {kind}"
     choices = ", ".join(one["name"] for one in argument.get("choices", []))
     kind = f"one of {choices}" if choices else kind + limits(argument)
-    return f"Give {kind}, or None for what holds without it."
+    return f"Give {kind}, or None for the default."
 
 
 def option_value(argument, value, name=None):
@@ -76,7 +76,7 @@ def option_value(argument, value, name=None):
     value = plain(value, name, _wanted(argument))
     if argument["type"] == "flag":
         if not isinstance(value, bool):
-            raise UsageError(f"{name}: {value!r} is neither True nor False", _wanted(argument))
+            raise UsageError(f"{name}: {value!r} is not True or False", _wanted(argument))
         return value
     value = _element(argument, name, value)
     return ",".join(str(one) for one in value) if isinstance(value, list) and is_list(argument) else value

@@ -171,11 +171,11 @@ def in_words_of_python(text, argument=None, names=None):
     if argument is None:
         # Advice by options that functions do not have, and by files: what array to make instead.
         text = re.sub(r"gdal_calc\.py -A FILE --allBands A --calc 'A-\(([^)]*)\)' --type Float64 --outfile NEW", r"src - \1", text)
-        text = re.sub(r",? or keep bad ones with -bbl ignore|; -bbl ignore takes bands that are marked bad", "", text)
+        text = re.sub(r",? or keep bad bands with -bbl ignore|; -bbl ignore keeps bands marked bad", "", text)
         text = re.sub(r"Write the wavelengths into (?:its|the scene's) header", "Give wavelengths=, in nm, one per band", text)
-        text = re.sub(r"Write them into its header: .* A VRT mosaic has those of its sources\.", WAVELENGTHS_MISSING, text)
+        text = re.sub(r"Write them into its header: .* A VRT mosaic uses the wavelengths of its sources\.", WAVELENGTHS_MISSING, text)
         text = re.sub(r"Leave the index out, or (choose bands with .*)", WAVELENGTHS_MISSING + r" Or \1", text)
-        text = re.sub(r"Name bands by number: (.*); gdal_hsi_info lists a file's bands\.", WAVELENGTHS_MISSING + r" Or give numbers of bands: \1.", text)
+        text = re.sub(r"Choose bands by number, such as (.*); gdal_hsi_info lists the bands\.", WAVELENGTHS_MISSING + r" Or give numbers of bands: \1.", text)
         if names is not None:
             text = re.sub(r" \((-[a-z-]+(?:, -[a-z-]+)*)\)", lambda m: _known(m[1].split(", "), names), text)
         text = re.sub(r"\b(\w+) \1 (?=has |gives |is )", r"\1 ", text)  # the role, and the file in its place

@@ -21,7 +21,7 @@ def _spectra_of(value):
         band = dims[0]
     if band is None or len(dims) > 2:
         raise UsageError(f"spectra with the dimensions ({', '.join(dims)}): " +
-                         ("one or two are needed" if len(dims) != 2 else "none of them is one of bands"),
+                         ("one or two are needed" if len(dims) != 2 else "they do not include bands"),
                          "Name them spectrum and band: x.rename(...), or give x.values, spectra x bands.")
     values = as_numpy(value, "spectra")
     nodata = nodata_of(value)
@@ -105,7 +105,7 @@ def bands_of_spectrometer(value):
     if hasattr(value, "columns") or isinstance(value, collections.abc.Mapping):
         centres, widths = _column(value, WAVELENGTHS), _column(value, WIDTHS)
         if centres is None:
-            raise UsageError("bands: the table has no column wavelength", "Name the centres wavelength, and the widths fwhm.")
+            raise UsageError("bands: the table has no column wavelength", "Call the column of centres wavelength, and the column of widths fwhm.")
     else:
         centres, widths = real_numbers(value, "bands"), None
     return Spectra(np.zeros((1, len(centres))), ["bands"], centres, widths)
@@ -209,7 +209,7 @@ class Spectra:
             except ValueError as error:
                 if isinstance(error, UsageError):
                     raise
-                raise UsageError("the spectra of a dict have different numbers of bands", "Give one value a band for each name.") from None
+                raise UsageError("the spectra of a dict have different numbers of bands", "Give one value per band for each name.") from None
         if is_data_array(spectra):
             spectra, told, nm, widths, labels = _spectra_of(spectra)
             band_labels = labels if band_labels is None else band_labels
@@ -217,9 +217,9 @@ class Spectra:
             fwhm = widths if fwhm is None else fwhm
         self.spectra = np.atleast_2d(as_numpy(unmasked(spectra), "spectra"))
         if self.spectra.ndim != 2:
-            raise UsageError(f"spectra have two axes, and these have {self.spectra.ndim}", "Give spectra x bands.")
+            raise UsageError(f"spectra need two axes, but these have {self.spectra.ndim}", "Give spectra x bands.")
         if isinstance(names, str) or names is not None and not np.iterable(names):
-            raise UsageError(f"names={names!r} is not a list of names", "Give one a spectrum.")
+            raise UsageError(f"names={names!r} is not a list of names", "Give one per spectrum.")
         self.names = [f"spectrum {k + 1}" for k in range(len(self.spectra))] if names is None else [str(n) for n in names]
         self.wavelengths = None if wavelengths is None else real_numbers(wavelengths, "wavelengths")
         self.fwhm = None if fwhm is None else real_numbers(fwhm, "widths")
@@ -245,14 +245,14 @@ class Spectra:
     def check(self):
         """Raises where names or what is said of bands are not as many as the spectra, or their bands."""
         if len(self.names) != len(self.spectra):
-            raise UsageError(f"{len(self.names)} names for {len(self.spectra)} spectra", "Give one a spectrum.")
+            raise UsageError(f"{len(self.names)} names for {len(self.spectra)} spectra", "Give one per spectrum.")
         number = self.spectra.shape[1]
         for name in self.names:
             text(name, "names")
         for what, values in (("wavelengths", self.wavelengths), ("widths", self.fwhm), ("band numbers", self.band_numbers),
                              ("labels of bands", self.band_labels)):
             if values is not None and len(values) != number:
-                raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one a band.")
+                raise UsageError(f"{len(values)} {what} for spectra of {number} bands", "Give one per band.")
 
     def __len__(self):
         return len(self.spectra)
@@ -295,7 +295,7 @@ class Spectra:
         """
         path = pathlib.Path(path)
         if path.suffix.lower() not in (".csv", ".sli"):
-            raise UsageError(f"path: '{path}' ends in neither .csv nor .sli", "Give one of them.")
+            raise UsageError(f"path: '{path}' does not end in .csv or .sli", "Use one of these extensions.")
         (_write_table if path.suffix.lower() == ".csv" else _write_envi)(self, path)
 
     def to_dataframe(self):

@@ -47,7 +47,7 @@ class Statistics(Model):
 
     def __new__(cls, text):
         if not is_statistics(text):
-            raise UsageError("the text is not a file of statistics", "Give what statistics() has returned, or Statistics.load(path).")
+            raise UsageError("the text is not a statistics file", "Give the result of statistics(), or Statistics.load(path).")
         return super().__new__(cls, text)
 
     @classmethod
@@ -73,7 +73,7 @@ class Statistics(Model):
         text = model_text(other, "other")
         if not is_statistics(text):
             raise UsageError(f"other is {'the file ' + str(other) if is_path(other) else 'a model'} without statistics",
-                             "Give what statistics() has returned, or the path of its file.")
+                             "Give the result of statistics(), or the path of its file.")
         try:
             outcome = call("statistics", {}, {"scene": self, role: text}, {"o": None}, allocate=None)
         except Error as error:

@@ -211,10 +211,10 @@ class Unmixer(_Transformer, _OfPixels):
         if self.endmembers is not None:
             library = Spectra(self.endmembers)
             if library.spectra.shape[1] != X.shape[1]:
-                raise UsageError(f"endmembers have {library.spectra.shape[1]} bands, X has {X.shape[1]}", "Give both the same bands: resample() does it.")
+                raise UsageError(f"endmembers have {library.spectra.shape[1]} bands, but X has {X.shape[1]}", "Use resample() to give both the same bands.")
         else:
             if X.shape[0] < 2 or X.shape[1] < 2:
-                raise ValueError(f"n_samples={X.shape[0]}, {X.shape[1]} feature(s): endmembers are searched in two pixels and two bands at least.")
+                raise ValueError(f"n_samples={X.shape[0]}, {X.shape[1]} feature(s): endmembers need at least two pixels and two bands.")
             options = {"t": self.n_endmembers, "method": self.search, "seed": self.seed if self.search == "vca" else None, "threads": self.threads}
             library = Spectra.from_text(_call("endmembers", options, {"src": _scene(X, self)}, ["dst", "spectra"]).texts["spectra"])
         self.endmembers_, self.names_ = np.asarray(library.spectra), list(library.names)
@@ -295,14 +295,14 @@ class Detector(_OfPixels):
         _options_for("detect", {"method": self.method, "shrinkage": self.shrinkage, "threads": self.threads, "device": self.device})
         if (self.method == "rx") != (self.target is None):
             raise UsageError("target is missing" if self.target is None else "target cannot be used with method='rx'",
-                             "Give a spectrum for every method but rx.")
+                             "Give a spectrum for all methods except rx.")
         if hasattr(self, "statistics_"):
             del self.statistics_
         if self.statistics is not None:
             self.statistics_ = self.statistics if isinstance(self.statistics, Model) else Statistics.load(self.statistics)
         elif self.method not in ("sam", "sid"):
             if X.shape[0] < 2:
-                raise ValueError(f"n_samples={X.shape[0]}: a background has two pixels at least.")
+                raise ValueError(f"n_samples={X.shape[0]}: a background needs at least two pixels.")
             self.statistics_ = Statistics(_call("statistics", {"threads": self.threads}, {"scene": _scene(X, self)}, ["o"]).texts["o"])
         return self
 
@@ -316,7 +316,7 @@ class Detector(_OfPixels):
                 self.target, (list, tuple, np.ndarray)) else self.target
             spectra = Spectra(target)
             if spectra.spectra.shape[1] != X.shape[1]:
-                raise UsageError(f"target has {spectra.spectra.shape[1]} bands, X has {X.shape[1]}", "Give both the same bands: resample() does it.")
+                raise UsageError(f"target has {spectra.spectra.shape[1]} bands, but X has {X.shape[1]}", "Use resample() to give both the same bands.")
             inputs["target"] = _cube_of(spectra.spectra, spectra.names)
         if hasattr(self, "statistics_"):
             inputs["statistics"] = self.statistics_

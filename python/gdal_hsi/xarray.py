@@ -20,7 +20,7 @@ class HsiAccessor:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in _hsi.algorithms():
-            raise AttributeError(f"there is no algorithm '{name}': gdal_hsi has {', '.join(_hsi.algorithms())}")
+            raise AttributeError(f"unknown algorithm '{name}': gdal_hsi has {', '.join(_hsi.algorithms())}")
         function = getattr(_hsi, name)
 
         @functools.wraps(function)

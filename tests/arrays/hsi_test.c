@@ -158,7 +158,7 @@ static void test_bad_hooks(void) {
     fill(in);
     hooks.allocate = allocate_otherwise;
     CHECK(hsi_run("spp", NULL, &input, 1, &output, 1, &hooks, &result) == HSI_USAGE);
-    CHECK(strstr(hsi_result_message(result), "'allocate' has changed") != NULL);
+    CHECK(strstr(hsi_result_message(result), "'allocate' changed") != NULL);
     hsi_result_free(result);
     hooks.allocate = allocate_far;
     CHECK(hsi_run("spp", NULL, &input, 1, &output, 1, &hooks, &result) == HSI_USAGE);
@@ -328,7 +328,7 @@ static void test_refusals(void) {
     refused(HSI_USAGE, "unknown algorithm", NULL, NULL, &input, 1, &output, 1);
     refused(HSI_USAGE, "not a JSON object", "spp", "ws=7", &input, 1, &output, 1);
     refused(HSI_USAGE, "unknown option", "spp", "{\"wsx\": 7}", &input, 1, &output, 1);
-    refused(HSI_USAGE, "about files", "spp", "{\"of\": \"ENVI\"}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "applies to files", "spp", "{\"of\": \"ENVI\"}", &input, 1, &output, 1);
     refused(HSI_USAGE, "-ws", "spp", "{\"ws\": 6}", &input, 1, &output, 1);
     refused(HSI_USAGE, "-ws", "spp", "{\"ws\": \"wide\"}", &input, 1, &output, 1);
     refused(HSI_USAGE, "larger than the scene", "spp", "{\"ws\": 63}", &input, 1, &output, 1);
@@ -347,7 +347,7 @@ static void test_refusals(void) {
     refused(HSI_USAGE, "'size'", "spp", NULL, &input, 1, &output, 1);
     other = source;
     other.type = 99;
-    refused(HSI_USAGE, "not a type", "spp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "not a data type", "spp", NULL, &input, 1, &output, 1);
     other = source;
     other.shape[1] = 0;
     refused(HSI_USAGE, "no values", "spp", NULL, &input, 1, &output, 1);
@@ -366,7 +366,7 @@ static void test_refusals(void) {
     other.name_count = -1;
     refused(HSI_USAGE, "-1 names", "spp", NULL, &input, 1, &output, 1);
     other.name_count = BANDS;
-    refused(HSI_USAGE, "names are a null pointer", "spp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "'names' is a null pointer", "spp", NULL, &input, 1, &output, 1);
     other.names = names;
     other.name_count = BANDS + 1;
     refused(HSI_USAGE, "9 names", "spp", NULL, &input, 1, &output, 1);

@@ -339,7 +339,7 @@ def test_reference_table(scene, out):
         "file type = ENVI Spectral Library\nwavelength units = Nanometers\nspectra names = {a}\n"
         f"wavelength = {{{', '.join(str(400 + 10 * b) for b in range(12))}}}\n")
     result = atdca("-q", "-t", 3, "-reference", out / "bad.sli", scene, out / "v.gpkg")
-    assert result.code == 1 and "'a' holds values that are infinite" in first_error(result)
+    assert result.code == 1 and "'a' has infinite values" in first_error(result)
     assert not (out / "v.gpkg").exists()
 
 
@@ -490,7 +490,7 @@ def test_outputs_that_cannot_be(scene, out, tmp_path):
         assert result.code == 1 and "20x30" in first_error(result)
         other = write_scene(tmp_path / "e.img", cube(), geotransform=(0, 20, 0, 4480000, 0, -20))
         result = atdca("-t", 3, "-original", other, scene, out / "t.gpkg")
-        assert result.code == 1 and "is at another place" in first_error(result) and str(other) in first_error(result)
+        assert result.code == 1 and "has another position" in first_error(result) and str(other) in first_error(result)
         result = atdca("-t", 3, "-reference", out / "no.sli", scene, out / "t.gpkg")
         assert result.code == 1 and "no.sli" in first_error(result)
         nothing = write_scene(tmp_path / "n.img", np.zeros((4, 6, 5)))

@@ -344,7 +344,7 @@ def test_envi_list_of_a_wrong_length(scene, out, key):
     for tool in ("gdal_hsi_spp", "gdal_hsi_atdca"):
         result = succeed(run(tool, "-q", scene, out / f"{tool}.gpkg", *(["-of", "GTiff"] if tool == "gdal_hsi_spp" else
                                                                        ["-t", 3])))
-        assert result.err == f"Warning: '{scene}': the list '{key}' has 11 values for 12 bands, and is left out\n"
+        assert result.err == f"Warning: '{scene}': the list '{key}' has 11 values for 12 bands and is ignored\n"
     same = run("gdal_hsi_compare", "-q", scene, scene)
     assert same.err.count(f"the list '{key}' has 11 values for 12 bands") == 1, same.err
 
@@ -358,7 +358,7 @@ def test_values_too_large_for_single_precision(tmp_path, out):
     data[0, 20, 30] = np.inf  # infinite in the file
     data[0, 21, 30] = 3.4e38  # nearly the largest float
     data[0, 22, 30] = -1.7e308  # nodata follows below
-    said = "3 values are too large for single precision (3.4e38), in which all is read: infinite, so that 2 pixels are invalid"
+    said = "3 values are too large for single precision (3.4e38) and become infinite, so 2 pixels are invalid"
     for driver, options in (("ENVI", []), ("GTiff", ["COMPRESS=DEFLATE", "TILED=YES", "BLOCKXSIZE=16", "BLOCKYSIZE=16"])):
         path = write_scene(tmp_path / f"in_{driver}.img", data, driver=driver, dtype="f8", options=options, nodata=-1.7e308)
         for n, args in enumerate(([], ["-threads", 2, "-tile", 16, 16, "-ws", 5])):

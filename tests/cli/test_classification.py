@@ -120,10 +120,10 @@ def test_folds_by_patches_and_groups(files):
     result, report = told_of_folds(files)
     assert (report["cv_by"], report["cv_groups"], report["folds"]) == ("patches", fields, 5)
     assert f"folds of whole patches ({fields}), since most labelled pixels are in patches; -cv-by pixels" in result.out
-    assert "touch one of another fold" not in result.err and report["pixels_touching_other_folds"] == 0
+    assert "touch a pixel of another fold" not in result.err and report["pixels_touching_other_folds"] == 0
     result, report = told_of_folds(files, "-cv-by", "pixels")
     assert report["cv_by"] == "pixels" and "cv_groups" not in report and "folds of single pixels\n" in result.out
-    assert "touch one of another fold" in result.err and "-cv-by patches keeps" in result.err
+    assert "touch a pixel of another fold" in result.err and "Use -cv-by patches" in result.err
     polygonise(files / "labels.tif", files / "fields.gpkg", 32616)
     result, report = told_of_folds(files, labels="fields.gpkg")
     assert (report["cv_by"], report["cv_groups"]) == ("patches", fields) and "since the labels are polygons" in result.out
@@ -131,7 +131,7 @@ def test_folds_by_patches_and_groups(files):
     scattered = np.where(np.random.default_rng(3).random(field.shape) < 0.08, field, 0).astype("u1")
     write_labels(files / "few.tif", scattered)
     result, report = told_of_folds(files, labels="few.tif")
-    assert report["cv_by"] == "pixels" and "single pixels; -cv-by patches keeps" in result.out
+    assert report["cv_by"] == "pixels" and "single pixels; use -cv-by patches to keep" in result.out
     write_labels(files / "columns.tif", np.broadcast_to(np.arange(48) // 16, field.shape).astype("u1"), names=None, colours=None)
     result, report = told_of_folds(files, "-cv-by", files / "columns.tif")
     assert (report["cv_groups"], report["folds"]) == (3, 3) and f"folds of groups of {files / 'columns.tif'} (3)" in result.out
@@ -393,7 +393,7 @@ def test_no_output_loses_a_class(files):
     result = classify(files, "-dstnodata", "2")
     assert result.code == 2 and "class 2" in first_error(result) and not (files / "map.tif").exists()
     write_scene(files / "many.tif", np.where(truth() == 1, np.uint16(301), truth())[np.newaxis], "GTiff", "u2")
-    for args, text in ((["-ot", "Byte"], "class numbers up to 255"), (["-dstnodata", "301"], "301")):
+    for args, text in ((["-ot", "Byte"], "classes up to 255"), (["-dstnodata", "301"], "301")):
         result = run("gdal_hsi_sample", "-q", *args, "-n", "5", files / "many.tif", files / "a.tif", files / "b.tif")
         assert result.code == 2 and text in first_error(result), result
         assert not (files / "a.tif").exists() and not (files / "b.tif").exists()
@@ -433,7 +433,7 @@ def test_bands_are_found_by_wavelength(files):
     assert np.array_equal(read(files / "map.tif"), read(files / "found.tif"))
     write_scene(files / "turned.dat", scene[::-1], wavelengths=known[::-1])
     turned = succeed(run("gdal_hsi_svm_classify", "-apply", files / "model.json", files / "turned.dat", files / "t.tif"))
-    assert "brought into the order" in turned.out and np.array_equal(read(files / "map.tif"), read(files / "t.tif"))
+    assert "sorted into the order" in turned.out and np.array_equal(read(files / "map.tif"), read(files / "t.tif"))
 
 
 def test_class_weights_and_single_weights(files):
@@ -520,7 +520,7 @@ def test_kappa_and_text(files):
 
 
 BAD = {
-    "one class": (lambda f: write_labels(f / "labels.tif", (truth() == 1).astype(np.uint8)), [], "one class only: class 1 (corn)"),
+    "one class": (lambda f: write_labels(f / "labels.tif", (truth() == 1).astype(np.uint8)), [], "only one class: class 1 (corn)"),
     "beside the scene": (lambda f: write_labels(f / "labels.tif", truth(), geotransform=(900000, 20, 0, 4480000, 0, -20)), [],
                          "no labelled pixel inside the scene"),
     "no georeference": (lambda f: write_labels(f / "labels.tif", truth(30, 30), epsg=None, geotransform=None), [],
@@ -553,11 +553,11 @@ def label_tools(folder, labels):
 
 
 ODD = {
-    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "class labels?"]),
+    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "class labels."]),
     "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the least is -3)", "from 1 to 65535"]),
     "nothing but 0": (lambda: 0 * truth(), ["no labelled pixel", "all are 0, nodata or negative", "from 1 to 65535"]),
-    "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "turn each colour"]),
-    "a cube": (lambda: np.stack([truth()] * 5), ["has 5 bands", "Is it the scene?"]),
+    "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "convert each colour"]),
+    "a cube": (lambda: np.stack([truth()] * 5), ["has 5 bands", "not the scene"]),
 }
 
 
@@ -582,7 +582,7 @@ def test_odd_labels_are_told_what_they_are(files, case, tool):
     assert result.code == 1 and "odd.tif'" in first_error(result), result.err
     for word in words:
         assert word in result.err, result.err
-    assert "extents" not in result.err and "same place" not in result.err
+    assert "extents" not in result.err and "same area" not in result.err
 
 
 def test_labels_of_another_size_name_the_two_rasters(files):
@@ -661,7 +661,7 @@ def test_the_layer_that_is_taken_of_several_is_told(files):
     dataset = None
     args = ["gdal_hsi_sample", "-overwrite", "-n", 3, "-like", files / "labels.tif", files / "two.gpkg", files / "a.tif",
             files / "b.tif"]
-    assert "the layer shapes is taken; there are others: later" in succeed(run(*args)).err
+    assert "the layer shapes is used; other layers: later" in succeed(run(*args)).err
     for option in (["-layer", "shapes"], ["-layer", "later"]):
         assert "is taken" not in succeed(run(*args, *option)).err
 
@@ -672,7 +672,7 @@ def test_a_raster_has_no_features(files, option):
         for tool in ("sample", "svm_train", "sahic", "reference"):
             name, *rest = label_tools(files, files / "labels.tif")[tool]
             result = run(name, *option, *rest)
-            assert result.code == 1 and "labels.tif' is a raster: it has no features" in first_error(result), result.err
+            assert result.code == 1 and "labels.tif' is a raster, which has no features" in first_error(result), result.err
 
 
 @pytest.mark.parametrize("options, name", [(["-co", "NBITS=1"], "m.tif"), (["-co", "COMPRESS=JPEG"], "m.tif"),
@@ -682,7 +682,7 @@ def test_class_numbers_are_never_lost(files, options, name):
     succeed(train(files, *FIXED))
     with assert_untouched(files):
         result = classify(files, *options, dst=name)
-        assert result.code == 2 and "read again, values differ: 3 became" in first_error(result), result.err
+        assert result.code == 2 and "read back, values differ: 3 became" in first_error(result), result.err
         result = run("gdal_hsi_sample", "-n", 3, *options, files / "labels.tif", files / name, files / f"t_{name}")
         assert result.code == 2 and "values differ" in first_error(result), result.err
     succeed(classify(files, "-co", "NBITS=2", dst="two.tif"))
@@ -728,7 +728,7 @@ def test_a_type_too_small_for_the_class_numbers(files):
     succeed(train(files, *FIXED, labels="wide.tif"))
     with assert_untouched(files):
         result = classify(files, "-ot", "Byte")
-    assert result.code == 2 and "class numbers up to 255" in first_error(result)
+    assert result.code == 2 and "classes up to 255" in first_error(result)
     succeed(classify(files))
     assert (read(files / "map.tif") == 300).any()
 

@@ -396,7 +396,7 @@ def test_libraries_are_matched_one_to_one(tmp_path, counts):
         assert len({one["other"] for one in result["matches"]}) == few
         assert len(result["src_alone"]) + few == counts[0] and len(result["other_alone"]) + few == counts[1]
     text = succeed(run("gdal_hsi_compare", "-o", tmp_path / "o.txt", *files)).out
-    assert text == (tmp_path / "o.txt").read_text() and "SAD/degree" in text and ("Without a partner" in text) == (counts[0] != counts[1])
+    assert text == (tmp_path / "o.txt").read_text() and "SAD/degree" in text and ("Without a match" in text) == (counts[0] != counts[1])
 
 
 def test_libraries_at_other_bands_limits_and_refusals(tmp_path):

@@ -122,8 +122,8 @@ def test_a_map_is_warned_of(files, tmp_path):
 
 
 @pytest.mark.parametrize("options, code, first", [
-    (("-window", "4"), 2, "-window: '4'"), (("-window", "6"), 2, "-window: 6 is an even number"), (("-of", "VRT"), 2, "-of VRT"),
-    (("-srcwin", "0", "0", "3", "57"), 1, "stripes need 3"), (("-srcwin", "0", "0", "70", "19"), 1, "stripes need 3")])
+    (("-window", "4"), 2, "-window: '4'"), (("-window", "6"), 2, "-window: 6 is even"), (("-of", "VRT"), 2, "-of VRT"),
+    (("-srcwin", "0", "0", "3", "57"), 1, "but 3 are needed"), (("-srcwin", "0", "0", "70", "19"), 1, "but 3 are needed")])
 def test_bad_input(files, tmp_path, options, code, first):
     out = destripe(*options, files / "scene.img", tmp_path / "bad.tif")
     assert out.code == code and first in first_error(out), out.err

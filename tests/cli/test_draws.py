@@ -270,7 +270,7 @@ def test_classes_by_a_table_and_by_a_field(made, out):
 
 @pytest.mark.parametrize("text, words", [
     ("name,class\nsoil 0,a\n", "has no line for the spectrum 'soil 1'"),
-    ("name,class\n" + "".join(f"{c} {i},{c}\n" for c, n in CLASSES.items() for i in range(n)) + "soil 1,b\n", "'soil 1' is of two classes"),
+    ("name,class\n" + "".join(f"{c} {i},{c}\n" for c, n in CLASSES.items() for i in range(n)) + "soil 1,b\n", "'soil 1' has two classes"),
     ("name,class\nsoil 0,\n", "'soil 0' has no class"),
     ("spectrum,class\nsoil 0,a\n", "no column 'name'"),
 ])

@@ -214,7 +214,7 @@ def test_a_range_that_is_cut_short(files, words, told):
     said = succeed(features("-range", words, files / "scene.img", files / "f.tif")).out
     assert (f"-range {words} has good bands {told} alone" in said) if told else "alone" not in said, said
     said = succeed(features("-overwrite", "-range", "2100-2300nm", "-exclude-range", "2250-2320nm", files / "scene.img", files / "f.tif")).out
-    assert "-range 2100-2300nm has good bands from 2101 nm to 2240 nm alone" in said, said
+    assert "-range 2100-2300nm has good bands only from 2101 nm to 2240 nm" in said, said
 
 
 @pytest.mark.quick

@@ -336,7 +336,7 @@ def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver,
     result = succeed(spp("-of", driver, "-ot", "Float32", scene, out / name))
     kept = open_band(out / name).GetNoDataValue() == -9
     assert kept or driver in ("VICAR", "ISIS3")
-    assert ("does not keep that -9 means no data" in result.err) == (not kept), result.err
+    assert ("does not store the nodata value -9" in result.err) == (not kept), result.err
     succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, scene, write_scene(
         tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1"), out / "m.json"))
     result = succeed(run("gdal_hsi_svm_classify", "-of", driver, scene, out / "m.json", out / ("map_" + name)))
@@ -357,14 +357,14 @@ def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, 
     place, srs = dataset.GetGeoTransform(can_return_null=True), dataset.GetSpatialRef()
     kept = place is not None and np.allclose(place, wanted.GetGeoTransform(), rtol=1e-9)
     same = srs is not None and bool(srs.IsSame(wanted.GetSpatialRef()))
-    told = [line for line in result.err.splitlines() if f"the format {driver} does not keep " in line and "means" not in line]
+    told = [line for line in result.err.splitlines() if f"the format {driver} does not store " in line and "nodata value" not in line]
     assert len(told) == (not kept or not same), (place, srs, result.err)
     if told and srs is None:
         assert told[0].endswith("the SRS" if kept else "the georeference"), told
     assert driver not in ("MFF", "VICAR") or told
     bare = write_scene(tmp_path / "bare.img", cube(), geotransform=None, epsg=None)
     result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 1, "-overwrite", "-of", driver, bare, out / name))
-    assert "does not keep" not in result.err
+    assert "does not store" not in result.err
 
 
 @pytest.mark.parametrize("out", ["a.tif", "a.img", "zipped.tif", "a.nc"])
@@ -415,16 +415,16 @@ def test_places_that_formats_do_not_keep(tmp_path, kind, extension, keeps, how):
     scene = None
     said = succeed(run("gdal_hsi_pca", "-nc", 1, "-of", kind, path, tmp_path / ("out." + extension))).err
     keeps = keeps or (how, kind) == ("RPC", "netCDF")  # next to it, in GDAL's side file
-    assert ("does not keep the " + ("rational polynomial" if how == "RPC" else "ground control points") in said) != keeps, said
+    assert ("does not store the " + ("rational polynomial" if how == "RPC" else "ground control points") in said) != keeps, said
     assert (gdal.Open(str(tmp_path / ("out." + extension))).GetMetadata("RPC") != {}) == (keeps and how == "RPC")
 
 
 # The names of metadata in the warnings of formats that lose them.
 PIECES = {"wavelengths": ["the wavelengths"], "widths": ["widths (fwhm)"], "bad bands": ["the bad-band list"], "names": ["the band names"],
-          "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["means no data"],
+          "scale": ["scale and offset", "'reflectance scale factor'"], "unit": ["the unit", "'data units'"], "nodata": ["the nodata value"],
           "time": ["'acquisition_time'", "'acquisition time'"], "sensor": ["'sensor'", "'sensor type'"], "classes": ["the class names"],
-          "colours": ["the colours"], "place": ["does not keep the georeference", "does not keep the geotransform", "where its pixels lie"],
-          "srs": ["does not keep the SRS", "does not keep the georeference", "where its pixels lie"], "points": ["the ground control points"],
+          "colours": ["the colours"], "place": ["does not store the georeference", "does not store the geotransform", "the position of its pixels"],
+          "srs": ["does not store the SRS", "does not store the georeference", "the position of its pixels"], "points": ["the ground control points"],
           "RPC": ["the rational polynomial coefficients"]}
 
 # Name of a file and type of its values, by driver, and whether it keeps everything except the positions in the last
@@ -539,7 +539,7 @@ def test_all_metadata_are_kept_or_told(monkeypatch, tmp_path, out, driver, name,
     assert untold == [], ({piece: (want[piece], got[piece]) for piece in untold}, said.err, again.err)
     if all_of_it:
         assert set(lost) <= set(but), ({piece: (want[piece], got[piece]) for piece in lost}, said.err)
-        assert "has no place for" not in said.err, said.err
+        assert "cannot store" not in said.err, said.err
 
 
 def same(a, b):
@@ -563,7 +563,7 @@ def test_a_shift_of_datum_that_a_format_loses(tmp_path, out, driver, name):
     said = succeed(run("gdal_hsi_pca", "-q", "-nc", 1, "-of", driver, path, out / name)).err
     kept = gdal.Open(str(out / name)).GetSpatialRef().GetTOWGS84()[0] == 598.1
     assert kept == (driver != "ENVI")
-    assert ("does not keep where its pixels lie" in said) != kept, said
+    assert ("does not store the position of its pixels" in said) != kept, said
 
 
 @pytest.mark.parametrize("options", [["RPB=YES"], ["RPCTXT=YES"], ["PROFILE=BASELINE"], ["PROFILE=GeoTIFF"]])
@@ -572,13 +572,13 @@ def test_side_files_of_coefficients_are_the_outputs_own(tmp_path, out, options):
     command = ["gdal_hsi_spp", "-q", "-overwrite", *itertools.chain(*(("-co", option) for option in options))]
     for _ in range(2):
         result = succeed(run(*command, scene, out / "y.tif"))
-        assert "is no part of" not in result.err, result.err
+        assert "does not belong to" not in result.err, result.err
         assert gdal.Open(str(out / "y.tif")).GetMetadata("RPC") != {}
     assert len(list(out.iterdir())) > 1
     # If the output has no coefficients, this file belongs to no output, and would be read with it.
     placed = write_scene(tmp_path / "placed.img", cube())
     if options[0].startswith("RP"):
-        assert "is no part of" in succeed(run("gdal_hsi_spp", "-q", "-overwrite", placed, out / "y.tif")).err
+        assert "does not belong to" in succeed(run("gdal_hsi_spp", "-q", "-overwrite", placed, out / "y.tif")).err
 
 
 def test_netcdf_turns_no_lines_over(tmp_path, out):

@@ -513,7 +513,7 @@ def test_pipeline(scene, out):
     expected = gdal.Open(str(out / "c.tif")).ReadAsArray().tobytes()
     for name in ("a b/0.tif", "a b/1.tif", "one.tif"):
         assert gdal.Open(str(out / name)).ReadAsArray().tobytes() == expected, name
-    for words, told in (((*steps[:-2], "!", "sqq"), "no step 'sqq'"), (("read", scene), "goes nowhere"),
+    for words, told in (((*steps[:-2], "!", "sqq"), "no step 'sqq'"), (("read", scene), "is not written"),
                         (("read", scene, "!", "compare", "[", "read", scene), "not closed")):
         failed = command("pipeline", "-q", *words)
         assert failed.returncode == 1 and told in failed.stderr, failed.stderr

@@ -323,7 +323,7 @@ def test_tiles_threads_interleave_virtual_scenes_and_pipelines_have_the_same_bit
     succeed(run(*step, "-group", "2um", rules, "!", "write", tmp_path / "p_2um.tif"))
     succeed(run(*step, rules, "!", "write", tmp_path / "q.tif"))
     done = run(*step, rules, "!", "index", "-expr", "b1", "!", "write", tmp_path / "r.tif")
-    assert done.code == 2 and "a step passes the map of one group on, and there are 3" in first_error(done)
+    assert done.code == 2 and "a step passes on the map of one group, but there are 3" in first_error(done)
     succeed(identify("-group", "2UM", scene, rules, tmp_path / "one.hsi"))
     succeed(identify(scene, rules, tmp_path / "v.hsi"))
     for name, group in (("one.hsi", "2um"), ("v_cover.hsi", "cover"), ("v_2um.hsi", "2um"), ("v_iron.hsi", "iron"), ("p_2um.tif", "2um"), ("q_iron.tif", "iron")):
@@ -409,9 +409,9 @@ def rule_with(**members):
     (lambda r: r["rules"][1]["not"][0].update(spectrum="x"), 1, "line 3: rule 'clay', -library lab.csv: no spectrum is called 'x'", "mica"),
     (rule_with(features=[feature([2070, 2250, 2240, 2290])]), 1, "r.json, line 3: rule 'clay', feature 1: \"windows\" has windows that overlap",
      "Give a <= b < c <= d"),
-    (lambda r: r["groups"][0].update(unless=["clay"]), 1, "\"unless\": the groups 'cover' and '2um' wait for each other", "remove one of the conditions"),
+    (lambda r: r["groups"][0].update(unless=["clay"]), 1, "\"unless\": the groups 'cover' and '2um' depend on each other", "remove one of the conditions"),
     (rule_with(features=[feature([20700, 21200, 22600, 22900])]), 0,
-     "Rule 'clay' (line 3) is skipped: feature 1 (20700-22900 nm): no good band is there; the scene has 402.5-249", ""),
+     "Rule 'clay' (line 3) is skipped: feature 1 (20700-22900 nm): the scene has no good band there; its bands are at 402.5-249", ""),
     (lambda r: r.pop("library"), 1, "the library of the reference spectra is missing", "Give -library FILE, or \"library\""),
     (lambda r: r.update(library="none.csv"), 1, "none.csv", ""),
 ])
@@ -433,8 +433,8 @@ def test_mistakes_in_rule_files(files, tmp_path, change, code, message, advice):
     (["-materials-where", "won"], 2, "-materials-where requires -materials"),
     (["-mask", "scene.img"], 2, "-mask"),
     (["-explain", "99", "0"], 2, "-explain 99 0: the scene has lines 0 to 8"),
-    (["-of", "VRT"], 2, "cannot hold rules"),
-    (["-rule", "beyond"], 1, "the scene supports none of 1 rule"),
+    (["-of", "VRT"], 2, "cannot store rules"),
+    (["-rule", "beyond"], 1, "the scene does not support any of 1 rule"),
     (["-library-scale", "0"], 2, "-library-scale"),
     (["-best", "r"], 2, "-best"),
     (["-library", "none.csv"], 1, "none.csv"),
@@ -458,8 +458,8 @@ def test_integers_without_library_scale_are_warned_of(files, tmp_path):
     write_scene(tmp_path / "s.img", np.round(made_scene() * 10000), dtype="i2", wavelengths=NM)
     (tmp_path / "lab.csv").write_text((files / "lab.csv").read_text())
     (tmp_path / "r.json").write_text(json.dumps(RULES))
-    assert "need -library-scale" in succeed(identify(tmp_path / "s.img", tmp_path / "r.json", tmp_path / "m.tif")).err
-    assert "need -library-scale" not in succeed(identify("-library-scale", 10000, tmp_path / "s.img", tmp_path / "r.json", tmp_path / "n.tif")).err
+    assert "at reflectance 1, -library-scale" in succeed(identify(tmp_path / "s.img", tmp_path / "r.json", tmp_path / "m.tif")).err
+    assert "at reflectance 1, -library-scale" not in succeed(identify("-library-scale", 10000, tmp_path / "s.img", tmp_path / "r.json", tmp_path / "n.tif")).err
 
 
 CRAMM = {"rf": {
@@ -492,7 +492,7 @@ def test_rules_of_cramm_are_read(files, tmp_path):
     assert '"absorption_center_range" is ignored' in done.out
     CRAMM["rf"]["lime"]["diagnostic_features"][0]["continuum_endpoints"] = [2.26, 2.22, 2.39, 2.44]
     (tmp_path / "rf.json").write_text(json.dumps(CRAMM, indent=1))
-    assert "rule 'lime', feature 1: \"continuum_endpoints\" does not rise" in first_error(
+    assert "rule 'lime', feature 1: \"continuum_endpoints\" is not in ascending order" in first_error(
         identify("-library", files / "lab.csv", files / "scene.img", tmp_path / "rf.json", tmp_path / "n.tif"))
 
 
@@ -515,7 +515,7 @@ def test_the_library_of_the_rules_is_an_input(files, tmp_path):
     done = identify(*again)
     assert "Nothing to do" not in done.out + done.err
     os.mkfifo(tmp_path / "pipe.csv")
-    for name, what in (("pipe.csv", "pipe or a device"), ("/vsicurl/http://127.0.0.1:9/lab.csv", "not a file of this machine")):
+    for name, what in (("pipe.csv", "pipe or a device"), ("/vsicurl/http://127.0.0.1:9/lab.csv", "not a file on this machine")):
         (tmp_path / "other.json").write_text(json.dumps({**RULES, "library": name}))
         result = identify("-q", tmp_path / "scene.img", tmp_path / "other.json", tmp_path / "p.tif")
         assert result.code == 1 and what in first_error(result)

@@ -147,7 +147,7 @@ def test_usgs(scene, spectra, tmp_path):
 def test_usgs_without_wavelengths_is_told(scene, spectra, tmp_path):
     files = usgs(tmp_path, spectra, wavelengths=False)
     result = succeed(run("gdal_hsi_detect", "-method", "sam", "-target", files[0], scene, tmp_path / "o.tif"))
-    assert "no file of wavelengths with 12 channels" in result.err
+    assert "no wavelength file with 12 channels" in result.err
 
 
 def ecostress(path, spectrum, count=BANDS, falling=True):
@@ -183,20 +183,20 @@ def test_header_of_another_file_of_the_same_stem(scene, spectra, tmp_path):
 def test_wrong_lengths_in_a_header_are_told(scene, spectra, tmp_path):
     library = write_sli(tmp_path / "wrong.sli", spectra, wavelengths=NM[:-1], names=NAMES[:2])
     result = succeed(run("gdal_hsi_unmix", scene, library, tmp_path / "o.tif"))
-    assert "the list 'wavelength' has 11 values for 12 bands, and is left out" in result.err
+    assert "the list 'wavelength' has 11 values for 12 bands and is ignored" in result.err
     assert "the list 'spectra names' has 2 names for 3 spectra" in result.err
 
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name, content, message", [
-    ("a.csv", "", "holds no table"),
+    ("a.csv", "", "has no table"),
     ("a.csv", "wavelength,x\n400,0.1\n500\n", "line 3 has 1 column instead of 2"),
-    ("a.csv", "wavelength,x\n400,0.1\n500,much\n", "the column x holds something that is not a number"),
-    ("a.csv", "band,x\n2,0.1\n1,0.2\n", "its lines are not in the order of the column band"),
+    ("a.csv", "wavelength,x\n400,0.1\n500,much\n", "the column x has a value that is not a number"),
+    ("a.csv", "band,x\n2,0.1\n1,0.2\n", "its lines are not in ascending order of the column band"),
     ("a.txt", " splib07a Record=1: Thing ASDFRa\n 0.1\n none\n", "line 3 is not a number"),
     ("a.txt", "Name: x\nX Units: Wavelength (micrometers)\nY Units: percent\nNumber of X Values: 3\n\n0.4 1\n0.5 2\n",
-     "has 2 values, and its header states 3"),
-    ("a.geojson", '{"type": "FeatureCollection", "features": []}', "holds no profiles"),
+     "has 2 values, but its header states 3"),
+    ("a.geojson", '{"type": "FeatureCollection", "features": []}', "has no profiles"),
     ("a.geojson", '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, "properties": '
      '{"name": "x", "profiles": {"x": [1, 2], "y": [3]}}}]}', "a profile has 2 wavelengths for 1 value"),
     ("a.geojson", '{"type": "Feature', "is not a vector layer"),

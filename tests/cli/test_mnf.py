@@ -174,7 +174,7 @@ def test_the_inverse_takes_components_only(scene, tmp_path):
                 ("gdal_hsi_pca", tmp_path / "pca.json", y, ("-nc", 3), "band 1 is called MNF1"),
                 ("gdal_hsi_pca", tmp_path / "pca.json", scene, (), "band 1 has a wavelength")):
             result = run(tool, "-apply", saved, "-inverse", *more, source, tmp_path / "n.tif")
-            assert result.code == 1 and text in first_error(result) and "Give the components" in result.err, result
+            assert result.code == 1 and text in first_error(result) and "Use components" in result.err, result
     succeed(mnf("-apply", model, "-inverse", "-nc", 4, y, tmp_path / "want.tif"))
     for source in fresh, bare, other:
         succeed(mnf("-apply", model, "-inverse", "-overwrite", source, tmp_path / "got.tif"))

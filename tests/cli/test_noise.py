@@ -291,7 +291,7 @@ def test_smile_in_a_window_and_a_mask(tmp_path):
 
 
 def test_smile_that_cannot_be(files, tmp_path):
-    for options, code, text in ((["-smile", "500-530nm"], 1, "has 4 good bands there, and at least 5"),
+    for options, code, text in ((["-smile", "500-530nm"], 1, "has 4 good bands there, but at least 5"),
                                 (["-smile", "5000-6000nm"], 1, "0 good bands"),
                                 (["-smile", "nonsense"], 2, "-smile"),
                                 (["-columns", tmp_path / "c.csv"], 2, "-columns requires -smile")):
@@ -301,7 +301,7 @@ def test_smile_that_cannot_be(files, tmp_path):
     result = noise("-smile", "500-600nm", tmp_path / "plain.img")
     assert result.code == 1 and "has no wavelengths" in first_error(result)
     result = succeed(noise("-smile", "500-600nm", files / "scene.img"))
-    assert "-smile is for scenes as a scanner has taken them" in result.err
+    assert "-smile is for scenes in sensor geometry" in result.err
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "PNG"])
@@ -359,7 +359,7 @@ def test_headers_that_are_not_the_scenes(files, tmp_path):
     (tmp_path / "text.hdr").write_text("no header")
     write_scene(tmp_path / "other.img", np.ones((3, 5, 5)))
     for path, text in ((tmp_path / "none.hdr", "is not an ENVI header"), (tmp_path / "text.hdr", "is not an ENVI header"),
-                       (tmp_path / "other.hdr", "is the header of 3 bands, src has 20 bands")):
+                       (tmp_path / "other.hdr", "is the header of 3 bands, but src has 20 bands")):
         result = noise("-bad-bands", path, files / "scene.img")
         assert result.code == 1 and text in first_error(result), result.err
     result = noise("-bad-bands", files / "scene.hdr", "-csv", files / "scene.hdr", files / "scene.img")
@@ -395,8 +395,8 @@ def test_bbl_of_a_table(files, tmp_path):
 @pytest.mark.parametrize("text,code,message", [
     ("band,bad\n1,0\n", 1, "it has no column 'good'"), ("good\n0\n", 1, "it has no column 'band'"),
     ("band,good\n21,0\n", 1, "band 21 is not in"), ("band,good\n0,1\n", 1, "band 0 is not in"),
-    ("band,good\n1.5,1\n", 1, "are not a band and 1 or 0"), ("band,good\n1,2\n", 1, "are not a band and 1 or 0"),
-    ("band,good\n1,\n", 1, "are not a band and 1 or 0"), ("", 1, "bad.csv"),
+    ("band,good\n1.5,1\n", 1, "are not a band number and 1 or 0"), ("band,good\n1,2\n", 1, "are not a band number and 1 or 0"),
+    ("band,good\n1,\n", 1, "are not a band number and 1 or 0"), ("", 1, "bad.csv"),
     ("band,good\n" + "".join(f"{b},0\n" for b in range(1, 21)), 1, "every band of"), (None, 1, "bad.csv")])
 def test_tables_that_are_none(text, code, message, files, tmp_path):
     if text is not None:

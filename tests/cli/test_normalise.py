@@ -446,12 +446,12 @@ def test_hytools_without_a_fit(tmp_path):
     ({"apply_mask": [["water", {}]]}, "the mask \"water\" is not known"),
     ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "other bands than 850 and 660 nm"),
     ({"apply_mask": [["ancillary", {"name": "cosine_i", "min": 0, "max": 1}]]}, "chooses pixels by slope or cos i"),
-    ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "the file of the scene has the bands 0 to 7"),
-    ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "the file of the scene has the bands 0 to 7"),
+    ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "but the scene's file has the bands 0 to 7"),
+    ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "but the scene's file has the bands 0 to 7"),
     ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 660, "min": 0, "max": "much"}]]}, "'max' of a mask is 'much', which is not a number"),
     ({"apply_mask": None}, "'apply_mask' is missing"), ({"solar_zn_norm_radians": None}, "'solar_zn_norm_radians' is missing"),
     ({"coeffs": {"1": [[0, 0, 1]] * 2}}, "'coeffs' has 2 entries instead of 3"),
-    ({"bins": {"1": [0.5, 0.6], "2": [0.1, 0.2], "3": [0.7, 1]}}, "'bins' do not rise"),
+    ({"bins": {"1": [0.5, 0.6], "2": [0.1, 0.2], "3": [0.7, 1]}}, "'bins' are not in ascending order"),
     ({"solar_zn_norm_radians": 40}, "out of range"),
     ({"b/r": 0}, "b/r")])
 def test_files_of_hytools_that_are_refused(tmp_path, changes, text):
@@ -461,7 +461,7 @@ def test_files_of_hytools_that_are_refused(tmp_path, changes, text):
     result = normalise("-apply", tmp_path / "brdf.json", *base)
     assert result.code == 1 and text in first_error(result) and "brdf.json" in first_error(result), result.err
     hytools_files(tmp_path)
-    for files, what in ((["brdf", "brdf"], "a second file of BRDF"), (["topo", "own"], "is not a file of HyTools")):
+    for files, what in ((["brdf", "brdf"], "a second file of BRDF"), (["topo", "own"], "is not a HyTools file")):
         succeed(normalise("-overwrite", "-geometry", tmp_path / "line1_obs", "-model", tmp_path / "own.json", tmp_path / "line1.img"))
         result = normalise(*[x for name in files for x in ("-apply", tmp_path / f"{name}.json")], *base)
         assert result.code == 1 and what in first_error(result), result.err
@@ -561,7 +561,7 @@ def test_models_with_other_options(tmp_path, first, second, names):
         succeed(normalise("-q", *options, "-geometry", tmp_path / f"line{k}_obs", "-model", tmp_path / f"m{k}.json", tmp_path / f"line{k}.img"))
     for a, b in ((0, 1), (1, 0)):
         result = normalise("-merge", tmp_path / f"m{a}.json", "-merge", tmp_path / f"m{b}.json", "-model", tmp_path / "all.json")
-        assert result.code == 1 and first_error(result) == f"'{tmp_path}/m{b}.json' was made with other values of {names}", result
+        assert result.code == 1 and first_error(result) == f"'{tmp_path}/m{b}.json' was made with different values of {names}", result
     if not set(names.split(", ")) <= {"-bins", "-min-pixels", "-solar-zenith"}:
         return
     texts = []
@@ -778,7 +778,7 @@ def test_neon(tmp_path):
     with h5py.File(tmp_path / "less.h5", "a") as d:
         del d["SITE/Reflectance/Metadata/Logs/L001"]
     result = succeed(normalise("-geometry", tmp_path / "less.h5", tmp_path / "line1.img", tmp_path / "o.tif"))
-    assert "its Logs do not have 'NEON_L001-1_20220517' of Data_Files: these pixels have no solar_zenith" in " ".join(result.err.split())
+    assert "its Logs lack 'NEON_L001-1_20220517' of Data_Files, so these pixels have no solar_zenith" in " ".join(result.err.split())
 
 
 def test_prisma_and_enmap(tmp_path):
@@ -893,7 +893,7 @@ def test_angles_of_another_line(tmp_path):
         grid = None if east is None else (500000 + east, 20, 0, 4480000, 0, -20)
         write_obs(tmp_path / "obs", a, geotransform=grid, **({"epsg": None} if grid is None else {}))
         result = succeed(normalise("-overwrite", "-geometry", tmp_path / "obs", tmp_path / "line1.img", tmp_path / "o.tif"))
-        assert ("the angles of another flight line?" in " ".join(result.err.split())) == warned, (east, result)
+        assert ("check that it belongs to this flight line" in " ".join(result.err.split())) == warned, (east, result)
     write_obs(tmp_path / "moved", a, geotransform=(500400, 20, 0, 4480000, 0, -20))
     result = succeed(normalise("-overwrite", "-srcwin", "7", "5", "60", "70", "-geometry", tmp_path / "moved", tmp_path / "line1.img", tmp_path / "o.tif"))
     assert "lies up to 20 pixels elsewhere" in " ".join(result.err.split())
@@ -949,8 +949,8 @@ def test_bad_input(tmp_path):
     write_scene(tmp_path / "dem.tif", a["slope"][None], driver="GTiff", geotransform=(900000, 20, 0, 4480000, 0, -20))
     (tmp_path / "there.tif").write_text("kept")
     for code, text, args in [
-            (1, "no source gives slope, aspect", ["-geometry", tmp_path / "five", scene, out]),
-            (1, "no source gives solar_zenith", [scene, out]),
+            (1, "slope, aspect of ", ["-geometry", tmp_path / "five", scene, out]),
+            (1, "solar_zenith", [scene, out]),
             (1, "no band within 20 nm of 850", [*base, tmp_path / "none.img", out]),
             (1, "no band within 20 nm of 850", [*base, tmp_path / "far.img", out]),
             (1, "no bin of NDVI can be used", [*base, "-min-pixels", "90000", scene, out]),
@@ -958,7 +958,7 @@ def test_bad_input(tmp_path):
                                                "-angle", "solar_zenith=40", "-angle", "solar_azimuth=100", scene, out]),
             (1, "other.json", ["-apply", tmp_path / "other.json", *base, scene, out]),
             (1, "damaged", ["-apply", damaged, *base, scene, out]),
-            (1, "was made with another value", [*base, "-append", "-model", model, "-min-slope", "8", scene]),
+            (1, "was made with a different value", [*base, "-append", "-model", model, "-min-slope", "8", scene]),
             (1, "already includes", [*base, "-append", "-model", model, scene]),
             # Refused before a pass that would fail later.
             (1, "already includes", ["-geometry", tmp_path / "lost", "-append", "-model", model, scene]),
@@ -966,7 +966,7 @@ def test_bad_input(tmp_path):
             (1, "all 9900 valid pixels have unknown angles", ["-geometry", tmp_path / "lost", scene, out]),
             (1, "all 9900 valid pixels have unknown angles", [*base, "-dem", tmp_path / "dem.tif", "-topography", "cosine", "-brdf", "none", scene, out]),
             (1, "all 9900 valid pixels have unknown angles", [*base, "-dem", tmp_path / "dem.tif", "-brdf", "none", scene, out]),
-            (1, "the edge 0.05 is out of the range of NDVI of", ["-merge", narrow, "-bins", "0.05,0.5", "-model", tmp_path / "x.json"]),
+            (1, "the edge 0.05 is outside the range of NDVI of", ["-merge", narrow, "-bins", "0.05,0.5", "-model", tmp_path / "x.json"]),
             (1, "can be used: the largest of 18 bins has", [*base, "-min-pixels", "90000", scene, out]),
             (2, "-angle: slope 'nan' is not a number", ["-angle", "slope=nan", *base, scene, out]),
             (2, "-angle: slope '-inf' is not a number", ["-angle", "slope=-inf", *base, scene, out]),
@@ -980,7 +980,7 @@ def test_bad_input(tmp_path):
             (2, "is not below", ["-ndvi", "0.5", "0.5", *base, scene, out]),
             (2, "not a multiple of 0.01", ["-ndvi", "0.055", "0.5", *base, scene, out]),
             (2, "out of the range of -ndvi", ["-bins", "0.01,0.5", *base, scene, out]),
-            (2, "do not rise", ["-bins", "0.5,0.2", *base, scene, out]),
+            (2, "are not in ascending order", ["-bins", "0.5,0.2", *base, scene, out]),
             (2, "out of range (1 to 95)", ["-bins", "96", *base, scene, out]),
             (2, "-bins: 'many' is not a number", ["-bins", "many", *base, scene, out]),
             (2, "-min-pixels", ["-min-pixels", "9", *base, scene, out]),
@@ -1000,7 +1000,7 @@ def test_bad_input(tmp_path):
         result = normalise(*args)
         assert result.code == code and text in first_error(result), (args, result)
         assert not out.exists()
-    for file, text in [("flat", "terrain is not corrected"), ("steep", "the median slope is"), ("rad", "Are its angles radians?")]:
+    for file, text in [("flat", "terrain is not corrected"), ("steep", "the median slope is"), ("rad", "If the angles are in radians")]:
         result = normalise("-geometry", tmp_path / file, "-overwrite", scene, out)
         assert text in result.err, (file, result)
     result = succeed(normalise(*base, "-min-pixels", "550", "-overwrite", scene, out))

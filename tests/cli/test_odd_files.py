@@ -61,7 +61,7 @@ def test_nodata_that_is_no_number(tmp_path, out, value):
     rewrite(odd, data_ignore_value=value)
     succeed(run("gdal_hsi_spp", plain, out / "plain.tif"))
     result = succeed(run("gdal_hsi_spp", odd, out / "odd.tif"))
-    assert f"data ignore value = {value} is not a number, and is ignored" in result.err
+    assert f"data ignore value = {value} is not a number and is ignored" in result.err
     assert np.array_equal(read(out / "plain.tif"), read(out / "odd.tif"), equal_nan=True)
 
 
@@ -137,12 +137,12 @@ def test_world_file_beside_a_new_output(tmp_path, out):
     scene = write_scene(tmp_path / "s.img", cube(), **NOWHERE)
     (out / "o.tfw").write_text("1\n0\n0\n-1\n500000\n5800000\n")
     result = succeed(run("gdal_hsi_spp", scene, out / "o.tif"))
-    assert f"'{out / 'o.tfw'}' is no part of '{out / 'o.tif'}'" in result.err, result.err
+    assert f"'{out / 'o.tfw'}' does not belong to '{out / 'o.tif'}'" in result.err, result.err
     assert (out / "o.tfw").exists()
     # Its own files belong to no other output.
     placed = write_scene(tmp_path / "placed.tif", cube(), driver="GTiff", geotransform=(500000, 30, 0, 5800000, 0, -30))
     result = succeed(run("gdal_hsi_spp", "-co", "TFW=YES", placed, out / "own.tif"))
-    assert (out / "own.tfw").exists() and "is no part of" not in result.err, result.err
+    assert (out / "own.tfw").exists() and "does not belong to" not in result.err, result.err
 
 
 @pytest.mark.parametrize("made", ["t.tab", "t.ers", "t.shp"])
@@ -232,7 +232,7 @@ def test_points_of_a_scene_that_others_place(tmp_path, out):
                          "PIXEL_OFFSET": "0", "LINE_OFFSET": "0", "PIXEL_STEP": "1", "LINE_STEP": "1"}, "GEOLOCATION")
     dataset = None
     result = succeed(run("gdal_hsi_atdca", "-t", 3, scene, out / "a.gpkg"))
-    assert "is placed by arrays (GEOLOCATION), which points do not follow" in result.err, result.err
+    assert "is georeferenced by arrays (GEOLOCATION), which points cannot use" in result.err, result.err
     controlled = write_scene(tmp_path / "g.tif", cube(), driver="GTiff", **NOWHERE)
     dataset = gdal.Open(str(controlled), gdal.GA_Update)
     degrees = osr.SpatialReference()
@@ -241,9 +241,9 @@ def test_points_of_a_scene_that_others_place(tmp_path, out):
                     degrees.ExportToWkt())
     dataset = None
     result = succeed(run("gdal_hsi_endmembers", "-t", 3, controlled, out / "e.gpkg"))
-    assert "is placed by ground control points, which points do not follow" in result.err, result.err
+    assert "is georeferenced by ground control points, which points cannot use" in result.err, result.err
     plain = write_scene(tmp_path / "p.tif", cube(), driver="GTiff", **NOWHERE)
-    assert "is placed by" not in succeed(run("gdal_hsi_atdca", "-t", 3, plain, out / "p.gpkg")).err
+    assert "is georeferenced by" not in succeed(run("gdal_hsi_atdca", "-t", 3, plain, out / "p.gpkg")).err
 
 
 def test_virtual_output_of_a_directory_of_a_tiff(tmp_path, out, monkeypatch):

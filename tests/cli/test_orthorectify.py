@@ -263,4 +263,4 @@ def test_a_computed_grid_whose_table_was_changed(tmp_path, swath, table):
     write_table(tmp_path / "in" / "glt", turned(LINES, SAMPLES, 53, 47, seed=9))
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_pca", "-q", tmp_path / "o.hsi", tmp_path / "out" / "p.tif")
-    assert result.code == 1 and "was changed since" in first_error(result), result.err
+    assert result.code == 1 and "was changed after" in first_error(result), result.err

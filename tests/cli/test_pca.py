@@ -181,7 +181,7 @@ def test_dry_run_prints_both_passes_and_makes_nothing(scene, tmp_path):
     (["-apply", "{model}", "-scale"], 2, "-scale"), (["-apply", "{model}", "-whiten"], 2, "-whiten"),
     (["-apply", "{model}", "-model", "x.json"], 2, "-model"), (["-apply", "{model}", "-nc", 6], 2, "-nc: 6"),
     (["-apply", "{model}", "-b", "1-19"], 1, "was made for 20 bands"), (["-apply", "{scene}"], 1, "is not a text"),
-    (["-apply", "{model}", "-b", "1-4,6-20"], 1, "the model's band 5 (440.0 nm) has no partner"),
+    (["-apply", "{model}", "-b", "1-4,6-20"], 1, "the model's band 5 (440.0 nm) has no match"),
     (["-apply", "{model}", "-inverse"], 0, ""), (["-model", "{model}"], 1, "already exists")])
 def test_bad_input_is_refused(options, code, text, scene, tmp_path):
     succeed(pca(scene, tmp_path / "made.tif", "-nc", 5, "-model", tmp_path / "m.json"))

@@ -424,7 +424,7 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_continuum", {}, ["'wavelengths'", "missing"]),
     ("hsi_continuum", {"wavelengths": "1 2"}, ["2 values", "12 sources"]),
     ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 2"}, ["range 1", "2 sources", "needs 3"]),
-    ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 8"}, ["in no range"]),
+    ("hsi_continuum", {"wavelengths": ONE, "ranges": "1 8"}, ["in exactly one range"]),
     ("hsi_continuum", {"wavelengths": ONE, "output": "slope"}, ["'output'", "asymmetry"]),
     ("hsi_index", {}, ["'expr'", "missing"]),
     ("hsi_index", {"expr": "b1+*2"}, ["'expr'", "column 4"]),

@@ -121,7 +121,7 @@ def test_first_components(folder):
     few, all_of_them = ("HSI_PCA", {"model": "pca.json", "components": 2}), ("HSI_PCA", {"model": "pca.json"})
     np.testing.assert_array_equal(values(processed(folder / "two.vrt", "scene.img", few, bands=2)),
                                   values(processed(folder / "all.vrt", "scene.img", all_of_them, bands=5))[:2])
-    with pytest.raises(RuntimeError, match="gives 2 bands, the VRT has 3"):
+    with pytest.raises(RuntimeError, match="gives 2 bands, but the VRT has 3"):
         values(processed(folder / "three.vrt", "scene.img", few, bands=3))
 
 

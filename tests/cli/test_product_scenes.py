@@ -210,7 +210,7 @@ def test_a_scene_whose_product_is_gone(tmp_path):
         assert result.code == 2 and "would overwrite" in first_error(result)
     path.rename(tmp_path / "elsewhere.nc")
     result = succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "targets.csv"))
-    assert "'" + str(path) + "', which is not there: its pixels have no longitude and latitude" in result.err
+    assert "'" + str(path) + "', which is missing: its pixels have no longitude and latitude" in result.err
     assert [row["lon"] for row in points(tmp_path / "targets.csv")] == [""] * 3
     files.tanager(tmp_path, values()[:, :20])  # another product of another size with the same name
     succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "again.csv"))
@@ -290,7 +290,7 @@ def test_an_xml_file_of_other_bands(tmp_path):
     image = files.enmap(tmp_path, values(), listed=12)
     assert info(image)["product"] is None  # it describes another image
     result = run("gdal_hsi_vd", tmp_path / "ENMAP01-METADATA.XML")
-    assert result.code == 1 and "has 30 bands, and the product states 12" in first_error(result)
+    assert result.code == 1 and "has 30 bands, but the product states 12" in first_error(result)
     image.unlink()
     result = run("gdal_hsi_vd", tmp_path / "ENMAP01-METADATA.XML")
     assert result.code == 1 and "is missing" in first_error(result)

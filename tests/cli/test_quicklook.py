@@ -220,22 +220,22 @@ def test_constant_and_empty_bands(tmp_path):
     write_scene(tmp_path / "s.img", data)
     said = succeed(quicklook("-size", 30, tmp_path / "s.img", tmp_path / "p.png")).err
     assert np.all(picture(tmp_path / "p.png") == 0)
-    assert all(f"s.img': band {b}: all pixels that are shown hold 5, which is shown as black" in said for b in (1, 2, 3))
+    assert all(f"s.img': band {b}: all displayed pixels have the value 5, which is black" in said for b in (1, 2, 3))
     write_scene(tmp_path / "n.img", data * np.nan)
     said = succeed(quicklook("-size", 30, "-report", tmp_path / "n.json", tmp_path / "n.img", tmp_path / "n.png")).err
     assert np.all(picture(tmp_path / "n.png") == 0)
-    assert "no pixel that is shown has a value in bands 1, 2, 3 as red, green, blue: all are black" in said
+    assert "no displayed pixel has a value in bands 1, 2, 3 as red, green, blue: all are black" in said
     assert len(json.loads((tmp_path / "n.json").read_text())["warnings"]) == 1
     # Each band has values, but no pixel has all three; most values of a band are equal.
     apart = np.full((3, 20, 30), np.nan, "f4")
     for b in range(3):
         apart[b, :, 10 * b:10 * b + 10] = np.arange(200).reshape(20, 10)
     write_scene(tmp_path / "a.img", apart)
-    assert "no pixel that is shown has a value" in succeed(quicklook("-size", 30, tmp_path / "a.img", tmp_path / "a.png")).err
+    assert "no displayed pixel has a value" in succeed(quicklook("-size", 30, tmp_path / "a.img", tmp_path / "a.png")).err
     data[1, 3, 4] = 90
     write_scene(tmp_path / "o.img", data)
     said = succeed(quicklook("-size", 30, "-b", 2, tmp_path / "o.img", tmp_path / "o.png")).err
-    assert "band 2: from 2 to 98 per cent all values are 5: what is above is white, the rest black" in said
+    assert "band 2: all values from 2 to 98 per cent are 5: larger values are white, all others black" in said
     assert picture(tmp_path / "o.png")[0, 3, 4] == 255 and picture(tmp_path / "o.png")[0].sum() == 255
 
 
@@ -287,7 +287,7 @@ def test_points_beside_the_scene_are_counted(scene, tmp_path):
     inside, outside = (PLACE[0] + 30 * 20.4, PLACE[3] - 30 * 12.7), (PLACE[0] - 300, PLACE[3] + 30)
     path = points(tmp_path / "in" / "p.gpkg", [inside, outside, outside])
     result = succeed(quicklook("-points", path, scene, tmp_path / "p.png"))
-    assert "p.gpkg': 2 features lie outside of src and have no ring" in result.err
+    assert "p.gpkg': 2 features lie outside src and have no ring" in result.err
     (tmp_path / "in" / "t.csv").write_text("sample,line\n3,4\n-5,4\n100,4\n7,8\n")
     said = succeed(quicklook("-points", tmp_path / "in" / "t.csv", scene, tmp_path / "q.png")).err
     assert said.count("outside") == 1 and "2 of 4 points lie outside" in said
@@ -298,8 +298,8 @@ def test_points_beside_the_scene_are_counted(scene, tmp_path):
 REFUSED = {
     "two bands": (("-b", 1, "-b", 2), 2, "-b: 2 bands make no colours"),
     "stretch": (("-stretch", 50, 50), 2, "-stretch: the first number must be below the second"),
-    "type": (("-ot", "Int16"), 2, "-ot Int16: a picture is of bytes"),
-    "nodata": (("-dstnodata", 0), 2, "-dstnodata means nothing for a picture"),
+    "type": (("-ot", "Int16"), 2, "-ot Int16: a picture must have the type Byte"),
+    "nodata": (("-dstnodata", 0), 2, "-dstnodata cannot be used for a picture"),
     "size": (("-size", 8), 2, "-size"),
 }
 
@@ -348,7 +348,7 @@ def test_infinite_values_are_black(tmp_path):
     assert (got[:, :, :40] == 0).all() and got[:, :, 40:].mean() > 50 and result.err == ""
     everywhere = write_scene(tmp_path / "all.img", np.full((3, 20, 20), np.inf))
     said = succeed(quicklook("-size", 20, everywhere, tmp_path / "a.png")).err
-    assert "no pixel that is shown has a value" in said and (picture(tmp_path / "a.png") == 0).all()
+    assert "no displayed pixel has a value" in said and (picture(tmp_path / "a.png") == 0).all()
 
 
 def class_file(path, classes, names, nodata=None):
@@ -365,7 +365,7 @@ def class_file(path, classes, names, nodata=None):
 def test_a_map_without_a_class(tmp_path):
     empty = class_file(tmp_path / "none.tif", np.zeros((20, 20), int), ["", "a"], 0)
     said = succeed(quicklook("-size", 20, empty, tmp_path / "n.png")).err
-    assert "no pixel that is shown has a class" in said and (picture(tmp_path / "n.png") == 0).all()
+    assert "no displayed pixel has a class" in said and (picture(tmp_path / "n.png") == 0).all()
     some = class_file(tmp_path / "some.tif", np.eye(20, dtype=int), ["", "a"], 0)
     assert succeed(quicklook("-size", 20, some, tmp_path / "s.png")).err == ""
 
@@ -373,7 +373,7 @@ def test_a_map_without_a_class(tmp_path):
 @pytest.mark.parametrize("stretch,told", [((49.99, 50), True), ((0, 0.1), True), ((40, 60), False), ((2, 98), False)])
 def test_a_stretch_that_leaves_black_and_white(scene, tmp_path, stretch, told):
     said = succeed(quicklook("-b", 1, "-stretch", *stretch, "-size", SAMPLES, scene, tmp_path / "p.png")).err
-    assert ("lie within the stretch" in said and "wider -stretch" in said) == told, said
+    assert ("are within the stretch" in said and "wider -stretch" in said) == told, said
     shades = picture(tmp_path / "p.png")[0]
     assert (np.isin(shades, (0, 255)).mean() > 0.95) == told
     # Two values are shown unchanged.

@@ -156,7 +156,7 @@ def test_targets_without_a_spectrum(files, tmp_path):
     library(tmp_path / "two.csv", {"dark": known[:, 1], "Bright": known[:, 3]})
     words = ("-method", "empirical-line", "-targets", files / "labels.tif", "-library")
     out = succeed(reflect(*words, tmp_path / "two.csv", files / "scene.img", tmp_path / "t.tif"))
-    assert "target 'grey panel' has no spectrum of its name" in out.err
+    assert "target 'grey panel' has no spectrum with its name" in out.err
     library(tmp_path / "one.csv", {"dark": known[:, 1]})
     out = reflect(*words, tmp_path / "one.csv", files / "scene.img", tmp_path / "o.tif")
     assert out.code == 1 and "a line needs two targets" in out.err

@@ -356,7 +356,7 @@ def test_several_models_one_read_and_a_virtual_scene(files):
     succeed(predict("scene.img", "b.json", "b.tif"))
     assert np.array_equal(read("both.tif")[3:], read("b.tif"), equal_nan=True)
     succeed(predict("scene.img", "b.json", "b.hsi"))
-    assert first_error(predict("scene.img", "b.json", "b.vrt")).startswith("dst: there is no pixel function")
+    assert first_error(predict("scene.img", "b.json", "b.vrt")).startswith("dst: a VRT has no pixel function")
 
 
 def test_trait_model_of_hytools(files):
@@ -424,7 +424,7 @@ def test_values_of_another_scale(factor, steps, code):
     if code == 0:  # snv accepts any scale
         assert np.abs(read("other.tif") - read("map.tif"))[0].max() < 1e-4
     else:
-        assert "of another scale than those that 'model.json' was trained with" in first_error(result) and "gdal_edit.py -scale" in result.err
+        assert "are outside the training range of 'model.json'" in first_error(result) and "gdal_edit.py -scale" in result.err
     result = predict("-reference", "points.csv", "-field", "trait", "other.img", "model.json")
     assert result.code == code and (code == 0 or "of another scale" in first_error(result)), result.err
 
@@ -438,7 +438,7 @@ POINTS = ("scene.img", "points.csv", "model.json")
 @pytest.mark.parametrize("args, code, words", [
     (("-field", "nothing", *POINTS), 1, "has no field 'nothing'"),
     (POINTS, 1, "several numeric fields"),
-    (("-table", "table.csv", "-field", "plot", "model.json"), 1, "does not hold numbers"),
+    (("-table", "table.csv", "-field", "plot", "model.json"), 1, "has a value that is not a number"),
     (("-table", "table.csv", "-field", "nothing", "model.json"), 1, "no column 'nothing'"),
     (("-field", "trait", "-components", "90", *POINTS), 1, "-components: 90 are more than"),
     (("-field", "trait", "-block", "100", *POINTS), 1, "all samples are in one group"),
@@ -453,11 +453,11 @@ POINTS = ("scene.img", "points.csv", "model.json")
     (("-field", "trait", "-group", "plot", "-block", "3", *POINTS), 2, "-group cannot be used with -block"),
     (("-table", "table.csv", *POINTS), 2, "unexpected argument"),
     (("-table", "table.csv", "-per", "pixel", "model.json"), 2, "-per cannot be used with -table"),
-    (("-field", "trait", "-scatter", "plot.jpg", *POINTS), 2, "-scatter: 'plot.jpg' ends neither in .svg nor in .png"),
+    (("-field", "trait", "-scatter", "plot.jpg", *POINTS), 2, "-scatter: 'plot.jpg' does not end in .svg or .png"),
     (("-field", "trait", "-scatter", "none/plot.png", *POINTS), 1, "none/plot.png"),
     (("scene.img", "holes.img", "model.json"), 1, "'holes.img' has no value inside the scene"),
     (("-mask-exclude", "one.img", "scene.img", "one.img", "model.json"), 1, "no labelled pixel is in the mask"),
-    (("-table", "/dev/null", "model.json"), 1, "is a pipe, and the table is read several times"),
+    (("-table", "/dev/null", "model.json"), 1, "is a pipe, but the table is read several times"),
     (("-table", "huge.csv", "model.json"), 1, "beyond the range of single precision"),
 ])
 def test_mistakes_of_training(args, code, words):
@@ -517,7 +517,7 @@ def test_mistakes_of_prediction():
     succeed(train("-field", "trait", "-members", "0", *POINTS))
     write_scene("short.img", SCENE[:12], wavelengths=NM[:12])
     for args, code, words in (
-            (("short.img", "model.json", "map.tif"), 1, "do not make"),
+            (("short.img", "model.json", "map.tif"), 1, "cannot be resampled to"),
             (("scene.img", "table.csv", "map.tif"), 1, "table.csv"),
             (("scene.img", "model.json"), 2, "dst is missing"),
             (("-device", "cpu", "-reference", "points.csv", "-field", "trait", "scene.img", "model.json"), 2, "-device requires dst"),

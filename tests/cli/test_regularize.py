@@ -242,7 +242,7 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     with assert_untouched(files):
         for path in elsewhere:
             result = regularize("-q", "-scene", path, p, files / "q.tif")
-            assert result.code == 1 and "is at another place" in first_error(result), (path, result)
+            assert result.code == 1 and "has another position" in first_error(result), (path, result)
             assert str(path) in first_error(result) and str(p) in first_error(result)
             assert ("SRS" in first_error(result)) == (path == elsewhere[3])
     succeed(regularize("-q", "-iterations", 5, "-scene", files / "scene.img", p, files / "q.tif"))
@@ -278,7 +278,7 @@ def test_bad_input(files):
         for code, message, args in (
                 (1, "pixels, but the probabilities have", ("-scene", files / "small.img", p, q)),
                 (1, "class 4", ("-labels", files / "four.tif", p, q)),
-                (1, "looks like a class map", (files / "classes.tif", q)),
+                (1, "is probably a class map", (files / "classes.tif", q)),
                 (1, "no pixel is valid", (files / "zero.tif", q)),
                 (1, "none.img", ("-scene", files / "none.img", p, q)),
                 (1, "q.none/x.tif", (p, files / "q.none" / "x.tif")),

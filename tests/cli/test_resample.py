@@ -207,7 +207,7 @@ def test_libraries(files, dst):
     (["scene.img", "o.tif"], 2, ["missing"]),
     (["-like", "scene.img", "-bands", "bands.csv", "scene.img", "o.tif"], 2, ["-like cannot be used with -bands"]),
     (["-bands", "absent.csv", "scene.img", "o.tif"], 1, ["absent.csv"]),
-    (["-bands", "far.csv", "scene.img", "o.tif"], 1, ["none of the bands", "400 nm", "2200 nm"]),
+    (["-bands", "far.csv", "scene.img", "o.tif"], 1, ["no band of", "400 nm", "2200 nm"]),
     (["-bands", "plain.csv", "scene.img", "o.tif"], 1, ["plain.csv", "wavelengths"]),
     (["-bands", "bands.csv", "plain.tif", "o.tif"], 1, ["plain.tif", "no wavelengths"]),
     (["-like", "plain.tif", "scene.img", "o.tif"], 1, ["plain.tif", "no wavelengths"]),
@@ -300,11 +300,11 @@ def test_resample_needs_a_library(finer, tool, args):
 
 
 @pytest.mark.parametrize("rows, told", [
-    ("2.1,20\n2.2,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm (and 1 more such width)"),
-    ("2.1,20\n", "the width of band 1 is taken for 20000 nm, at a wavelength of 2100 nm"),
-    ("2100,-20\n2200,20\n", "band 1 has the width -20, which is not a number above 0: unknown there"),
-    ("2100,20\n2200,inf\n", "band 2 has the width inf, which is not a number above 0: unknown there"),
-    ("2100,1e9\n2200,20\n", "the width of band 1 is taken for 1000000000 nm"),
+    ("2.1,20\n2.2,20\n", "the width of band 1 is read as 20000 nm, at a wavelength of 2100 nm (and 1 more such width)"),
+    ("2.1,20\n", "the width of band 1 is read as 20000 nm, at a wavelength of 2100 nm"),
+    ("2100,-20\n2200,20\n", "band 1 has the width -20, which is not a number above 0: the width is unknown there"),
+    ("2100,20\n2200,inf\n", "band 2 has the width inf, which is not a number above 0: the width is unknown there"),
+    ("2100,1e9\n2200,20\n", "the width of band 1 is read as 1000000000 nm"),
     ("2100,20\n2200,20\n", ""), ("2100,0\n2200,20\n", ""), ("2100,\n2200,nan\n", ""), ("2.1,0.02\n2.2,0.02\n", ""),
 ])
 def test_widths_that_cannot_be_right_are_told(tmp_path, rows, told):

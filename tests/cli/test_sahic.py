@@ -158,7 +158,7 @@ def test_saved_model_gives_the_same_map(files):
     assert read(files / "free.tif").max() == 3
     for option in (["-field", "x"], ["-name-field", "x"], ["-layer", "x"], ["-all-touched"]):
         result = sahic(files, "-apply", files / "m.json", *option, labels="none", dst="no.tif")
-        assert result.code == 2 and f"{option[0]} applies to labels, and none are given" in result.err, result.err
+        assert result.code == 2 and f"{option[0]} applies to labels, but no labels are given" in result.err, result.err
 
 
 def test_invalid_pixels_have_no_class(files):
@@ -179,7 +179,7 @@ def test_invalid_pixels_have_no_class(files):
     (["-lorsal-solver", "optimum", "-beta", "1e-3"], 2, "-beta cannot be used with -lorsal-solver optimum"), (["-iterations", "0"], 2, "-iterations"), (["-tv", "vector"], 2, "-tv"),
     (["-boundary", "mirror"], 2, "-boundary"), (["-no-spatial", "-mu", "1"], 2, "-mu"),
     (["-mu", "10", "-tile", "32", "32"], 1, "reaches too far"),
-    (["-iterations", "201", "-tile", "32", "32"], 1, "reaches too far"), (["-ot", "Byte"], 2, "class numbers up to 255"),
+    (["-iterations", "201", "-tile", "32", "32"], 1, "reaches too far"), (["-ot", "Byte"], 2, "classes up to 255"),
     (["-apply", "nothing.json"], 1, "nothing.json")])
 def test_bad_input(files, args, code, words):
     labels = "labels.tif"

@@ -173,7 +173,7 @@ def test_text_masks_missing_scores_and_few_background_pixels(tmp_path):
     assert f"1: {(np.isfinite(inside) & (truth[:30] > 0)).sum()} target pixels in" in done.out
     assert f"{(truth[:30] == 0).sum()} background pixels" in done.out and "AUC 0." in done.out and "All targets" not in done.out
     assert "1 pixel of the target '1' has no score and is left out" in done.err
-    assert "is less than one of the" in done.out
+    assert "is less than one pixel of the" in done.out
     assert "Scores: 1 band" in succeed(run("gdal_hsi_accuracy", "-scores", "-dry-run", tmp_path / "s.tif", tmp_path / "t.tif")).out
 
 
@@ -201,13 +201,13 @@ def test_scores_of_detect_say_what_is_better(tmp_path):
     (["-curves", "c.csv"], 2, "-curves requires -scores"),
     (["-roc", "r.svg"], 2, "-roc requires -scores"),
     (["-recall", "r.svg"], 2, "-recall requires -scores"),
-    (["-scores", "-roc", "r.jpg"], 2, "-roc: 'r.jpg' ends neither in .svg nor in .png"),
+    (["-scores", "-roc", "r.jpg"], 2, "-roc: 'r.jpg' does not end in .svg or .png"),
     (["-scores", "-guard", "-1"], 2, "-guard"),
     (["-scores", "-guard", "9000"], 1, "no pixel with a score is background"),
     (["-scores", "-mask", "empty.tif"], 1, "t.tif"),
     (["-scores", "-csv", "there.csv"], 1, "already exists"),
     (["-scores", "-curves", "s.tif"], 2, "would overwrite map"),
-    (["-scores", "-field", "x"], 1, "is a raster: it has no features"),
+    (["-scores", "-field", "x"], 1, "is a raster, which has no features"),
 ])
 def test_mistakes(tmp_path, options, code, message):
     truth = truth_of(30, 30, 2)
@@ -221,7 +221,7 @@ def test_mistakes(tmp_path, options, code, message):
 
 @pytest.mark.parametrize("change, message", [
     (lambda s, t: (s[:1].repeat(3, 0), t), None),
-    (lambda s, t: (s, np.where(t == 2, 7, t)), "no band of s.tif is of class 7"),
+    (lambda s, t: (s, np.where(t == 2, 7, t)), "no band of s.tif belongs to class 7"),
     (lambda s, t: (s, t[:-1]), "t.tif"),
     (lambda s, t: (np.full_like(s, np.nan), t), "no pixel with a score is background"),
     (lambda s, t: (s, 0 * t), "t.tif"),
@@ -236,7 +236,7 @@ def test_odd_scores_and_references(tmp_path, change, message):
         dataset = None
     done = run("gdal_hsi_accuracy", "-scores", "s.tif", "t.tif", cwd=tmp_path)
     if message is None:
-        assert "no pixel of the reference is of the target" in succeed(done).err
+        assert "the reference has no pixel of the target" in succeed(done).err
     else:
         assert message in first_error(done)
 
@@ -251,7 +251,7 @@ def test_maps_of_one_class_tell_false_alarms(tmp_path):
     write_scene(tmp_path / "truth.tif", truth[None], "GTiff", "u1", nodata=0)
     alarms = int((found > truth).sum())
     done = succeed(run("gdal_hsi_accuracy", tmp_path / "map.tif", tmp_path / "truth.tif"))
-    assert f"{alarms} of {found.sum()} pixels that the map names have no label" in done.err and f"False alarms: {alarms} unlabelled" in done.out
+    assert f"{alarms} of {found.sum()} pixels with a class in the map have no label" in done.err and f"False alarms: {alarms} unlabelled" in done.out
     assert json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", tmp_path / "truth.tif")).out)["false_alarms"] == alarms
     truth[0] = 2
     found[0] = 2

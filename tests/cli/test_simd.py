@@ -18,7 +18,7 @@ def possible():
     """Returns the names that this machine and build support, best first, from the error message."""
     result = run("gdal_hsi_vd", "--config", "HSI_SIMD", "?", "scene")
     assert result.code == 2
-    return re.search(r"Possible here: ([a-z0-9, ]+)\.", result.err).group(1).split(", ")
+    return re.search(r"Possible: ([a-z0-9, ]+)\.", result.err).group(1).split(", ")
 
 
 TARGETS = possible()
@@ -188,7 +188,7 @@ def test_unknown_name(tool, name, out):
     result = run("gdal_hsi_" + tool, "--config", "HSI_SIMD", name, "a", "b", cwd=out)
     assert result.code == 2
     assert first_error(result) == f"HSI_SIMD: '{name}' is not an instruction set"
-    assert "Possible here: " + ", ".join(TARGETS) in result.err
+    assert "Possible: " + ", ".join(TARGETS) in result.err
     assert list(out.iterdir()) == []
 
 
@@ -200,7 +200,7 @@ def test_name_that_cannot_run(scene, out):
     for name in missing:
         result = run("gdal_hsi_pca", "--config", "HSI_SIMD", name, scene, out / "pca.tif")
         assert result.code == 2
-        assert first_error(result) in (f"HSI_SIMD: this build does not hold {name}",
+        assert first_error(result) in (f"HSI_SIMD: this build does not include {name}",
                                        f"HSI_SIMD: this processor does not have {name}")
-        assert "Possible here: " + ", ".join(TARGETS) in result.err
+        assert "Possible: " + ", ".join(TARGETS) in result.err
     assert list(out.iterdir()) == []

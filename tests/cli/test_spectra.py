@@ -193,10 +193,10 @@ def test_plot_of_a_library_with_deviations(scene, labels, tmp_path):
 @pytest.mark.parametrize("words, code, message", [
     (["{scene}", "{labels}"], 2, "out is missing"),
     (["-plot", "o.svg", "{scene}"], 2, "labels is missing"),
-    (["-plot", "o.jpg", "{scene}", "{labels}"], 2, "'o.jpg' ends neither in .svg nor in .png"),
+    (["-plot", "o.jpg", "{scene}", "{labels}"], 2, "'o.jpg' does not end in .svg or .png"),
     (["-range", "500-600nm", "{scene}", "{labels}", "o.csv"], 2, "-range requires -plot"),
     (["-plot", "o.svg", "-kind", "every", "{library}"], 2, "-kind requires labels"),
-    (["-plot", "o.svg", "-field", "x", "{library}"], 2, "-field applies to labels, and none are given"),
+    (["-plot", "o.svg", "-field", "x", "{library}"], 2, "-field applies to labels, but no labels are given"),
     (["-plot", "o.svg", "-b", "1-3", "{library}"], 2, "-b cannot be used with a spectral library"),
     (["-plot", "o.svg", "-spectrum", "none", "{library}"], 1, "none"),
     (["-plot", "there.svg", "{scene}", "{labels}"], 1, "there.svg"),

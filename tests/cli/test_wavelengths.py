@@ -85,7 +85,7 @@ def test_a_scene_without_wavelengths(tmp_path, options):
 
 def test_a_range_without_bands_is_told(scene):
     result = succeed(run("gdal_hsi_vd", "-exclude-range", "3000-3100nm", scene))
-    assert "-exclude-range 3000-3100nm: no band of" in result.err
+    assert "-exclude-range 3000-3100nm: " in result.err and "has no band in this range" in result.err
 
 
 def compare(*args):
@@ -98,7 +98,7 @@ def test_scenes_meet_at_their_wavelengths(tmp_path):
     order = [11, 3, 0, 5, 8]
     other = write_scene(tmp_path / "other.tif", data[order], "GTiff", wavelengths=[NM[k] + 0.2 for k in order])
     result = succeed(compare(first, other))
-    assert "5 are common" in result.out
+    assert "5 match" in result.out
     succeed(compare(other, first))
     subset = write_scene(tmp_path / "subset.tif", data[2:9], "GTiff", wavelengths=NM[2:9])
     succeed(compare("-tile", 7, 5, first, subset))
@@ -106,14 +106,14 @@ def test_scenes_meet_at_their_wavelengths(tmp_path):
     assert compare("-b", "1-5", first, other).code == 1  # band numbers are used unchanged
     strange = write_scene(tmp_path / "strange.tif", data, "GTiff", wavelengths=[w + 5000 for w in NM])
     result = compare(first, strange)
-    assert result.code == 1 and "no band of" in first_error(result)
+    assert result.code == 1 and "has no band in this range" in first_error(result)
     succeed(compare("-any-wavelengths", first, strange))
 
 
 def test_pairs_leave_no_room_for_ranges(scene):
     for options in (("-b", "450-900nm"), ("-exclude-range", "450-900nm"), ("-b", "1-3")):
         result = run("gdal_hsi_compare", "-band", "1:2", *options, scene, scene)
-        assert result.code == 2 and "contradict one another" in first_error(result)
+        assert result.code == 2 and "cannot be used with -band" in first_error(result)
 
 
 def test_all_digits_travel(tmp_path):

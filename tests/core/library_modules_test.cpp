@@ -94,7 +94,7 @@ TEST_F(LibraryModules, OneOfAnotherProcessorIsNamed) {
 #else
         const bool own = true;
 #endif
-        EXPECT_EQ(text.find(file.string() + " is for " + called + ", and this program for ") ==
+        EXPECT_EQ(text.find(file.string() + " is for " + called + ", but this program is for ") ==
                       std::string::npos,
                   own)
             << text;
@@ -109,9 +109,9 @@ TEST_F(LibraryModules, OneThatIsNotWholeIsRefused) {
     const auto whole = fs::file_size(file);
     for (const auto size : {whole - 1, whole / 2, uintmax_t{4097}, uintmax_t{100}, uintmax_t{64}}) {
         fs::resize_file(file, size);
-        EXPECT_EQ(error("part"), "cannot load the CUDA module: " + file.string() + " is not whole: " +
+        EXPECT_EQ(error("part"), "cannot load the CUDA module: " + file.string() + " is incomplete: it has " +
                                      std::to_string(size) + " of " + std::to_string(whole) +
-                                     " bytes are there. Copy or install it again\nPut the CUDA libraries on "
+                                     " bytes. Copy or install it again\nPut the CUDA libraries on "
                                      "LD_LIBRARY_PATH, or use -device cpu.");
     }
     fs::resize_file(file, 20);

@@ -261,7 +261,7 @@ TEST(Identify, Coverage) {
         {rule("dip"), {2, 3, 4, 5, 6, 7, 8}, "no good band is between its windows", false},
         {rule("dip"), {0, 3, 4, 5, 6, 7, 8, 10}, "3 good bands of at least 4", false},
         {rule("dip"), {4, 5, 6}, "no good band is between 2030 and 2070 nm", false},
-        {two(""), {}, "no good band is there; the scene has 2000-2100 nm", false},
+        {two(""), {}, "the scene has no good band there; its bands are at 2000-2100 nm", false},
         {two(R"(, "role": "diagnostic")"), {}, "feature 2 (2200-2300 nm)", true},
         {two(R"(, "role": "optional")"), {}, "feature 2 (2200-2300 nm)", true},
         {R"({"name": "dip", "features": [{"windows": [2000, 2001, 2009, 2020]}]})", {}, "good band", false},

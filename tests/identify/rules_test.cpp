@@ -48,7 +48,7 @@ void expect(const Mistake& mistake) {
 TEST(Rules, MistakesInTheFile) {
     const char* const begins = "A rule file begins with {";
     expect({"{\n", 0, "is not valid JSON, or is cut off", begins});
-    expect({"[1]", 0, "is not an object of JSON", begins});
+    expect({"[1]", 0, "is not a JSON object", begins});
     expect({"{}", 0, "\"format\" is missing", ""});
     expect({R"({"format": "other"})", 1, "\"format\" is not \"gdal_hsi_rules\"", "CRAMM"});
     expect({R"({"format": "gdal_hsi_rules", "version": 2})", 1, "\"version\" is not 1", "newer version"});
@@ -66,21 +66,22 @@ TEST(Rules, MistakesInARule) {
     } rows[] = {
         {feature(good) + R"(, "color": [1, 2, 3])", "rule 'clay': unknown key \"color\"", "colour"},
         {feature(good) + R"(, "colour": [1, 2, 300])", "\"colour\" is out of range (0 to 255)", ""},
-        {feature(good) + R"(, "colour": [0.5, 2, 3])", "\"colour\" is not of whole numbers (0 to 255)", ""},
+        {feature(good) + R"(, "colour": [0.5, 2, 3])",
+         "\"colour\" has values that are not whole numbers (0 to 255)", ""},
         {feature(good + R"(, "window": 1)"), "rule 'clay', feature 1: unknown key \"window\"", "windows"},
-        {R"("features": [])", "\"features\" is missing or empty", "one feature or more"},
+        {R"("features": [])", "\"features\" is missing or empty", "at least one feature"},
         {feature(""), "\"windows\" is missing", "[2070, 2115, 2237, 2267] (nm)"},
         {feature(R"("windows": [2070, 2250, 2240, 2290])"), "\"windows\" has windows that overlap", order},
-        {feature(R"("windows": [2290, 2260, 2120, 2070])"), "\"windows\" does not rise", order},
+        {feature(R"("windows": [2290, 2260, 2120, 2070])"), "\"windows\" is not in ascending order", order},
         {feature(R"("windows": [2070, 2120, 2260])"), "\"windows\" is not a list of 4 numbers", ""},
         {feature(R"("windows": [2.07, 2.12, 2260, 2290])"), "\"windows\" mixes units",
-         "Numbers under 100 are um, others nm"},
-        {feature(R"("windows": [0, 1, 2, 3])"), "\"windows\" does not rise", order},
+         "Numbers under 100 are um, larger numbers are nm"},
+        {feature(R"("windows": [0, 1, 2, 3])"), "\"windows\" is not in ascending order", order},
         {feature(good + R"(, "role": "maybe")"), "\"role\" is 'maybe'", "must, diagnostic and optional"},
         {feature(good + R"(, "weight": -1)"), "\"weight\" is negative", ""},
         {feature(good + R"(, "weight": "1")"), "\"weight\" is not a number", ""},
         {R"("features": [{)" + good + R"(, "weight": 1}, {)" + good + "}]",
-         "\"features\" have a weight in part", "Give all of them a weight, or none."},
+         "\"features\" only partly have weights", "Give weights to all features, or to no feature."},
         {feature(good) + R"(, "limits": {"fit": [0.5, 0.4]})", "\"fit\" has a least value above the greatest",
          "[least, greatest]"},
         {feature(good) + R"(, "limits": {"left": [0.5, null]})", "\"left\" is an unknown limit",
@@ -91,7 +92,8 @@ TEST(Rules, MistakesInARule) {
          "[least, greatest]"},
         {feature(good) + R"(, "not": [{"windows": [1, 2, 3]}])", "NOT 1: \"windows\" is not a list of 4", ""},
         {feature(good) + R"(, "centre": [2190, 2210])", "\"centre\" requires \"family\"", ""},
-        {feature(good) + R"(, "family": "x", "centre": [2210, 2190])", "\"centre\" does not rise", ""},
+        {feature(good) + R"(, "family": "x", "centre": [2210, 2190])", "\"centre\" is not in ascending order",
+         ""},
         {feature(good) + R"(, "spectrum": "")", "\"spectrum\" is not a name", ""},
         {feature(good) + R"(, "spectrum": "a\u0000b")", "\"spectrum\" is not a name", ""},
         {R"("features": [1])", "rule 'clay', feature 1 is not an object", ""},
@@ -100,7 +102,7 @@ TEST(Rules, MistakesInARule) {
         expect({file_of(row.members), 5, row.what, row.advice});
     auto twice = file_of(feature(good));
     twice.replace(twice.find("leaf"), 4, "CLAY");
-    expect({twice, 6, "two rules are called 'CLAY'", "name its \"spectrum\""});
+    expect({twice, 6, "two rules are called 'CLAY'", "give its \"spectrum\""});
 }
 
 TEST(Rules, GroupsAndTheirConditions) {
@@ -108,19 +110,21 @@ TEST(Rules, GroupsAndTheirConditions) {
     const struct {
         const char *groups, *what, *advice;
     } rows[] = {
-        {R"("groups": [{"name": "a"}, {"name": "A"}],)", "\"name\" is that of an earlier group", ""},
-        {R"("groups": [{"name": "*"}],)", "\"name\" is '*', which is every group", ""},
+        {R"("groups": [{"name": "a"}, {"name": "A"}],)", "\"name\" is already the name of an earlier group",
+         ""},
+        {R"("groups": [{"name": "*"}],)", "\"name\" is '*', which means all groups", ""},
         {R"("groups": [{"name": "a", "unless": ["leav"]}],)", "no rule is called 'leav'", "leaf"},
         {R"("groups": [{"name": "a", "unless": ["leaf"]}, {"name": "b"}],)",
-         "group 'a', \"unless\": the rule 'leaf' is in no earlier group", "list the group of 'leaf' first"},
+         "group 'a', \"unless\": the rule 'leaf' is not in an earlier group",
+         "list the group of 'leaf' first"},
         {R"("groups": [{"name": "a", "where": "leaf"}],)",
-         "group 'a', \"where\": the rule 'leaf' is in no earlier group", "list the group of 'leaf' first"},
-        {R"("groups": [{"name": "a", "unless": ["Clay"]}],)", "the rule 'clay' is of the group itself",
-         remove},
+         "group 'a', \"where\": the rule 'leaf' is not in an earlier group",
+         "list the group of 'leaf' first"},
+        {R"("groups": [{"name": "a", "unless": ["Clay"]}],)", "the rule 'clay' is in the same group", remove},
         {R"("groups": [{"name": "a", "unless": ["leaf"]}, {"name": "b", "unless": ["clay"]}],)",
-         "group 'a', \"unless\": the groups 'a' and 'b' wait for each other", remove},
+         "group 'a', \"unless\": the groups 'a' and 'b' depend on each other", remove},
         {R"("groups": [{"name": "a", "where": ["leaf"]}, {"name": "b", "unless": ["clay"]}],)",
-         "the groups 'a' and 'b' wait for each other", remove},
+         "the groups 'a' and 'b' depend on each other", remove},
     };
     for (const auto& row : rows)
         expect({file_of(feature(good), row.groups), 3, row.what, row.advice});
@@ -151,11 +155,11 @@ TEST(Rules, LongFiles) {
     for (size_t k = 1; k < 10; ++k)
         features += "}, {" + good;
     const char* const divide = "Divide it into several files.";
-    expect({file_of_rules(65536, feature(good)), 0, "65536 rules, and at most 65535 are read", divide});
+    expect({file_of_rules(65536, feature(good)), 0, "65536 rules, but at most 65535 are read", divide});
     expect({file_of_rules(1, feature(good) + ", \"group\": [" + one_by_one + "]"), 0,
-            "257 groups, and at most 256 are read", divide});
+            "257 groups, but at most 256 are read", divide});
     expect({file_of_rules(10001, feature(features)), 0,
-            "100010 features and NOTs, and at most 100000 are read", divide});
+            "100010 features and NOTs, but at most 100000 are read", divide});
 }
 
 TEST(Rules, GroupsOfRules) {

@@ -227,7 +227,7 @@ TEST(Expression, LongTexts) {
         const Expression e(text + " + b1 + b1");
         ADD_FAILURE() << "read";
     } catch (const UsageError& error) {
-        EXPECT_NE(std::string(error.what()).find("characters, and at most 10000 are read"), std::string::npos)
+        EXPECT_NE(std::string(error.what()).find("characters, but at most 10000 are read"), std::string::npos)
             << error.what();
     }
     try {

@@ -315,7 +315,7 @@ TEST(VectorLabels, BadInput) {
         }
     };
     fails("crop", "", &grid, "Level_1_ID, Level_1, empty");
-    fails("", "", &grid, "which field");
+    fails("", "", &grid, "the field with the classes");
     fails("Level_1", "absent", &grid, "fields");
     fails("Level_1", "", nullptr, "-like");
     fails("empty", "", &grid, "no feature");

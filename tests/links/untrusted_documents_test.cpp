@@ -451,15 +451,15 @@ TEST_F(UntrustedDocuments, AreVettedWithWhatTheirSourcesName) {
     const std::string pipe = m_folder + "/pipe", grid = "/nowhere/grid",
                       shift = "coordinate reference system that names the file";
     const std::pair<std::string, std::string> contents[] = {
-        {item("OVERVIEWS", "OVERVIEW_FILE", server.file()), "not a file of this machine"},
+        {item("OVERVIEWS", "OVERVIEW_FILE", server.file()), "not a file on this machine"},
         {item("OVERVIEWS", "OVERVIEW_FILE", pipe), "pipe or a device"},
         {item("OVERVIEWS", "OVERVIEW_FILE", ":::BASE:::pipe"), "pipe or a device"},
-        {item("GEOLOCATION", "X_DATASET", server.file()), "not a file of this machine"},
+        {item("GEOLOCATION", "X_DATASET", server.file()), "not a file on this machine"},
         {item("GEOLOCATION", "Y_DATASET", pipe), "pipe or a device"},
         {"<SRS>+init=" + grid + ":1</SRS>", shift},
         {"<SRS>+proj=longlat +nadgrids=" + grid + "</SRS>", shift},
         {"<SRS>" + bound_crs(grid) + "</SRS>", shift},
-        {"<SRS>http" + server.file().substr(13) + "</SRS>", "not a file of this machine"},
+        {"<SRS>http" + server.file().substr(13) + "</SRS>", "not a file on this machine"},
         {"<GCPList Projection=\"+proj=utm +zone=30 +geoidgrids=" + grid + "\"/>", shift}};
     const Json good = document(links::displacement(3, some(bands, 5)), bands);
     const std::string side = m_folder + "/s.dat.aux.xml", vrt = m_folder + "/s.vrt";
@@ -513,7 +513,7 @@ TEST_F(UntrustedDocuments, AreVettedWithWhatFormatsKeep) {
     EXPECT_EQ(refusal(made("", "", "")), "");
     for (const auto& [domain, key] :
          {std::pair("OVERVIEWS", "OVERVIEW_FILE"), {"GEOLOCATION", "X_DATASET"}}) {
-        EXPECT_NE(refusal(made(domain, key, server.file())).find("not a file of this machine"),
+        EXPECT_NE(refusal(made(domain, key, server.file())).find("not a file on this machine"),
                   std::string::npos)
             << key;
         EXPECT_EQ(refusal(made(domain, key, m_folder + "/s.dat")), "") << key;

@@ -339,7 +339,7 @@ TEST(Mnf, DamagedModelsAreRefusedByTheNameOfTheEntry) {
     for (const char* key : {"version", "pixels", "pairs", "regularised", "eigenvalues", "bands",
                             "wavelengths_nm", "mean", "loadings", "inverse_loadings"})
         refused({{key, nullptr}}, std::string("'") + key + "' is missing");
-    refused({{"format", "gdal_hsi_pca"}}, "not marked");
+    refused({{"format", "gdal_hsi_pca"}}, "its format is not");
     refused({{"pairs", 1}}, "'pairs'");
     refused({{"regularised", 1}}, "'regularised'");
     refused({{"eigenvalues", {3, 4, 1, 0}}}, "entry 2 of 'eigenvalues' is larger");

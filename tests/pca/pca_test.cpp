@@ -275,11 +275,11 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
     for (const char* key : {"format", "version", "pixels", "components", "whiten", "eigenvalues", "bands",
                             "wavelengths_nm", "mean", "scale", "loadings"}) {
         refused({{key, nullptr}},
-                key == std::string("format") ? "not marked" : std::string("'") + key + "' is missing");
+                key == std::string("format") ? "its format is not" : std::string("'") + key + "' is missing");
         refused({{key, Json::object({{"a", 1}})}}, key == std::string("format") ? "format" : key);
     }
-    refused({{"format", "gdal_hsi_svm"}}, "not marked");
-    refused({{"version", 2}}, "version is 2");
+    refused({{"format", "gdal_hsi_svm"}}, "its format is not");
+    refused({{"version", 2}}, "has version 2");
     refused({{"version", 1.5}}, "version");
     refused({{"pixels", 0}}, "'pixels'");
     refused({{"pixels", 1e308}}, "'pixels'");

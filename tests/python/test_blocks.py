@@ -71,7 +71,7 @@ def test_small_pieces(monkeypatch):
 @pytest.mark.parametrize("call", [lambda x: x.hsi.spp(), lambda x: x.hsi.pca(nc=3), lambda x: x.hsi.detect(), lambda x: hsi.spp(x.data)],
                          ids=["spp", "pca", "rx", "dask array"])
 def test_others_are_loaded_with_a_warning(call):
-    with pytest.warns(hsi.Warning, match=r"dask blocks, and all of it is loaded: 50\.6 kB") as caught:
+    with pytest.warns(hsi.Warning, match=r"dask blocks and is loaded completely: 50\.6 kB") as caught:
         made = call(scene())
     assert caught[0].filename == __file__
     np.testing.assert_array_equal(np.asarray(made), np.asarray(call(scene(lazy=False))))

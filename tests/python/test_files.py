@@ -41,7 +41,7 @@ def test_errors_of_tools(scene, tmp_path):
     with pytest.raises(hsi.Error, match="nowhere") as caught:
         hsi.run("spp", "/nowhere/a.dat", tmp_path / "y.tif")
     assert not isinstance(caught.value, hsi.UsageError)
-    with pytest.raises(hsi.UsageError, match="no tool"):
+    with pytest.raises(hsi.UsageError, match="unknown tool"):
         hsi.run("spq", path)
     assert not (tmp_path / "y.tif").exists()
 
@@ -69,11 +69,11 @@ def test_what_is_refused(scene, tmp_path):
         hsi.spp(path)
     with pytest.raises(hsi.UsageError, match="band_axis"):
         hsi.spp(path, out=tmp_path / "y.tif", band_axis=-1)
-    with pytest.raises(hsi.UsageError, match="is an array, and src a path"):
+    with pytest.raises(hsi.UsageError, match="is an array, but src is a path"):
         hsi.spp(path, out=tmp_path / "y.tif", mask=np.ones((20, 24)))
     with pytest.raises(hsi.UsageError, match="alpha=True"):
         hsi.spp(path, out=tmp_path / "y.tif", alpha=True)
-    with pytest.raises(hsi.UsageError, match="is a path, and src an array"):
+    with pytest.raises(hsi.UsageError, match="is a path, but src is an array"):
         hsi.spp(values, mask=path)
 
 

@@ -38,7 +38,7 @@ def test_they_merge_and_are_taken_away():
     # A scene that is cut between two lines has the sums of the whole.
     assert strip(hsi.statistics(X[:, :7]) + hsi.statistics(X[:, 7:])) == strip(one)
     for wrong, word in ((lambda: one + one, "same pixels|twice|there already"), (lambda: one - two, "not|never"), (lambda: one.merge("{}"), "without statistics"),
-                        (lambda: one + hsi.statistics(X[:5]), "bands"), (lambda: hsi.Statistics("{}"), "not a file of statistics")):
+                        (lambda: one + hsi.statistics(X[:5]), "bands"), (lambda: hsi.Statistics("{}"), "not a statistics file")):
         with pytest.raises(ValueError, match=word):
             wrong()
     with pytest.raises(TypeError):

@@ -79,10 +79,10 @@ TEST(HeaderScene, MapInfoInManySpellings) {
         {"{UTM, 1, 1, 500000, 4480000, 20, 20, -32, South, WGS-84}", 32732, ""},
         {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32.0, N, WGS-1984}", 32632, ""},
         {"{UTM, 1, 1, 500000, 4480000, 20, 20, -32, North, WGS-84}", 0, "contradict"},
-        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32, WGS-84}", 0, "'WGS-84' where North or South is needed"},
-        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 61, North, WGS-84}", 0, "'61' where a zone"},
-        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32T, WGS-84}", 0, "'32T' where a zone"},
-        {"{UTM, 1, 1, 500000, 4480000, 20, 20}", 0, "nothing where a zone"},
+        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32, WGS-84}", 0, "'WGS-84' instead of North or South"},
+        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 61, North, WGS-84}", 0, "'61' instead of a UTM zone"},
+        {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32T, WGS-84}", 0, "'32T' instead of a UTM zone"},
+        {"{UTM, 1, 1, 500000, 4480000, 20, 20}", 0, "nothing instead of a UTM zone"},
         {"{UTM, 1, 1, 5.0D5, 4.48D+06, 2d1, 20, 32, North, WGS-84}", 32632, ""},
         {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32, North, ETRS-89}", 25832, ""},
         {"{UTM, 1, 1, 500000, 4480000, 20, 20, 32, North, D_ETRS_1989}", 25832, ""},
@@ -141,7 +141,7 @@ TEST(HeaderScene, ANumberOfMapInfoThatIsNoneLeavesNoPosition) {
     for (const auto& [text, told] :
          {std::pair("{UTM, 1, 1, N/A, 4480000, 20, 20, 32, North, WGS-84}", "'N/A'"),
           {"{UTM, 1, 1, 500000, 4480000}", "4 numbers, not 6"},
-          {"{UTM, 1, 1, 500000,5, 4480000,5, 20, 20, 32, North, WGS-84}", "parted by commas"},
+          {"{UTM, 1, 1, 500000,5, 4480000,5, 20, 20, 32, North, WGS-84}", "decimal commas"},
           {"{UTM, 1, 1, 500000, 4480000, 0, 20, 32, North, WGS-84}", "size 0"}}) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("map info = ") + text);
@@ -256,7 +256,7 @@ TEST(HeaderScene, NumbersOfBands) {
         const TempFolder folder;
         const auto source = envi_scene(folder, std::string("wavelength units = nm\n") + text);
         EXPECT_TRUE(source->facts().bands.wavelengths_nm.empty()) << text;
-        expect_note(*source, " for 4 bands, and is left out", text);
+        expect_note(*source, " for 4 bands and is ignored", text);
     }
 }
 
@@ -380,7 +380,7 @@ TEST(HeaderScene, GapsInEsriRastersAreRefused) {
         late += std::to_string(400 + i) + "\n";
     const TempFolder folder;
     expect_refused(write(folder, late + "WAVELENGTHS_END\nBYTEORDER I\n", packed),
-                   "BYTEORDER = I behind its line 50");
+                   "BYTEORDER = I after line 50");
 }
 
 TEST(HeaderScene, LabelsInEsriRastersAreCheckedLikeScenes) {
@@ -450,8 +450,8 @@ TEST(HeaderScene, NodataOfSixDigitsMasksWhatGdalMasks) {
     };
     for (const char* driver : {"GTiff", "ENVI", "HFA"})
         for (const Case& c : {Case{GDT_Float32, -3.40282e38, ""},
-                              {GDT_Float64, -3.40282e38, "too few digits to mask -3.40282346638529e+38"},
-                              {GDT_Float64, 3.4028e38, "too few digits to mask 3.40282346638529e+38"},
+                              {GDT_Float64, -3.40282e38, "too few digits to match -3.40282346638529e+38"},
+                              {GDT_Float64, 3.4028e38, "too few digits to match 3.40282346638529e+38"},
                               {GDT_Float64, -3.402823e38, ""},
                               {GDT_Float64, -3.4028234663852886e38, ""},
                               {GDT_Float64, -1e30, ""}}) {
@@ -525,7 +525,7 @@ TEST(HeaderScene, AnSrsThatAnEnviHeaderCannotHoldIsRefusedAtOnce) {
                 EXPECT_FALSE(envi);
             } catch (const Error& e) {
                 EXPECT_TRUE(envi) << e.what();
-                EXPECT_NE(std::string(e.what()).find("ENVI cannot hold the SRS of '" + (folder / "r.tif") +
+                EXPECT_NE(std::string(e.what()).find("ENVI cannot store the SRS of '" + (folder / "r.tif") +
                                                      "' ('rotated')"),
                           std::string::npos)
                     << e.what();
@@ -559,7 +559,8 @@ TEST(HeaderScene, AShiftThatAnEnviHeaderDoesNotKeepIsToldAtOnce) {
         options.run = run;
         raster::check_output(options, spec, *source);
         const bool envi = std::string(name) == "o.dat";
-        EXPECT_EQ(told.find("ENVI does not keep where its pixels lie") != std::string::npos, envi) << told;
+        EXPECT_EQ(told.find("ENVI does not store the position of its pixels") != std::string::npos, envi)
+            << told;
     }
 }
 

@@ -159,7 +159,7 @@ TEST(LibraryTable, UnitsAreReadWhereverTheyAreStated) {
         point += text_of(1e7 / nm(b)) + "," + value(0, b) + "," + value(1, b) + "," + value(2, b) + "\n";
     }
     expect_spectra(point, "", "OPUS", "table.dpt");
-    expect_spectra(pairs, "taken for them, in nm", "pairs between tabs", "pairs.txt");
+    expect_spectra(pairs, "read as the wavelengths, in nm", "pairs between tabs", "pairs.txt");
 }
 
 TEST(LibraryTable, UnitsThatAreAssumedAreTold) {
@@ -169,10 +169,11 @@ TEST(LibraryTable, UnitsThatAreAssumedAreTold) {
     expect_spectra(columns("wavelength", [](double v) { return v / 1e9; }), "metres are assumed", "metres");
     expect_spectra(columns("Wavelength (?m)", [](double v) { return v / 1000; }), "micrometres are assumed",
                    "a lost letter");
-    expect_spectra(columns("x", same), "taken for them, in nm", "another name");
+    expect_spectra(columns("x", same), "read as the wavelengths, in nm", "another name");
     std::string headless = columns("wavelength", same);
     headless.erase(0, headless.find('\n') + 1);
-    expect_spectra(headless, "has no name, rises as wavelengths do and is taken for them, in nm", "no head");
+    expect_spectra(headless, "has no name, rises as wavelengths do and is read as the wavelengths, in nm",
+                   "no head");
     expect_spectra(rows("name", names, [](int b) { return text_of(nm(b)); }), assumed, "names of columns");
     expect_spectra(rows("height (m)", {"1.5", "2", "2.5"}, [](int b) { return text_of(nm(b)); }), assumed,
                    "a unit of another thing in the corner");
@@ -241,7 +242,7 @@ TEST(LibraryTable, NamesOfColumnsAreWavelengthsInManyForms) {
 TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
     for (const char* statistic :
          {"Std", "Stdev", "SD", "N", "Count", "Min", "Max", "Standard Deviation", "std dev"})
-        expect_spectra(columns("wavelength_nm", same, statistic, "12"), "holds a statistic", statistic);
+        expect_spectra(columns("wavelength_nm", same, statistic, "12"), "is a statistic", statistic);
     EXPECT_EQ(read("wavelength_nm,Std\n400,1\n500,2\n").names,
               std::vector<std::string>{"Std"});                                        // its only column
     EXPECT_EQ(read("wavelength_nm,n,k\n400,1.5,2\n500,1.4,2.5\n").spectra.size(), 2U); // a refractive index
@@ -253,7 +254,7 @@ TEST(LibraryTable, WhatStandsBesideTheSpectraIsLeftOut) {
     const auto lines =
         read(rows("name", {"oak", "Std", "Count"}, [](int b) { return text_of(nm(b)) + " nm"; }));
     EXPECT_EQ(lines.names, std::vector<std::string>{"oak"});
-    expect_spectra(columns("wavelength_nm", same, "quality", "good"), "holds texts, which are left out",
+    expect_spectra(columns("wavelength_nm", same, "quality", "good"), "has texts, which are ignored",
                    "texts");
     std::string between = rows("name", names, [](int b) { return text_of(nm(b)) + " nm"; }), out;
     for (size_t at = 0; at < between.size();) { // a column of texts in the middle
@@ -279,7 +280,7 @@ TEST(LibraryTable, ColumnsInFrontThatCountAreNotSpectra) {
                 two += "7," + line; // one site
             }
             expect_spectra(text, "counts the lines", head);
-            expect_spectra(two, "holds numbers of samples", head + std::string(" and a site"));
+            expect_spectra(two, "has sample numbers", head + std::string(" and a site"));
         }
 }
 
@@ -287,9 +288,9 @@ TEST(LibraryTable, StatisticsOfASpectrumAreNotSpectra) {
     for (const char* name :
          {"soil Std", "soil_sd", "sd_soil", "soil (std)", "soilStd", "soil.SE", "SE", "Std of soil",
           "soil variance", "CI95", "oak error", "soil max", "std. error of the mean"})
-        expect_spectra(columns("wavelength_nm", same, name, "0.012"), "holds a statistic", name);
+        expect_spectra(columns("wavelength_nm", same, name, "0.012"), "is a statistic", name);
     for (const char* name : {"N", "soil N", "soil_n", "n soil"})
-        expect_spectra(columns("wavelength_nm", same, name, "12"), "holds a statistic", name);
+        expect_spectra(columns("wavelength_nm", same, name, "12"), "is a statistic", name);
     // These are the names of an unknown spectrum, of the element, and of a refractive index.
     for (const char* name : {"clay Std", "Se", "soil n"})
         EXPECT_EQ(read(columns("wavelength_nm", same, name, "0.012")).names.back(), name);
@@ -379,7 +380,7 @@ TEST(LibraryTable, RelabCountsItsLines) {
         EXPECT_EQ(library.wavelengths_nm.size(), size_t{bands});
         EXPECT_EQ(library.wavelengths_nm.front(), 450);
     }
-    EXPECT_NE(refusal("  25\n" + lines, "relab.asc").find("counts 25 lines, and 24 follow"),
+    EXPECT_NE(refusal("  25\n" + lines, "relab.asc").find("counts 25 lines, but 24 follow"),
               std::string::npos);
     EXPECT_EQ(read("24\nWavelength_nm oak\n" + lines, "relab.tab").names, std::vector<std::string>{"oak"});
 }

@@ -76,7 +76,7 @@ TEST(OrderedBlocks, EndAtFourGibibytesUnlessTheTiffIsABigOne) {
         place(over, 0, "12345");
         FAIL() << "a TIFF beyond 4 GiB";
     } catch (const Error& e) {
-        EXPECT_STREQ(e.what(), "a TIFF holds less than 4 GiB unless it is a BigTIFF");
+        EXPECT_STREQ(e.what(), "a TIFF of 4 GiB or more must be a BigTIFF");
         EXPECT_EQ(e.advice(), "Use -co BIGTIFF=YES.");
     }
 

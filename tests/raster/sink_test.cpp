@@ -326,7 +326,7 @@ TEST(SinkCheck, RefusesBeforeAnyWork) {
     o.creation_options = {"COMPRESS=JPEG"};
     expect_refusal(o, spec_of(4, 4, 5), "GTiff", true);
     o.creation_options = {"BIGTIFF=NO"};
-    expect_refusal(o, spec_of(33000, 33000, 1), "less than 4 GiB", false);
+    expect_refusal(o, spec_of(33000, 33000, 1), "smaller than 4 GiB", false);
     o = with("a.tif");
     o.nodata = -1;
     expect_refusal(o, spec_of(4, 4, 1, "Byte"), "-dstnodata -1", true);

@@ -171,17 +171,16 @@ TEST(WavelengthUnit, WhatIsAssumedIsTold) {
         EXPECT_NE(choice.note.find(words), std::string::npos) << choice.note;
     }
     EXPECT_EQ(symbol(chosen_unit("nm", 0.4, 2.5).unit), "um");
-    EXPECT_NE(chosen_unit("nm", 0.4, 2.5).note.find("taken for micrometres"), std::string::npos);
+    EXPECT_NE(chosen_unit("nm", 0.4, 2.5).note.find("read as micrometres"), std::string::npos);
     EXPECT_EQ(chosen_unit("Raman shift", 200, 3000).unit, nullptr);
     EXPECT_NE(chosen_unit("Index", 1, 9).note.find("'Index' is not a unit"), std::string::npos);
 }
 
 TEST(WavelengthUnit, WavelengthsThatNoInstrumentMeasuresAreTold) {
     EXPECT_EQ(doubtful_wavelengths({100, 500, NAN, 1e5}), "");
-    EXPECT_NE(doubtful_wavelengths({500, 4e11, 5e11}).find("band 2 is taken for 4e+11 nm (and 1 more"),
+    EXPECT_NE(doubtful_wavelengths({500, 4e11, 5e11}).find("band 2 is read as 4e+11 nm (and 1 more"),
               std::string::npos);
-    EXPECT_NE(doubtful_wavelengths({0.18}, {7}).find("band 7 is taken for 0.18 nm, which"),
-              std::string::npos);
+    EXPECT_NE(doubtful_wavelengths({0.18}, {7}).find("band 7 is read as 0.18 nm, which"), std::string::npos);
 }
 
 TEST(WavelengthUnit, HeadersOfEnviStateItInTwoFields) {

@@ -364,9 +364,8 @@ TEST(StatisticsFile, IsRefusedWhenItIsCutOffForeignOrNewer) {
         }
         return std::string();
     };
-    EXPECT_NE(message("{\"format\": \"gdal_hsi_pca\"}").find("is not a file of statistics"),
-              std::string::npos);
-    EXPECT_NE(message("hello").find("'lines.stat' is not a file of statistics"), std::string::npos);
+    EXPECT_NE(message("{\"format\": \"gdal_hsi_pca\"}").find("is not a statistics file"), std::string::npos);
+    EXPECT_NE(message("hello").find("'lines.stat' is not a statistics file"), std::string::npos);
     std::string newer = text;
     newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
     EXPECT_NE(message(newer).find("version 2"), std::string::npos);

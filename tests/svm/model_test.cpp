@@ -187,10 +187,10 @@ TEST(SvmModel, SaysWhatIsWrong) {
         }
         return std::string("accepted");
     };
-    EXPECT_NE(complaint("\"version\": 1", "\"version\": 2").find("version is 2"), std::string::npos);
+    EXPECT_NE(complaint("\"version\": 1", "\"version\": 2").find("has version 2"), std::string::npos);
     EXPECT_NE(complaint("\"rbf\"", "\"linear\"").find("RBF"), std::string::npos);
     EXPECT_NE(complaint("\"bands\": [1,", "\"bands\": [").find("entries instead of"), std::string::npos);
-    EXPECT_NE(complaint("gdal_hsi_svm", "other").find("not marked"), std::string::npos);
+    EXPECT_NE(complaint("gdal_hsi_svm", "other").find("its format is not"), std::string::npos);
     EXPECT_NE(complaint("\"gamma\": 0.3", "\"gamma\": 0").find("above 0"), std::string::npos);
     EXPECT_THROW(svm::read_model("/nonexistent/model.json"), Error);
 }

@@ -83,8 +83,8 @@ TEST(ParseWords, RefusesUnknownOptionsWithANearOne) {
 
 TEST(ParseWords, RefusesMissingAndNeedlessValues) {
     EXPECT_EQ(refusal({"-of"}).first, "-of: its value is missing");
-    EXPECT_EQ(refusal({"-srcwin", "1", "2", "3"}).first, "-srcwin: 4 values are needed, 3 were given");
-    EXPECT_EQ(refusal({"-overwrite=no"}).first, "-overwrite takes no value, 'no' was given");
+    EXPECT_EQ(refusal({"-srcwin", "1", "2", "3"}).first, "-srcwin: 4 values are needed, but 3 were given");
+    EXPECT_EQ(refusal({"-overwrite=no"}).first, "-overwrite takes no value, but 'no' was given");
 }
 
 TEST(Configuration, IsTakenOutOfTheWords) {

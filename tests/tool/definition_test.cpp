@@ -147,13 +147,13 @@ TEST(Arguments, RefuseWhatTheyDoNotAllow) {
     EXPECT_EQ(refusal({{"big", {"99999999999999999999"}}}).first,
               "-big: '99999999999999999999' is not a whole number");
     EXPECT_EQ(refusal({{"pairs", {"1", "-2"}}}).first, "-pairs: '-2' is not a whole number from 0 on");
-    EXPECT_EQ(refusal({{"pairs", {"1"}}}).first, "-pairs: 2 values are needed, 1 was given");
-    EXPECT_EQ(refusal({{"pair", {"1"}}}).first, "-pair: 2 values are needed, 1 was given");
+    EXPECT_EQ(refusal({{"pairs", {"1"}}}).first, "-pairs: 2 values are needed, but 1 was given");
+    EXPECT_EQ(refusal({{"pair", {"1"}}}).first, "-pair: 2 values are needed, but 1 was given");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"ws", {"5"}}}).first, "-ws is given 2 times");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"limit", {"1"}}}).first, "-ws cannot be used with -limit");
     EXPECT_EQ(refusal({{"nothing", {}}}).first, "unknown argument 'nothing'");
     const auto kind = refusal({{"kind", {"exakt"}}});
-    EXPECT_EQ(kind.first, "-kind: 'exakt' is neither fed nor exact");
+    EXPECT_EQ(kind.first, "-kind: 'exakt' is not fed or exact");
     EXPECT_EQ(kind.second, "Did you mean exact?");
     EXPECT_EQ(refusal({{"kind", {""}}}).second, "");
 }

@@ -388,8 +388,8 @@ def test_float_samples_are_masked_as_gdal_does(tmp_path):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("attributes, told", [
-    ({"missing_value": 3.5}, "missing_value 3.5 is ignored: Int16 cannot hold it"),
-    ({"missing_value": np.array([-9999., 1e6])}, "missing_value 1000000 is ignored: Int16 cannot hold it"),
+    ({"missing_value": 3.5}, "missing_value 3.5 is ignored: Int16 cannot store it"),
+    ({"missing_value": np.array([-9999., 1e6])}, "missing_value 1000000 is ignored: Int16 cannot store it"),
     ({"valid_range": np.array([0, 1, 2], "i2")}, "valid_range is ignored: it has 3 numbers, not 2"),
     ({"valid_max": np.array([0, 1], "i2")}, "valid_max is ignored: it has 2 numbers, not 1")])
 def test_attributes_that_cannot_be_are_told(tmp_path, format, attributes, told):
@@ -628,7 +628,7 @@ def test_one_line_or_sample_has_no_size_of_pixels(tmp_path, of, order):
     axis, unit = {"lines": "y", "samples": "x"}[of], {"units": "m"}
     path = scene(order, **few, of_x=unit, of_y=unit).write(tmp_path, "NETCDF4")
     check(path, tmp_path, few["values"], None)
-    assert f"the only coordinate of {axis} gives no size of pixels" in succeed(run("gdal_hsi_info", path)).err
+    assert f"the only coordinate of {axis} does not state the pixel size" in succeed(run("gdal_hsi_info", path)).err
     told = {**UTM, "GeoTransform": "500000 20 0 4000000 0 -20"}
     check(scene(order, **few, of_x=unit, of_y=unit, mapping=told).write(tmp_path, "NETCDF4"), tmp_path, few["values"])
 
@@ -730,7 +730,7 @@ def test_indices_and_the_grid_of_the_whole(tmp_path):
         path = scene("lsb", y=I + first, x=J + first, names=("wavelength", "row", "col"), mapping=told).write(
             tmp_path, "NETCDF4")
         said = check(path, tmp_path, grid=grid).said
-        assert ("are indices of a part of the grid" in run("gdal_hsi_info", path).err) == (first > 0), said
+        assert ("are indices into a part of the grid" in run("gdal_hsi_info", path).err) == (first > 0), said
 
 
 TOLD = {"GeoTransform": "500000 20 0 4000000 0 -20"}
@@ -767,7 +767,7 @@ def test_reference_systems_that_do_not_exist(tmp_path, name, value, place):
         dataset = check(path, tmp_path)
         assert (dataset.GetSpatialRef() is not None) == ("epsg" in facts and name != "epsg")
         said = run("gdal_hsi_info", path).err
-        assert f"the attribute {name} = '{value}' is ignored: no reference system is known by it" in said, said
+        assert f"the attribute {name} = '{value}' is ignored: it is not a known reference system" in said, said
 
 
 def test_lists_of_another_length_are_told(tmp_path):
@@ -775,7 +775,7 @@ def test_lists_of_another_length_are_told(tmp_path):
         f["cube"], f["wavelength"] = VALUES, np.array(NM + [900.])
         f["cube"].attrs["scale_factor"] = [1., 2.]
     said = succeed(run("gdal_hsi_info", tmp_path / "a.h5")).err
-    assert "the list of wavelengths is ignored: it has 5 numbers, and the scene 4 bands" in said, said
+    assert "the list of wavelengths is ignored: it has 5 numbers, but the scene has 4 bands" in said, said
     assert "scale_factor is ignored: it has 2 numbers, not 1 or 4" in said, said
 
 
@@ -868,7 +868,7 @@ def test_scales_of_labels_are_ignored(tmp_path, format):
     for scale in (1., .5):
         path = File([("y", Y, {}), ("x", X, {})], {"labels": (("y", "x"), truth, {"scale_factor": scale})}).write(tmp_path, format)
         said = succeed(run("gdal_hsi_spectra", "-overwrite", image, path, tmp_path / "m.csv"))
-        assert ("are ignored: labels are read as they are stored" in said.err) == (scale != 1), said.err
+        assert ("are ignored: labels are read as stored" in said.err) == (scale != 1), said.err
         np.testing.assert_allclose(np.genfromtxt(tmp_path / "m.csv", delimiter=",", skip_header=1)[0, -3:], [10, 20, 30])
         if format == "Zarr":
             shutil.rmtree(path)
@@ -1063,10 +1063,10 @@ def test_library_next_to_a_scene(tmp_path):
         if table:
             got, _, said = unmixed(image, path, tmp_path)
             np.testing.assert_allclose(got[:2], [cover, 1 - cover], atol=2e-3)
-            assert "it is read as the library; the file also has the scene /cube" in said.err
+            assert "it is read as the library, although the file also has the scene /cube" in said.err
         else:
             result = run("gdal_hsi_unmix", image, path, tmp_path / "x.tif")
-            assert result.code == 1 and "/cube is a scene, and a library has two axes" in first_error(result), result.err
+            assert result.code == 1 and "/cube is a scene, but a library has two axes" in first_error(result), result.err
 
 
 def test_zarr_that_gdal_does_not_open(tmp_path):
@@ -1099,7 +1099,7 @@ def test_signed_bytes_of_hdf5(tmp_path, chunks):
 def test_vrt_of_arrays_is_refused_with_the_other_way(tmp_path):
     path = scene().write(tmp_path, "NETCDF4")
     result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "VRT", path, tmp_path / "p.vrt")
-    assert result.code == 2 and "which a VRT cannot name" in first_error(result) and ".hsi" in result.err, result.err
+    assert result.code == 2 and "which a VRT cannot use" in first_error(result) and ".hsi" in result.err, result.err
     succeed(run("gdal_hsi_pca", "-q", "-nc", "2", path, tmp_path / "p.hsi"))
 
 

@@ -173,7 +173,7 @@ def test_models_find_their_bands_by_number(folder, tmp_path):
     write_scene(tmp_path / "other.tif", with_holes(DATA, [0, 1, 2]), driver="GTiff", nodata=NODATA)
     succeed(run("gdal_hsi_spp", "-q", tmp_path / "other.tif", tmp_path / "other_y.tif"))
     refused = run("gdal_hsi_pca", "-q", "-apply", model, tmp_path / "other_y.tif", tmp_path / "e.tif")
-    assert refused.code == 1 and "not among them is its band 1" in first_error(refused)
+    assert refused.code == 1 and "its band 1 is missing" in first_error(refused)
     assert "-any-wavelengths" in refused.err and not (tmp_path / "e.tif").exists()
     succeed(run("gdal_hsi_pca", "-q", "-any-wavelengths", "-apply", model, tmp_path / "other_y.tif", tmp_path / "e.tif"))
 
@@ -229,7 +229,7 @@ def old_csv(path, spectra):
 def test_a_table_whose_lines_are_counted_is_not_taken_for_the_first_bands(folder, tmp_path):
     library = old_csv(tmp_path / "old.csv", SPECTRA[:, KEPT])
     refused = run("gdal_hsi_unmix", folder / "full.tif", library, tmp_path / "a.tif")
-    assert refused.code == 1 and "no wavelengths and no numbers" in first_error(refused) and "-b" in refused.err
+    assert refused.code == 1 and "no wavelengths and no band numbers" in first_error(refused) and "-b" in refused.err
     assert not (tmp_path / "a.tif").exists()
     # It fits the bands from which it was made, and the scene whose other bands are empty.
     for args, scene in ((("-b", ",".join(map(str, NUMBERS))), "full.tif"), ((), "s.tif")):
@@ -278,7 +278,7 @@ def other_bands(tool, folder, dst, *options):
                                              ("mnf", "7,8,9", 3), ("sahic", "1-3", 7)])
 def test_models_refuse_other_bands_of_their_scene(classes, tmp_path, tool, bands, lost):
     refused = other_bands(tool, classes, tmp_path / "o.tif", "-b", bands)
-    assert refused.code == 1 and f"not among them is its band {lost}, by their numbers" in first_error(refused)
+    assert refused.code == 1 and f"its band {lost} is missing, by the band numbers" in first_error(refused)
     assert "with -b" in refused.err and not list(tmp_path.iterdir())
     succeed(other_bands(tool, classes, tmp_path / "o.tif", "-q", "-b", bands, "-any-wavelengths"))
 
@@ -288,7 +288,7 @@ def test_models_refuse_other_bands_of_their_scene(classes, tmp_path, tool, bands
 def test_models_find_their_bands_in_any_order(classes, tmp_path, model, bands):
     result = succeed(run("gdal_hsi_svm_classify", *bands, classes / "s.tif", classes / model, tmp_path / "o.tif"))
     assert (read(tmp_path / "o.tif") == read(classes / "labels.tif")).mean() > 0.99, result.out
-    assert "taken in their order" not in result.out
+    assert "matched by their order" not in result.out
 
 
 def test_models_tell_what_their_numbers_count(classes, tmp_path):
@@ -305,7 +305,7 @@ def test_models_tell_what_their_numbers_count(classes, tmp_path):
     assert refused.code == 1 and "its band 5" in first_error(refused)
     result = succeed(run("gdal_hsi_svm_classify", classes / "short.tif", classes / "m.json", tmp_path / "o.tif"))
     assert (read(tmp_path / "o.tif") == read(classes / "labels.tif")).mean() > 0.99
-    assert "taken in their order" in result.out
+    assert "matched by their order" in result.out
 
 
 @pytest.mark.parametrize("member,value,message", [("file_bands", 6, "names band 7 of 6"), ("file_bands", 0, "'file_bands'"),
@@ -346,12 +346,12 @@ def test_numbers_of_a_library_and_a_file_that_has_others(tmp_path, folder, tool)
     write_scene(tmp_path / "more.tif", DATA[:18], driver="GTiff")
     words = ["gdal_hsi_unmix"] if tool == "unmix" else ["gdal_hsi_detect", "-method", "sam", "-target", folder / "em.sli"]
     library = [folder / "em.sli"] if tool == "unmix" else []
-    order = "taken in their order, since neither wavelengths nor comparable numbers identify the library's"
+    order = "matched by their order, since the wavelengths or band numbers of scene and library cannot be compared"
     result = succeed(run(*words, tmp_path / "first.tif", *library, tmp_path / "o.tif"))
     assert order in result.out
     assert order not in succeed(run(*words, "-overwrite", folder / "s.tif", *library, tmp_path / "o.tif")).out
     result = run(*words, "-overwrite", tmp_path / "more.tif", *library, tmp_path / "o.tif")
     said = " ".join(result.err.split())
-    assert result.code == 1 and "The library's numbers, up to 20, are those of another file: the scene's has 18 bands" in said
+    assert result.code == 1 and "The library's band numbers, up to 20, belong to another file: the scene's file has 18 bands" in said
     assert "make it again" not in said
     succeed(run(*words, "-overwrite", "-b", "1-17", tmp_path / "more.tif", *library, tmp_path / "o.tif"))

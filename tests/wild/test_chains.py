@@ -224,9 +224,9 @@ def test_the_plan_shows_the_chain(folder):
     LINKS["spp"](folder / "plain.img", folder / "plan1.hsi")
     LINKS["wide"](folder / "plan1.hsi", folder / "plan2.hsi")
     out = succeed(run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.dat")).out
-    kept = "what it finds around a pixel is kept"
+    kept = "results from the neighbourhood of each pixel are kept"
     assert f"plain.img ! spp (halo 2; {kept}) ! spp (halo 4; {kept})" in out
-    assert "An .hsi: nothing is computed before it is read" in succeed(
+    assert "An .hsi: pixels are computed when they are read" in succeed(
         run("gdal_hsi_pca", "-dry-run", folder / "plan2.hsi", folder / "plan.hsi")).out
 
 
@@ -249,7 +249,7 @@ def refused(folder, *args, code=1):
 
 def test_a_changed_source(computed):
     os.utime(computed / "plain.img", ns=(0, 1))
-    assert "changed since" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+    assert "changed after" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
     (computed / "plain.hdr").unlink()
     (computed / "plain.img").unlink()
     assert "is gone" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
@@ -444,12 +444,12 @@ def test_a_description_that_is_a_name(computed):
 NAMES = [
     ("pipe", "pipe or a device"), ("/dev/zero", "pipe or a device"), ("/vsizip/{tmp}/pipe/a.tif", "pipe or a device"),
     ("/vsisubfile/0_100,{tmp}/pipe", "pipe or a device"), ('NETCDF:"{tmp}/pipe":v', "pipe or a device"),
-    ("/vsicurl/http://127.0.0.1:{port}/a.tif", "not a file of this machine"), ("http://127.0.0.1:{port}/a.tif", "not a file"),
+    ("/vsicurl/http://127.0.0.1:{port}/a.tif", "not a file on this machine"), ("http://127.0.0.1:{port}/a.tif", "not a file"),
     ("/vsizip//vsicurl/http://127.0.0.1:{port}/a.zip/b.tif", "not a file"), ("/vsis3/bucket/a.tif", "not a file"),
     ("/vsicached?file=%2Fvsicurl%2Fhttp://127.0.0.1:{port}/a.tif", "not a file"), ("/vsistdin/", "not a file"),
     ('NETCDF:"/vsicurl/http://127.0.0.1:{port}/a.nc":v', "not a file"), ("WMS:http://127.0.0.1:{port}/?", "not a file"),
     ("PG:host=127.0.0.1 port={port}", "not a file"), ("{tmp}/server.xml", "not a file"),
-    ("<VRTDataset rasterXSize='3' rasterYSize='3'/>", "a text where the name"), ("{tmp}/far.vrt", "not a file"),
+    ("<VRTDataset rasterXSize='3' rasterYSize='3'/>", "a text in place of a file name"), ("{tmp}/far.vrt", "not a file"),
     ("/vsizip/{tmp}/far.zip/far.vrt", "not a file"), ("vrt://{tmp}/far.vrt?bands=1", "not a file"),
     ("{tmp}/pipe.vrt", "pipe or a device"), ("{tmp}/loop.vrt", "computed from itself"), ("a\0b", "zero bytes"),
     ("x" * 5000, "too long"),
@@ -501,7 +501,7 @@ def test_a_caller_may_allow_servers(computed):
     result = run("gdal_hsi_info", computed / "y.hsi")
     assert result.code == 1 and "--config GDAL_HSI_SERVERS YES" in result.err
     allowed = run("gdal_hsi_info", "--config", "GDAL_HSI_SERVERS", "YES", computed / "y.hsi")
-    assert allowed.code == 1 and "not a file of this machine" not in allowed.err
+    assert allowed.code == 1 and "not a file on this machine" not in allowed.err
 
 
 def test_names_above_the_folder(computed):

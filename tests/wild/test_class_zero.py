@@ -31,7 +31,7 @@ def zeros(tmp_path):
 def test_class_zero_goes_all_the_way(zeros, labels):
     """Class 0 is trained, mapped, assessed, split and averaged like any other class, as 0."""
     train = succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, "-probability", zeros / "scene.tif", zeros / labels, zeros / "m.json"))
-    assert ("0 is a class, as it is called 'water'" in train.err) == labels.endswith(".tif")
+    assert ("0 is read as a class, since it has the name 'water'" in train.err) == labels.endswith(".tif")
     classes = json.loads((zeros / "m.json").read_text())["classes"]
     valid = np.isfinite(read(zeros / "scene.tif")[0])
     assert [(c["value"], c["name"], c["samples"]) for c in classes] == [
@@ -95,7 +95,7 @@ def test_class_zero_beside_great_numbers(zeros):
     found = open_band(zeros / "map.tif")
     assert found.DataType == gdal.GDT_UInt16 and found.GetNoDataValue() == 65535
     result = run(*args, "-ot", "Byte", zeros / "map.tif")
-    assert result.code == 2 and "class 255 with class 0 leaves no number for pixels without a class" in result.err
+    assert result.code == 2 and "class 255 and class 0 leave no value for pixels without a class" in result.err
     write_labels(zeros / "labels.tif", np.where(truth() == 2, 65535, truth()), "u2", names=["water"])
     with assert_untouched(zeros):
         result = run(*args, zeros / "map.tif")
@@ -112,10 +112,10 @@ def test_a_zero_that_is_called_nothing_is_no_label(zeros, word):
     assert np.array_equal(got, want, equal_nan=True) and "Warning" not in said
     got, said = labels_on(zeros, zeros / "v.gpkg")
     if word in ("", "0"):  # the features were drawn by hand, and nothing contradicts it
-        assert np.array_equal(got, truth()) and f"0 is a class, as {(truth() == 0).sum()} features have it" in said
+        assert np.array_equal(got, truth()) and f"0 is read as a class, since {(truth() == 0).sum()} features have it" in said
     else:
         assert np.array_equal(got, want, equal_nan=True)
-        assert f"{(truth() == 0).sum()} features of class 0 are called '{word}' and taken for no label" in said
+        assert f"{(truth() == 0).sum()} features of class 0 are called '{word}' and read as 'no label'" in said
     for labels in ("labels.tif", "v.gpkg"):
         assert np.array_equal(labels_on(zeros, zeros / labels, "-zero", "class")[0], truth())
         assert np.array_equal(labels_on(zeros, zeros / labels, "-zero", "none")[0], want, equal_nan=True)
@@ -134,7 +134,7 @@ def test_a_name_in_an_attribute_table(zeros):
     dataset.GetRasterBand(1).SetDefaultRAT(table)
     dataset = None
     got, said = labels_on(zeros, zeros / "labels.tif")
-    assert np.array_equal(got, truth()) and "0 is a class, as it is called 'water'" in said
+    assert np.array_equal(got, truth()) and "0 is read as a class, since it has the name 'water'" in said
     assert open_band(zeros / "train.tif").GetNoDataValue() == 255
 
 
@@ -142,7 +142,7 @@ def test_a_zero_that_is_nodata_and_has_a_name_is_told(zeros):
     write_labels(zeros / "labels.tif", truth(), names=NAMES, nodata=0)
     got, said = labels_on(zeros, zeros / "labels.tif")
     assert np.array_equal(got, np.where(truth() == 0, np.nan, truth()), equal_nan=True)
-    assert "0 is its nodata value and no label, although it is called 'water'" in said and "-zero class" in said
+    assert "0 is read as 'no label', since it is the nodata value, although it has the name 'water'" in said and "-zero class" in said
     got, said = labels_on(zeros, zeros / "labels.tif", "-zero", "class")
     assert np.array_equal(got, truth()) and "Warning" not in said
 
@@ -157,7 +157,7 @@ def test_zeros_beside_another_nodata_value_are_counted(zeros, dtype, nodata):
     got, said = labels_on(zeros, zeros / "labels.tif")
     valid = labels != nodata
     assert np.array_equal(got, np.where((labels > 0) & valid, labels, np.nan), equal_nan=True)
-    assert f"{count} pixels are 0, which is taken for no label, although the file has another number for that" in said
+    assert f"{count} pixels are 0, which is read as 'no label', although the file's nodata value is" in said
     got, said = labels_on(zeros, zeros / "labels.tif", "-zero", "class")
     assert np.array_equal(got, np.where(valid, labels, np.nan), equal_nan=True) and "Warning" not in said
 
@@ -197,7 +197,7 @@ def test_accuracy_of_zeros_and_ones(tmp_path, map_names, reference_names):
         assert "0 is" in said
     judged, said = accuracy("-zero", "none", tmp_path / "map.tif", tmp_path / "reference.tif")
     assert judged["pixels"] == (mapped & reference).sum() and judged["unlabelled"] == (reference == 0).sum()
-    assert judged["false_alarms"] == (mapped > reference).sum() and "that the map names have no label" in said and "0 is" not in said
+    assert judged["false_alarms"] == (mapped > reference).sum() and "with a class in the map have no label" in said and "0 is" not in said
 
 
 def test_unclassified_zeros_are_no_class_for_who_says_so(tmp_path):
@@ -229,4 +229,4 @@ def test_regularize_takes_the_numbers_of_bands(zeros):
     assert np.array_equal(read(zeros / "smooth.tif")[0], want, equal_nan=True)
     write_labels(zeros / "fixed.tif", np.full((LINES, SAMPLES), 1))
     result = run("gdal_hsi_regularize", "-labels", zeros / "fixed.tif", zeros / "p.tif", zeros / "r.tif")
-    assert result.code == 1 and "class 1, but the probabilities are of 3 classes" in first_error(result)
+    assert result.code == 1 and "class 1, but the probabilities have 3 classes" in first_error(result)

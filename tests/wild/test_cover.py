@@ -131,7 +131,7 @@ def test_polygons_of_a_class_add_up_and_overlaps_count_once(tmp_path):
     assert cover[0, 21, 9] == 1 and cover[0, 20, 9] == pytest.approx(0.75)  # two halves, with the overlap counted once
     assert np.array_equal(labels, np.where(cover.max(0) >= 0.6 - 1e-6, cover.argmax(0) + 1, 0))
     both = ((cover.sum(0) > 1.01) & (labels > 0)).sum()
-    assert both > 10 and f"{both} labelled pixels have polygons of several classes one over another; the larger share wins" in said
+    assert both > 10 and f"{both} labelled pixels have overlapping polygons of several classes; the class with the largest share is used" in said
 
 
 def test_the_larger_share_wins_and_the_lower_number_of_equal_ones(tmp_path):
@@ -168,7 +168,7 @@ def test_lines_are_read_alike_across_strips(tmp_path):
     want = shares(tall, *size)
     assert np.abs(np.nan_to_num(read(tmp_path / "cover.tif")[0]) - want).max() < 1e-6
     assert np.array_equal(labels == 1, (want >= 0.7 - 1e-6) & (labels != 3)) and (labels == 1).sum() > 1000
-    assert "1 polygon or group of them covers no pixel to 0.7 and labels nothing" in said
+    assert "1 polygon or group of polygons covers less than 0.7 of every pixel and labels no pixel" in said
     assert set(np.unique(labels[100])) == {1, 3} or set(np.unique(labels[100])) == {3}
 
 
@@ -177,8 +177,8 @@ def test_small_polygons_are_told(tmp_path):
              (polygon(NORTH, box(20.6, 8, 21, 9)), 2), (f"POINT ({NORTH[0] + 500} {NORTH[3] - 500})", 2)]
     labels, said = sample(tmp_path, NORTH, texts, "-min-cover", 0.8)
     assert (labels == 1).sum() == 16 and np.argwhere(labels == 2).tolist() == [[8, 20]]  # two together
-    assert "1 polygon or group of them covers no pixel to 0.8 and labels nothing" in said
-    assert "1 feature has no area, so that it covers nothing of a pixel, and is left out" in said
+    assert "1 polygon or group of polygons covers less than 0.8 of every pixel and labels no pixel" in said
+    assert "1 feature has no area and covers no pixel, and is left out" in said
 
 
 @pytest.mark.parametrize("options", [("-min-cover", 0.7), (), ("-inside-only",)])
@@ -188,7 +188,7 @@ def test_labels_smaller_than_a_pixel_are_refused(tmp_path, options):
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_sample", *options, "-like", tmp_path / "like.tif", tmp_path / "v.gpkg", tmp_path / "a.tif", tmp_path / "b.tif")
         assert result.code == 1 and "no labelled pixel" in result.err and "3 polygons are too small or narrow" in result.err, result.err
-        assert "-all-touched" in result.err and "same place" not in result.err
+        assert "-all-touched" in result.err and "same area" not in result.err
 
 
 @pytest.mark.parametrize("value", ["0", "-0.1", "1.01", "nan", "inf", "much"])
@@ -211,7 +211,7 @@ def test_one_family_of_options(tmp_path):
             assert result.code == 2 and other in first_error(result) and "-min-cover" in first_error(result)
         for option in ("-min-cover", 0.5), ("-cover", tmp_path / "c.tif"):
             result = run("gdal_hsi_sample", *option, tmp_path / "like.tif", *outputs)
-            assert result.code == 1 and "is a raster: it has no features" in first_error(result) and option[0] in result.err
+            assert result.code == 1 and "is a raster, which has no features" in first_error(result) and option[0] in result.err
             result = run("gdal_hsi_sample", *option, "-like", tmp_path / "like.tif", tmp_path / "p.gpkg", *outputs)
             assert result.code == 1, result.err
 
@@ -241,4 +241,4 @@ def test_every_tool_that_burns_polygons(tmp_path):
         elif tool != "regularize":
             assert facts["labelled_pixels"] == count
     result = run("gdal_hsi_regularize", "-min-cover", 0.7, tmp_path / "p.tif", tmp_path / "q2.tif")
-    assert result.code == 2 and "-min-cover applies to labels, and none are given" in first_error(result)
+    assert result.code == 2 and "-min-cover applies to labels, but no labels are given" in first_error(result)

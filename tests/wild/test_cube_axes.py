@@ -104,7 +104,7 @@ def test_columns_for_lines_by_an_array_s_name(tmp_path):
     name = f'NETCDF:"{path}":reflectance'
     np.testing.assert_array_equal(seen_pixels(name, VALUES.shape, tmp_path), VALUES)
     result = run("gdal_hsi_info", "-if", "netCDF", name)
-    assert result.code == 1 and "takes the columns for lines" in first_error(result), result.err
+    assert result.code == 1 and "reads the columns as lines" in first_error(result), result.err
     assert "transpose=[0,2,1]" in result.err
 
 

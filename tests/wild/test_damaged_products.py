@@ -123,6 +123,6 @@ def test_classic_netcdf_without_a_number_of_records(tmp_path, out, form):
     for name in (path, f"NETCDF:{path}:cube"):
         with assert_untouched(out):
             result = run("gdal_hsi_spp", "-q", "-device", "cpu", name, out / "out.tif")
-        assert result.code == 1 and "states no number of records" in first_error(result), result.err
+        assert result.code == 1 and "does not state its count of records" in first_error(result), result.err
     result = run("gdal_hsi_info", path)
-    assert result.code == 1 and "states no number of records" in first_error(result), result.err
+    assert result.code == 1 and "does not state its count of records" in first_error(result), result.err

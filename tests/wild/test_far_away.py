@@ -308,7 +308,7 @@ def test_failures_in_opening(tmp_path, there, kind, part, what):
             if stays and len(asked) > number:
                 assert result.code == 1
                 error = result.err[result.err.index("ERROR: "):]
-                assert any(word in error for word in ("breaks", "503", "cannot fetch")), error
+                assert any(word in error for word in ("broke", "503", "cannot fetch")), error
             else:
                 succeed(result)
                 assert (tmp_path / "a.img").read_bytes() == (tmp_path / "b.img").read_bytes()
@@ -582,7 +582,7 @@ def test_server_without_ranges(tmp_path, there, kind):
         result = spp(server.vsicurl(os.path.basename(scene)), out / "out.img", env=environment())
         asked = server.take()
     assert result.code == 1 and os.path.basename(scene) in first_error(result)
-    assert "the server is to blame: it sends the whole file" in first_error(result)
+    assert "server error: it sends the whole file" in first_error(result)
     parts = [(r.path, r.first) for r in asked if r.method == "GET" and r.first]
     assert len(parts) == len(set(parts)), parts  # no part is requested again
 

@@ -142,7 +142,7 @@ def test_scores_depths_and_map_against_the_reference(files, score):
     assert gdal.Open(str(files / "d.tif")).GetRasterBand(2).GetDescription() == "alunite"
     report = json.loads((files / "r.json").read_text())
     assert report["without_continuum"] == 1 and report["detection"]["features"] == 4 and len(report["detection"]["ranges"]) == 3
-    assert "1 pixel has no score of some target" in out.err
+    assert "1 pixel has no score for some targets" in out.err
 
 
 def test_common_ranges_for_targets_without_lines(files):
@@ -216,18 +216,18 @@ def test_other_bands_are_no_matter(files):
     (("-range", "2280-2400nm", "-target-pixel", "1", "1"), 2, "-target"),
     (("-range", "2280-2400nm"), 2, "requires -target LIBRARY"),
     (("-target", "minerals.csv"), 1, "target 'kaolinite' has no features"),
-    (("-target", "minerals.csv", "-range", "2280-2290nm"), 1, "target 'kaolinite', 2280-2290 nm has 2 good bands, and a fit needs 4"),
+    (("-target", "minerals.csv", "-range", "2280-2290nm"), 1, "target 'kaolinite', 2280-2290 nm has 2 good bands, but a fit needs at least 4"),
     (("-target", "flat.csv", "-range", "2280-2400nm"), 1, "target 'flat', 2280-2400 nm: the target has no feature"),
     (("-target", "dark.csv", "-range", "2280-2400nm"), 1, "target 'dark', 2280-2400 nm: the target has no continuum"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-map", "m.tif", "-threshold", "1.5"), 2, "between 0 and 1"),
-    (("-target", "minerals.csv", "-range", "2280-2400nm", "-map", "m.tif", "-false-alarms", "0.01"), 2, "needs a -background"),
+    (("-target", "minerals.csv", "-range", "2280-2400nm", "-map", "m.tif", "-false-alarms", "0.01"), 2, "requires -background"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-shrinkage", "0.1"), 2, "-shrinkage cannot be used with -method sff"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-nc", "3"), 2, "-nc cannot be used with -method sff"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-background", "scene.img"), 2, "-background cannot be used with"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-background-by", "columns"), 2, "-background-by cannot be used with"),
-    (("-target", "minerals.csv", "-range", "2280-2400nm", "-target-is-absorption"), 2, "mf and ace alone"),
+    (("-target", "minerals.csv", "-range", "2280-2400nm", "-target-is-absorption"), 2, "requires -method mf or ace"),
     (("-target", "minerals.csv", "-range", "2280-2400nm", "-window", "3", "9"), 2, "-window"),
-    (("-target", "minerals.csv", "-range", "2280-2400nm", "-of", "VRT"), 2, "-method sff cannot be used with a dst that is computed"),
+    (("-target", "minerals.csv", "-range", "2280-2400nm", "-of", "VRT"), 2, "-method sff cannot be used with a virtual scene as dst"),
     (("-target", "minerals.csv", "-range", "17"), 2, "-range"),
 ])
 def test_bad_input(files, args, code, text):
@@ -285,7 +285,7 @@ def test_a_scene_without_wavelengths(files):
 def test_a_column_that_means_nothing_is_told(files):
     (files / "f.csv").write_text("name;from_nm;to_nm;fit-min\nalunite;2120,0;2250,0;0,9\n")
     out = succeed(sff(files, "-features", files / "f.csv", "-spectrum", "alunite", files / "scene.img", files / "s.tif"))
-    assert "columns that mean nothing here: fit-min" in out.err
+    assert "these columns are ignored: fit-min" in out.err
 
 
 def test_ranges_that_are_cut_short(tmp_path):
@@ -296,5 +296,5 @@ def test_ranges_that_are_cut_short(tmp_path):
     write_scene(tmp_path / "scene.img", scene.astype(np.float32), wavelengths=NM)
     said = succeed(run("gdal_hsi_detect", "-method", "sff", "-target", tmp_path / "m.csv", "-features", tmp_path / "f.csv", "-range",
                        "1900-2250nm", tmp_path / "scene.img", tmp_path / "d.tif")).out
-    assert "'calcite', 2280-2600 nm, has good bands from 2281 nm to 2415 nm alone" in said, said
-    assert "-range 1900-2250nm has good bands from 2000 nm to" in said and "'kaolinite'" not in said
+    assert "'calcite', 2280-2600 nm, has good bands only from 2281 nm to 2415 nm" in said, said
+    assert "-range 1900-2250nm has good bands only from 2000 nm to" in said and "'kaolinite'" not in said

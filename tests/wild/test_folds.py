@@ -84,7 +84,7 @@ def test_the_last_patch_stays_for_the_test(tmp_path):
     labels[17, 17] = 3
     said = sample(tmp_path, labels, "-by", "patches", "-n", 20).err
     train, test = pair(tmp_path)
-    assert (train == 1).sum() == (test == 1).sum() == 16 and "class 1: 16 of the 20 training pixels asked for, as one patch stays" in said
+    assert (train == 1).sum() == (test == 1).sum() == 16 and "class 1: 16 of the 20 training pixels requested, since one patch is kept" in said
     assert (train == 2).sum() == 25 and "no test pixel is left of class 2" in said
     single = write_labels(tmp_path / "one.tif", np.where(labels == 2, 2, 0), place=PLACE)
     with assert_untouched(tmp_path):
@@ -141,7 +141,7 @@ def test_folds_share_all_pixels_out(tmp_path, by, count):
     assert report["test_pixels_touching_training"] == near
     assert ("touch a training pixel" in result.err) == (near > 0.05 * (labels > 0).sum())
     if by == "pixels":
-        assert near > 0.05 * (labels > 0).sum() and "-by patches keeps fields together" in result.err
+        assert near > 0.05 * (labels > 0).sum() and "-by patches to keep fields together" in result.err
         assert (sizes[:, 1:].max(0) - sizes[:, 1:].min(0) <= 1).all() and np.ptp(sizes[:, 1:].sum(1)) <= 1
     assert not (tmp_path / "train.tif").exists() and not (tmp_path / "test.tif").exists()
 
@@ -179,8 +179,8 @@ def test_classes_that_folds_cannot_test(tmp_path):
     said = sample(tmp_path, labels, "-folds", 4, "-by", "patches").err
     report = json.loads((tmp_path / "s.json").read_text())["folds"]
     fold = 1 + [{c["value"]: c["train"] for c in f["classes"]}[3] for f in report].index(0)
-    assert f"all of its pixels there will be wrong: class 3 (fold {fold})" in said
-    assert "no test pixel in some folds (how many) of class 2 (2)" in said
+    assert f"all of its test pixels will be wrong: class 3 (fold {fold})" in said
+    assert "no test pixel in some folds (their count in brackets) of class 2 (2)" in said
     said = sample(tmp_path, np.where(labels == 1, 1, 0) + np.where(np.roll(labels, 3, 1) == 1, 2, 0), "-folds", 4, "-by", "patches").err
     assert "no test pixel" not in said and "no training pixel" not in said
 
@@ -200,14 +200,14 @@ def test_classes_of_one_patch_or_pixel(tmp_path, distance):
     single = [k + 1 for k in range(3) if (train[k] == 4).sum() == 1]
     assert len(strangers) == (distance < 12) and len(neither) == (distance == 12) and len(single) == 2
     for k in strangers:
-        assert f"all of its pixels there will be wrong: class 6 (fold {k})" in said
+        assert f"all of its test pixels will be wrong: class 6 (fold {k})" in said
     for k in neither:
         assert f"no training pixel and no test pixel is left of class 6 (fold {k})" in said
     assert ("no test pixel in any fold of class 6" in said) == (distance == 12)
-    assert f"1 training pixel alone of class 4 (folds {single[0]}, {single[1]})" in said and "-leave-out" in said
+    assert f"only 1 training pixel of class 4 (folds {single[0]}, {single[1]})" in said and "-leave-out" in said
     assert ("class 1" in said) is False
     said = sample(tmp_path, labels, "-folds", 3, "-by", "patches", "-min-distance", distance, "-leave-out", "4,6").err
-    assert "training pixel alone" not in said and "no training pixel" not in said
+    assert "only 1 training pixel" not in said and "no training pixel" not in said
 
 
 def test_folds_that_cannot_be(tmp_path):
@@ -217,7 +217,7 @@ def test_folds_that_cannot_be(tmp_path):
     outputs = tmp_path / "a.tif", tmp_path / "b.tif"
     cases = [(("-folds", 4, "-by", "patches"), 1, "4 folds cannot be made of 3 patches"), (("-folds", 100), 1, "100 folds cannot be made of 57 labelled pixels"),
              (("-folds", 1), 2, "-folds"), (("-folds", 3, "-min-distance", 2), 2, "-min-distance"), (("-patches", 2, "-by", "patches", "-min-distance", 2), 2, "-patches"),
-             (("-folds", 3, "-n", 30), 1, "class 1 has 21 labelled pixels outside of fold 1, fewer than the 30 training pixels asked for")]
+             (("-folds", 3, "-n", 30), 1, "class 1 has 21 labelled pixels outside of fold 1, fewer than the 30 training pixels requested")]
     with assert_untouched(tmp_path):
         for options, code, words in cases:
             result = run("gdal_hsi_sample", *options, path, *outputs)
@@ -335,7 +335,7 @@ def test_a_training_raster_beside_polygons(tmp_path, options):
     result = succeed(run("gdal_hsi_accuracy", *options, "-training", train, tmp_path / "map.tif", tmp_path / "v.gpkg"))
     assert "18 of 36 reference pixels are training pixels" in result.err
     refused = run("gdal_hsi_accuracy", *options, "-training", train, tmp_path / "map.tif", train)
-    assert refused.code == 1 and "is a raster: it has no features" in first_error(refused)
+    assert refused.code == 1 and "is a raster, which has no features" in first_error(refused)
 
 
 def test_folds_that_are_not_there(tmp_path):
@@ -378,11 +378,11 @@ def test_files_of_more_folds_are_told(tmp_path):
     (tmp_path / "train_9.tif.aux.xml").write_bytes(b"x")
     said = " ".join(sample(tmp_path, labels, "-folds", 3).err.split())
     names = [f"'{tmp_path}/{part}_{k}.tif'" for part in ("train", "test") for k in (4, 5)]
-    assert f"{', '.join(names)} are of more folds than these 3" in said and "delete them" in said
+    assert f"{', '.join(names)} are from more than 3 folds" in said and "delete them" in said
     assert json.loads((tmp_path / "s.json").read_text())["files_of_more_folds"] == [name.strip("'") for name in names]
     write_folds(tmp_path, 4)
     said = succeed(run("gdal_hsi_accuracy", "-folds", 3, tmp_path / "map.tif", tmp_path / "test.tif")).err
-    assert f"there is a map of more folds than the 3 that are judged: '{tmp_path}/map_4.tif'" in said
+    assert f"there is a map of more folds than the 3 assessed: '{tmp_path}/map_4.tif'" in said
     assert "more folds" not in succeed(run("gdal_hsi_accuracy", "-folds", 4, tmp_path / "map.tif", tmp_path / "test.tif")).err
 
 
@@ -432,7 +432,7 @@ def test_folds_without_names_beside_some_with(tmp_path):
     named_folds(tmp_path, [["", "A", "B"], ["", "B", "A"], ["", "", ""]])
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_accuracy", "-folds", 3, "-csv", tmp_path / "f.csv", tmp_path / "map.tif", tmp_path / "test.tif")
-    assert result.code == 1 and "class 1 has no name in fold 3, and is called 'A' in one of the others and 'B' in another" in first_error(result)
+    assert result.code == 1 and "class 1 has no name in fold 3, but it is called 'A' in one of the others and 'B' in another" in first_error(result)
 
 
 def test_a_class_left_out_of_the_folds_that_have_it(tmp_path):

@@ -267,8 +267,8 @@ def overwrite_a_line(recorder):
 
 
 @pytest.mark.parametrize("what, message", [
-    (shrink, "has shrunk from"), (write_again, "has been written again"), (overwrite_a_line, "has been written again"), (replace, "has been replaced by another file"), (remove, "has been removed or renamed"),
-    (other_header, "the ENVI header of .* has been changed")])
+    (shrink, "shrank from"), (write_again, "was overwritten"), (overwrite_a_line, "was overwritten"), (replace, "was replaced by another file"), (remove, "was removed or renamed"),
+    (other_header, "the ENVI header of .* was changed")])
 def test_a_file_that_does_something_else_than_grow(line, tmp_path, what, message):
     recorder, process = begun(line, tmp_path)
     before = {path.name for path in tmp_path.iterdir() if path.name.startswith("live")}
@@ -286,7 +286,7 @@ LIST = "{" + ", ".join(str(number) for number in WAVELENGTHS) + "}"
 @pytest.mark.parametrize("fields, now, message", [
     (f"wavelength = {LIST}\n", f"wavelength = {LIST.replace('550', '690')}\n", "'wavelength' value 3 was 550 and is 690"),
     (f"wavelength = {LIST}\n", "wavelength = {450, 500}\n", "'wavelength' had 9 values and has 2"),
-    (f"wavelength = {LIST}\n", "wavelength = \n", "'wavelength' is not there any more"),
+    (f"wavelength = {LIST}\n", "wavelength = \n", "'wavelength' is missing now"),
     ("wavelength units = Nanometers\n", "wavelength units = Micrometers\n", "'wavelength units' was Nanometers and is Micrometers"),
     ("bbl = {1,1,1,1,1,1,1,1,1}\n", "bbl = {1,1,1,1,1,1,1,1,0}\n", "'bbl' value 9 was 1 and is 0"),
     (PLACE, PLACE.replace("500000", "600000"), "'map info' value 4 was 500000 and is 600000"),
@@ -339,7 +339,7 @@ def spoil_header(recorder):
     recorder.path.with_suffix(".hdr").write_bytes(bytes(range(256)))
 
 
-@pytest.mark.parametrize("what, message", [(remove_header, "has been removed or renamed"), (spoil_header, "is not an ENVI header any more")])
+@pytest.mark.parametrize("what, message", [(remove_header, "was removed or renamed"), (spoil_header, "is no longer an ENVI header")])
 @pytest.mark.parametrize("name", ["unmix", "svm"])
 def test_a_header_that_goes(line, tmp_path, name, what, message):
     """The lines exist as described by the header: the result is theirs, and a warning names the lost file. A header
@@ -403,7 +403,7 @@ def test_an_output_that_others_take(line, tmp_path, what, which, at_the_end, old
         recorder.write(1)
     code, err = ended(process)
     message = "replaced by another file" if what == "replaced" else "removed or renamed"
-    assert code == 1 and f"{which}' has been {message} while the run wrote it" in err.splitlines()[0], err
+    assert code == 1 and f"{which}' has been {message} during this run" in err.splitlines()[0], err
     left = {path.name: path.read_bytes() if path.is_file() else None for path in tmp_path.iterdir()}
     assert left.keys() == wanted.keys()
     if which != "out.hdr":  # a line may have come meanwhile
@@ -443,7 +443,7 @@ def test_an_output_that_others_write(line, tmp_path, change, which, at_the_end):
     recorder.tell(recorder.header.replace(f"lines   = {LINES}", f"lines   = {recorder.written}"))
     code, err = ended(process)
     first = err.splitlines()[0]
-    assert code == 1 and which in first and ("has been truncated" in first or "another process has " in first), err
+    assert code == 1 and which in first and ("was truncated" in first or "another process " in first), err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.hdr", "live.img"]
 
 
@@ -453,7 +453,7 @@ def test_a_header_that_others_write(line, tmp_path):
         file.write("mine = 1\n")
     recorder.tell(recorder.header.replace(f"lines   = {LINES}", "lines   = 5"))
     code, err = ended(process)
-    assert code == 1 and "another process has changed" in err and "out.hdr" in err.splitlines()[0], err
+    assert code == 1 and "another process changed" in err and "out.hdr" in err.splitlines()[0], err
 
 
 def test_a_signal_ends_it_without_a_result(line, tmp_path):
@@ -473,7 +473,7 @@ def test_whole_lines_stay_where_the_last_one_is_none(line, tmp_path, tells_lines
     result = run(tool, "-follow", 0.05, *words)
     assert result.code == 1
     assert "ended within line 7 (counted from 0): 5 of its" in result.err
-    assert "the 7 whole lines before it is complete, and stays" in result.err
+    assert "the 7 whole lines before it, and is kept" in result.err
     os.truncate(recorder.path, 7 * recorder.line_bytes)
     header = recorder.path.with_suffix(".hdr")
     header.write_text(recorder.header.replace(f"lines   = {LINES}", "lines   = 7"))
@@ -492,14 +492,14 @@ def test_no_line_at_all(line, tmp_path):
     tool, *words = command("ace", recorder.path, tmp_path / "out", line)
     with assert_untouched(tmp_path):
         result = run(tool, "-follow", 0.05, *words)
-    assert result.code == 1 and "no line of" in first_error(result) and "has come" in first_error(result)
+    assert result.code == 1 and "no line of" in first_error(result) and "has arrived" in first_error(result)
 
 
 def test_scenes_that_cannot_grow(line, tmp_path):
     data = np.round(cube(SAMPLES, LINES, BANDS, seed=3, scale=4000.0))
     write_scene(tmp_path / "bsq.img", data, dtype="u2", wavelengths=WAVELENGTHS)
     write_scene(tmp_path / "scene.tif", data, driver="GTiff", dtype="u2", wavelengths=WAVELENGTHS)
-    for src, message in (("bsq.img", "interleave = bsq: bands that follow one another"), ("scene.tif", "has no ENVI header"),
+    for src, message in (("bsq.img", "interleave = bsq, but a bsq file does not grow"), ("scene.tif", "has no ENVI header"),
                          ("none.img", "has no ENVI header")):
         tool, *words = command("ace", tmp_path / src, tmp_path / "out", line)
         with assert_untouched(tmp_path):
@@ -533,7 +533,7 @@ def test_the_interleave_of_an_output(line, tmp_path, dst, of_either, offline):
 
 
 @pytest.mark.parametrize("words, message", [
-    (["gdal_hsi_detect", "-target", "library.csv", "live.img", "o.bil"], "needs -statistics FILE"),
+    (["gdal_hsi_detect", "-target", "library.csv", "live.img", "o.bil"], "requires -statistics FILE"),
     (["gdal_hsi_detect", "-target", "library.csv", "-background-by", "columns", "live.img", "o.bil"],
      "-follow cannot be used with -background-by"),
     (["gdal_hsi_detect", "-target", "library.csv", "-background-by", "columns", "-statistics", "s.stat", "live.img", "o.bil"],
@@ -544,15 +544,15 @@ def test_the_interleave_of_an_output(line, tmp_path, dst, of_either, offline):
     (["gdal_hsi_detect", "-method", "rx", "-window", 1, 5, "live.img", "o.bil"], "-follow cannot be used with -window"),
     (["gdal_hsi_detect", "-method", "sam", "-target-pixel", 0, 0, "live.img", "o.bil"], "cannot be used with -target-pixel"),
     (["gdal_hsi_detect", "-method", "sam", "-target", "library.csv", "-map", "m.dat", "-threshold", "90%", "live.img", "o.bil"],
-     "a threshold that is found among all scores"),
+     "a threshold that depends on all scores"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "live.img", "o.tif"],
      "dst 'o.tif' cannot be read while it grows: its format is GTiff"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-co", "INTERLEAVE=BSQ", "live.img", "o.dat"],
      "cannot grow by lines with -co INTERLEAVE=BSQ"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "live.img", "o.bsq"],
-     "dst 'o.bsq' cannot grow by lines as BSQ, which its name says"),
+     "dst 'o.bsq' cannot grow by lines, since its extension means BSQ"),
     (["gdal_hsi_svm_classify", "-apply", "svm.json", "-probabilities", "p.bsq", "live.img", "o.bil"],
-     "-probabilities 'p.bsq' cannot grow by lines as BSQ"),
+     "-probabilities 'p.bsq' cannot grow by lines"),
     (["gdal_hsi_detect", "-statistics", "other.stat", "-target", "library.csv", "-srcwin", 0, 0, 5, 5, "live.img", "o.bil"],
      "-follow cannot be used with -srcwin"),
     (["gdal_hsi_svm_classify", "-if-needed", "-apply", "svm.json", "live.img", "o.bil"], "-follow cannot be used with -if-needed"),
@@ -579,4 +579,4 @@ def test_it_goes_with_no_pipeline(line, tmp_path):
     recorder.write(LINES)
     result = run("gdal_hsi_pipeline", "read", recorder.path, "!", "unmix", "-follow", 1, line / "library.csv", "!", "write",
                  tmp_path / "o.bil")
-    assert result.code == 2 and "-follow is for a tool by itself" in first_error(result)
+    assert result.code == 2 and "-follow cannot be used in a pipeline" in first_error(result)

@@ -404,7 +404,7 @@ def test_groups_without_a_background(tmp_path):
     for by in ("columns", tmp_path / "classes.tif"):
         result = detect(tmp_path, *base, by)
         got, report = read(tmp_path / "d.tif")[0], json.loads((tmp_path / "r.json").read_text())["background"]
-        assert "3 groups have no background (1 with fewer than 2 pixels of it, 1 without variance, 1 whose mean is a target)" in result.err
+        assert "3 groups have no background (1 with fewer than 2 background pixels, 1 without variance, 1 with a mean that equals a target)" in result.err
         assert np.isnan(got[:, [2, 4, 7]]).all() and np.isfinite(got[:, [0, 1, 3]]).all() and np.isnan(got[:, 5]).sum() == 1 and np.isnan(got[10:12, 6]).all()
         assert report["groups"] == 8 and report["groups_with_scores"] == 5 and report["pixels_without_background"] == 61
     with assert_untouched(tmp_path):
@@ -419,7 +419,7 @@ def test_few_pixels_and_maps_are_told(files):
     want, _ = reference(read(files / "scene.img")[:, :10, :6], column_keys(1, 0, 10, 6), "rx", [], "none")
     assert (np.isnan(want) | (abs(read(files / "d.tif") - want) <= 2e-4 * want)).all()
     result = detect(files, *short, 20)
-    assert "groups have as few as 19 pixels of background for 12 bands" in result.err
+    assert "the smallest group has 19 background pixels for 12 bands" in result.err
     for gt, srs, word in (((5e5, 20, 0, 4e6, 0, -20), 32616, "the grid of a map"), ((5, 2, 0.5, 4, 0.5, -2), None, "a rotated grid")):
         write_scene(files / "map.img", striped(), geotransform=gt, epsg=srs)
         result = detect(files, "-method", "rx", "-background-by", "columns", name="map.img")
@@ -472,9 +472,9 @@ RX_COLUMNS = ["-method", "rx", "-background-by", "columns"]
     (["-method", "rx", "-shrinkage", "bands:auto"], 2, "from 0 to 1"),
     ([*RX_COLUMNS, "-of", "VRT"], 2, "-of VRT"),
     ([*MF, "-of", "VRT", "-background-by", "columns"], 2, "cannot be used with -background-by"),
-    ([*RX_COLUMNS, "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
-    (["-method", "rx", "-exclude-share", "0.1", "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
-    (["-method", "cem", "-target", "LIBRARY", "-target-is-absorption"], 2, "mf and ace alone"),
+    ([*RX_COLUMNS, "-map", "MAP", "-false-alarms", "0.1"], 2, "requires -background"),
+    (["-method", "rx", "-exclude-share", "0.1", "-map", "MAP", "-false-alarms", "0.1"], 2, "requires -background"),
+    (["-method", "cem", "-target", "LIBRARY", "-target-is-absorption"], 2, "requires -method mf or ace"),
     (["-method", "mf", "-target-pixel", "1", "1", "-target-is-absorption"], 2, "-target-is-absorption requires -target"),
     (["-method", "rx", "-background-by", "missing.tif"], 1, "missing.tif"),
     (["-method", "rx", "-background-by", "EMPTY"], 1, "no pixel of the scene has a class"),

@@ -391,8 +391,8 @@ def key_in_tree(content, at):
 
 @pytest.mark.parametrize("filters", ["none", "gzip"])
 @pytest.mark.parametrize("name, where, value, what", [
-    ("beyond the end", 40, 1 << 40, "ends behind the file"), ("at the end", 40, None, "ends behind the file"),
-    ("beyond all files", 40, (1 << 64) - 2, "ends behind the file"), ("long", 0, 1 << 20, "of the file")])
+    ("beyond the end", 40, 1 << 40, "ends after the end of the file"), ("at the end", 40, None, "ends after the end of the file"),
+    ("beyond all files", 40, (1 << 64) - 2, "ends after the end of the file"), ("long", 0, 1 << 20, "of the file")])
 def test_wrong_places(tmp_path, out, filters, name, where, value, what):
     path = cube(tmp_path / "scene.h5", values("<f4"), **PIPELINES[filters])
     content = bytearray(path.read_bytes())

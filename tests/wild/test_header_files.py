@@ -18,7 +18,7 @@ def test_without_a_byte_order(tmp_path, dtype):
     header = fields(data.shape, dtype, "bil")
     del header["byte order"], header["header offset"]
     path = write(tmp_path, data, text_of(header), dtype=dtype, interleave="bil")
-    assert "does not state 'byte order': taken for 0" in warnings(path)
+    assert "does not state 'byte order': 0 is assumed" in warnings(path)
     np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
 
 
@@ -204,7 +204,7 @@ def test_maps_that_are_turned_around_a_pixel(tmp_path, rotation, tie):
 def test_decimal_commas_in_map_info(tmp_path, info):
     assert places(tmp_path, info, (1, 1)) is None
     result = run("gdal_hsi_spp", "-ws", "3", tmp_path / "s.img", tmp_path / "o.tif")
-    assert "parted by commas" in result.err, result.err
+    assert "decimal commas" in result.err, result.err
 
 
 @pytest.mark.parametrize("info", [
@@ -213,4 +213,4 @@ def test_decimal_commas_in_map_info(tmp_path, info):
 def test_right_map_info_is_not_taken_for_one_with_commas(tmp_path, info):
     places(tmp_path, info, (1, 1))
     result = run("gdal_hsi_spp", "-ws", "3", tmp_path / "s.img", tmp_path / "o.tif")
-    assert "parted by commas" not in result.err, result.err
+    assert "decimal commas" not in result.err, result.err

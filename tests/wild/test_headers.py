@@ -143,22 +143,22 @@ def test_a_negative_entry_is_unknown(tmp_path, key):
     name = "wavelengths_nm" if key == "wavelength" else "fwhm_nm"
     assert [v is None for v in facts(path)[name]] == [False, True, False, False]
     told = warnings(path)
-    assert f"the list '{key}' has '-" in told and "for band 2, which is not a number above 0: unknown there" in told
+    assert f"the list '{key}' has '-" in told and "for band 2, which is not a number above 0: the width is unknown there" in told
 
 
 def test_a_negative_width_among_the_items_of_a_band_is_unknown(tmp_path):
     path = write(tmp_path, small())
     tif = in_items(tmp_path / "t.tif", path, NM, [9, -9, 8, -7], "Nanometers")
     assert facts(tif)["fwhm_nm"] == [9, None, 8, None]
-    assert "band 2 has the width -9 (and 1 more such value), which is not a number above 0: unknown there" in warnings(tif)
+    assert "band 2 has the width -9 (and 1 more such value), which is not a number above 0: the width is unknown there" in warnings(tif)
     succeed(run("gdal_hsi_spp", "-q", tif, tmp_path / "o.tif"))
     assert warnings(tmp_path / "o.tif") == "" and facts(tmp_path / "o.tif")["fwhm_nm"] == [9, None, 8, None]
 
 
 @pytest.mark.parametrize("units, wavelengths, widths, told", [
-    ("Micrometers", [2.0, 2.1, 2.2, 2.3], [14, 14, 14, 14], "the width of band 1 is taken for 14000 nm"),
-    ("Nanometers", [2000, 2100, 2200, 2300], [14, 14, 6100, 14], "the width of band 3 is taken for 6100 nm"),
-    ("Nanometers", [450, 450, 450, 450], [10, 10, 1000, 10], "the width of band 3 is taken for 1000 nm"),
+    ("Micrometers", [2.0, 2.1, 2.2, 2.3], [14, 14, 14, 14], "the width of band 1 is read as 14000 nm"),
+    ("Nanometers", [2000, 2100, 2200, 2300], [14, 14, 6100, 14], "the width of band 3 is read as 6100 nm"),
+    ("Nanometers", [450, 450, 450, 450], [10, 10, 1000, 10], "the width of band 3 is read as 1000 nm"),
     ("Nanometers", [450, 560, 665, 842], [66, 36, 31, 106], ""),
     ("Nanometers", [450, 451, 452, 453], [10, 10, 10, 10], ""),      # finer than the bands' widths
     ("Nanometers", [550, 550.1, 1600, 1600.1], [900, 900, 900, 900], ""),  # less than all together
@@ -214,7 +214,7 @@ def test_an_index_is_no_wavelength(tmp_path):
 def test_bad_band_lists(tmp_path, value, bad):
     path = write(tmp_path, small(), {"bbl": value})
     assert facts(path)["bad_bands"] == bad
-    assert ("taken for good" in warnings(path)) == ("N/A" in value)
+    assert ("used as good" in warnings(path)) == ("N/A" in value)
 
 
 def test_gains(tmp_path):

@@ -149,7 +149,7 @@ def test_counts_of_libraries(tmp_path):
 
 REFUSED = {
     "lib.csv": ("wavelength_nm,oak\n400,0.1\n500,0.2,7\n", "line 3 has 3 columns instead of 2"),
-    "lib.txt": ("wavelength_nm oak\n400 0.1\n500 much\n600 0.2\n", "holds something that is not a number ('much')"),
+    "lib.txt": ("wavelength_nm oak\n400 0.1\n500 much\n600 0.2\n", "has a value that is not a number ('much')"),
     "long.csv": ("id,wavelength_nm,value\na,400,0.1\na,500,0.2\nb,400,0.3\nb,500,0.4\n", "is in long format"),
     "x.jdx": ("##TITLE=x\n##XYDATA=(X++(Y..Y))\n4000 1 2\n", "is a JCAMP-DX file"),
     "grid.txt": ("450.000\t0.1\n460.000\t0.2\n460.500\t0.3 0.4\n", "columns instead of"),
@@ -162,7 +162,7 @@ def test_why_a_library_is_refused(tmp_path, name):
     (tmp_path / name).write_text(text)
     result = run("gdal_hsi_info", tmp_path / name)
     assert result.code == 1 and "cannot open" in first_error(result)
-    assert "It cannot be read as a spectral library either: " in result.err and reason in result.err
+    assert "It also cannot be read as a spectral library: " in result.err and reason in result.err
 
 
 @pytest.mark.parametrize("content", [b"\x00\x01\x02nothing", b"<VRTDataset rasterXSize='1'>"])
@@ -175,7 +175,7 @@ def test_what_cannot_be_a_library_has_one_reason(tmp_path, content):
 def test_a_table_without_wavelengths_is_told_as_what_it_would_be(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
     result = run("gdal_hsi_info", tmp_path / "t.csv")
-    assert result.code == 1 and "As a spectral library it would have 2 spectra of 2 bands without wavelengths." in result.err
+    assert result.code == 1 and "Read as a spectral library, it has 2 spectra of 2 bands without wavelengths." in result.err
 
 
 def test_a_file_of_matlab_may_hold_a_scene_beside_the_library(tmp_path):
@@ -184,8 +184,8 @@ def test_a_file_of_matlab_may_hold_a_scene_beside_the_library(tmp_path):
                                             "R": np.arange(36.).reshape(12, 3)})
     result = run("gdal_hsi_info", tmp_path / "toy.mat")
     assert result.code == 0 and "spectral library\n" in result.out and "no raster" not in result.out
-    assert "As a scene:     " in result.out and "holds several arrays that may be the scene" in result.out
-    assert "Name one of them" in json.loads(run("gdal_hsi_info", "-json", tmp_path / "toy.mat").out)["not_a_scene"]
+    assert "As a scene:     " in result.out and "has several arrays that may be the scene" in result.out
+    assert "Use one of them" in json.loads(run("gdal_hsi_info", "-json", tmp_path / "toy.mat").out)["not_a_scene"]
 
 
 # --- no pixel is valid in all bands
@@ -224,9 +224,9 @@ def test_figures_of_a_scene_without_any_value(tmp_path):
 @pytest.mark.parametrize("fields, first, told", [
     ("z plot titles = {Wavenumbers (cm-1), %Transmittance}\n", 2500, ""),
     ("wavelength units = THz\n", 299792.458 / 4, ""),
-    ("", 4000, "no unit of the wavelengths is stated: nanometres are assumed (4000 to 5000)"),
+    ("", 4000, "the unit of the wavelengths is not stated: nanometres are assumed (4000 to 5000)"),
     ("wavelength units = Unknown\n", 4000, "nanometres are assumed"),
-    ("wavelength units = m\n", 4e12, "the wavelength of band 1 is taken for 4e+12 nm (and 1 more such wavelength)"),
+    ("wavelength units = m\n", 4e12, "the wavelength of band 1 is read as 4e+12 nm (and 1 more such wavelength)"),
     ("z plot titles = {Raman shift (cm-1), Counts}\n", None, "'Raman shift (cm-1)' is not a unit of wavelengths"),
     ("wavelength units = Index\n", None, "'Index' is not a unit of wavelengths"),
 ])
@@ -248,7 +248,7 @@ def test_units_of_wavelengths(tmp_path, fields, first, told, kind):
 
 @pytest.mark.parametrize("attributes, numbers, first, told", [
     ({"units": "nm"}, [400, 500, 600], 400, ""),
-    ({}, [400, 500, 600], 400, "no unit of the wavelengths is stated: nanometres are assumed (400 to 600)"),
+    ({}, [400, 500, 600], 400, "the unit of the wavelengths is not stated: nanometres are assumed (400 to 600)"),
     ({}, [.4, .5, .6], 400, "micrometres are assumed (0.4 to 0.6)"),
     ({"units": "THz"}, [700, 600, 500], 299792.458 / 700, ""),
     ({"units": "eV"}, [3, 2.5, 2], 1239.841984332 / 3, ""),
@@ -274,5 +274,5 @@ def test_infinite_values_of_a_library_are_told(tmp_path):
         path = tmp_path / f"{code}.csv"
         path.write_text("wavelength_nm,a,b\n400," + ",".join(values) + "\n500,0.2,0.3\n")
         result = run("gdal_hsi_info", path)
-        assert result.code == code and "values that are infinite" in result.err, result
+        assert result.code == code and "infinite values" in result.err, result
         assert code == 1 or "the spectrum 'b' holds" in result.err

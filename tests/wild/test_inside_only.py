@@ -106,8 +106,8 @@ def test_what_has_no_inside_is_told(tmp_path):
              (f"LINESTRING ({x} {y}, {x + 100} {y})", 4)]
     got, said = burned(tmp_path, place, texts, "-inside-only")
     assert (got == 1).sum() == 64 and np.isfinite(got).sum() == 64
-    assert "2 features have no area, so that no pixel lies inside, and are left out" in said
-    assert "1 feature holds no pixel as a whole and labels nothing" in said
+    assert "2 features have no area and contain no pixel, and are left out" in said
+    assert "1 feature contains no whole pixel and labels no pixel" in said
     write_features(tmp_path / "p.gpkg", [(text, (value,)) for text, value in texts[2:]], CLASS)
     result = run("gdal_hsi_sample", "-inside-only", "-like", tmp_path / "like.tif", tmp_path / "p.gpkg", tmp_path / "x.tif", tmp_path / "y.tif")
     assert result.code == 1 and "has no feature that can be used" in first_error(result)
@@ -143,4 +143,4 @@ def test_every_tool_that_burns_polygons(tmp_path):
         elif tool != "regularize":
             assert f"{count}" in facts, tool
     result = run("gdal_hsi_regularize", "-inside-only", tmp_path / "p.tif", tmp_path / "q2.tif")
-    assert result.code == 2 and "-inside-only applies to labels, and none are given" in first_error(result)
+    assert result.code == 2 and "-inside-only applies to labels, but no labels are given" in first_error(result)

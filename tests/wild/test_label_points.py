@@ -84,8 +84,8 @@ def test_tables_of_points(tmp_path, case, regular):
         want[places()[4]] = np.nan
     got, said = labels_on(tmp_path, path)
     assert np.array_equal(got, want, equal_nan=True), (np.isfinite(got).sum(), np.isfinite(want).sum())
-    assert ("has no SRS: taken to be that of the other file" in said) == (where in (on_map, TABLES["y first"][2]))
-    assert ("all may be degrees: taken for longitudes and latitudes on WGS 84" in said) == (case == "degrees as x and y")
+    assert ("has no SRS: the SRS of the other file is assumed" in said) == (where in (on_map, TABLES["y first"][2]))
+    assert ("its coordinates are read as longitudes and latitudes on WGS 84" in said) == (case == "degrees as x and y")
 
 
 def test_tables_in_every_tool_that_reads_labels(tmp_path):
@@ -117,14 +117,14 @@ def test_names_and_gaps_in_tables(tmp_path):
 
 BAD = {
     "no names": ("p.csv", "500015,5399985,1\n500045,5399985,2\n", "is a table, and its columns have no names"),
-    "other names": ("p.csv", "a,b,class\n1,2,3\n", "none of its columns gives the positions of the points"),
-    "other names in a text": ("p.txt", "a b class\n1 2 3\n", "none of its columns gives the positions of the points"),
-    "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "none of its columns gives the positions of the points"),
+    "other names": ("p.csv", "a,b,class\n1,2,3\n", "no column has the positions of the points"),
+    "other names in a text": ("p.txt", "a b class\n1 2 3\n", "no column has the positions of the points"),
+    "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "no column has the positions of the points"),
     "no number": ("p.csv", "x,y,class\n1,2,3\n1,here,3\n", "'here' in column y is not a coordinate"),
     "no angle": ("p.csv", "lon,lat,class\n500015,5399985,3\n", "are not longitude and latitude in degrees"),
     "lines of different lengths": ("p.csv", "x,y,class\n1,2,3\n1,2\n", "line 3 has 2 columns"),
-    "nothing but names": ("p.csv", "x,y,class\n", "holds no table"),
-    "several columns of classes": ("p.csv", "x,y,a,b\n1,2,3,4\n", "which field holds the classes?"),
+    "nothing but names": ("p.csv", "x,y,class\n", "has no table"),
+    "several columns of classes": ("p.csv", "x,y,a,b\n1,2,3,4\n", "the field with the classes is not known"),
     "a fraction": ("p.csv", "x,y,class\n500015,5399985,1.5\n", "1.5 is not a class number"),
 }
 
@@ -137,8 +137,8 @@ def test_tables_that_cannot_be_read_say_why(tmp_path, case):
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_sample", "-like", tmp_path / "like.tif", tmp_path / name, tmp_path / "a.tif", tmp_path / "b.tif")
     assert result.code == 1 and words in result.err, result.err
-    if "table" in words or "columns gives" in words:
-        assert "Name the columns of coordinates x and y" in result.err or case == "nothing but names"
+    if "table" in words or "no column has" in words:
+        assert "name the columns x and y" in result.err or case == "nothing but names"
 
 
 def test_a_grid_in_xyz_is_still_a_raster(tmp_path):
@@ -184,8 +184,8 @@ def test_polygons_in_pixel_coordinates(tmp_path, driver, name, up):
     path = write_features(tmp_path / name, shapes, CLASS, driver, srs=None)
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), path)
     assert found == in_squares()
-    assert "its coordinates are taken for samples and lines of the scene" in said
-    assert ("as QGIS draws it" in said) == up
+    assert "its coordinates are read as samples and lines of the scene" in said
+    assert ("as in QGIS" in said) == up
     again, said = pixels_of(tmp_path, tmp_path / "flat.tif", path, "-pixel-coordinates")
     assert again == found and "taken for" not in said
 
@@ -258,19 +258,19 @@ def test_spectra_of_our_own_are_labels_again(tmp_path):
         assert pixels_of(tmp_path, scene, tmp_path / "again.geojson")[0] == first and len(first) == len(places(5))
     # Longitudes cannot select pixels of a copy without georeference, but lines and samples can.
     found, said = pixels_of(tmp_path, tmp_path / "flat.tif", tmp_path / "again.geojson")
-    assert found == first and f"{len(first)} points are placed by the fields sample and line" in said
+    assert found == first and f"{len(first)} points are located by the fields sample and line" in said
 
 
 def test_pixels_beside_the_scene_are_counted(tmp_path):
     (tmp_path / "p.csv").write_text(f"sample,line,class\n1,1,1\n{SAMPLES},2,1\n3,{LINES},2\n-1,4,2\n{SAMPLES - 1},{LINES - 1},2\n")
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), tmp_path / "p.csv")
     assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
-    assert "3 of 5 features lie outside of the scene, by their samples and lines" in said
+    assert "3 of 5 features lie outside the scene by samples and lines" in said
     # Also on a scene with a georeference.
     placed = write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
     found, said = pixels_of(tmp_path, placed, tmp_path / "p.csv")
     assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
-    assert "3 of 5 points lie outside of the scene, by their samples and lines" in said
+    assert "3 of 5 points lie outside the scene by samples and lines" in said
 
 
 def test_points_without_a_place_lie_where_their_fields_say(tmp_path):

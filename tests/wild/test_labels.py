@@ -34,7 +34,7 @@ def features(folder, values, fields, driver="GPKG", name="v.gpkg"):
     (["1", "2", "10"], [1, 2, 10], None),
     (["1.0", "2.0", "+3"], [1, 2, 3], None),
     (["01", "1", "02"], [1, 1, 2], None),
-    (["0", "1", " 2 "], [0, 1, 2], "0 is a class, as 2 features have it"),
+    (["0", "1", " 2 "], [0, 1, 2], "0 is read as a class, since 2 features have it"),
     (["-1", "1", "2"], [None, 1, 2], "2 features have negative numbers (the least is -1)"),
     (["10", "2", "corn"], [1, 2, 3], "4 of 6 class texts are numbers and the others are not"),
     (["corn", "", "  "], [1, None, None], "4 features have no class and are left out"),
@@ -68,7 +68,7 @@ def test_numbers_that_are_no_classes(tmp_path, kind, value, words):
 
 def test_a_date_is_no_class(tmp_path):
     result = sampled(tmp_path, features(tmp_path, ["2024/05/01"], [("day", ogr.OFTDate)]), "-field", "day")
-    assert result.code == 1 and "field 'day' holds neither numbers nor names" in first_error(result)
+    assert result.code == 1 and "field 'day' does not have numbers or names" in first_error(result)
 
 
 @pytest.mark.parametrize("kind, value", [(ogr.OFTStringList, ["wheat"]), (ogr.OFTIntegerList, [5]), (ogr.OFTRealList, [5.0]),
@@ -80,7 +80,7 @@ def test_a_list_is_no_class(tmp_path, kind, value, args):
         {"type": "Feature", "properties": {"class": [1 << 40] if kind == ogr.OFTInteger64List else value},
          "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}]}))
     result = sampled(tmp_path, path, *args)
-    assert result.code == 1 and "field 'class' holds neither numbers nor names" in first_error(result), result.err
+    assert result.code == 1 and "field 'class' does not have numbers or names" in first_error(result), result.err
     assert not (tmp_path / "train.tif").exists()
 
 
@@ -199,7 +199,7 @@ def test_features_of_several_classes_in_one_pixel(tmp_path):
               (centre(8, 8), (1,)), (centre(8, 8), (3,))]
     got, said = labels_on(tmp_path, write_features(tmp_path / "v.gpkg", shapes, CLASS))
     assert (got[2:5, 4:9] == 2).all() and got[8, 8] == 3
-    assert f"at least {2 * 3 + 1} pixels have features of several classes; the later ones win" in said
+    assert f"at least {2 * 3 + 1} pixels have features of several classes; the last feature sets the class" in said
     _, said = labels_on(tmp_path, write_features(tmp_path / "w.gpkg", shapes[:1] + shapes[2:4], CLASS))
     assert "several classes" not in said
 
@@ -210,7 +210,7 @@ def test_features_too_small_for_a_pixel(tmp_path):
               ("POLYGON " + box(10, 8, 15, 8), (2,)), ("POLYGON " + box(10, 9.6, 15, 10.4), (2,)),
               ("POLYGON " + box(-3, 9.6, 0.2, 10.4), (2,)), (centre(15, 3), (4,))]
     got, said = labels_on(tmp_path, write_features(tmp_path / "v.gpkg", shapes, CLASS))
-    assert "3 features cover no pixel's centre and label nothing (-all-touched labels what they touch)" in said
+    assert "3 features cover no pixel centre and label no pixel (-all-touched labels every touched pixel)" in said
     assert set(np.unique(got[np.isfinite(got)])) == {1, 4}
     got, said = labels_on(tmp_path, tmp_path / "v.gpkg", "-all-touched")
     assert (got == 2).sum() > 8 and "centre" not in said
@@ -224,7 +224,7 @@ def test_several_geometries_a_feature(tmp_path):
         '<GeometryField name="first" encoding="WKT" field="first"/><GeometryField name="second" encoding="WKT" field="second"/>'
         '<Field name="class" type="Integer"/></OGRVRTLayer></OGRVRTDataSource>')
     got, said = labels_on(tmp_path, tmp_path / "two.vrt")
-    assert "of several geometries a feature the first, first, is taken" in said
+    assert "features have several geometries; only the first, first, is used" in said
     assert np.isfinite(got).sum() == 6 and np.isfinite(got[:6, 2]).all()
 
 
@@ -298,7 +298,7 @@ def test_a_scene_whose_srs_stands_for_none(tmp_path):
     for name in "p.tif", "p.dat":
         succeed(run("gdal_hsi_pca", "-q", "-nc", 3, tmp_path / "s.tif", tmp_path / name))
         result = succeed(run("gdal_hsi_svm_train", "-C", 1, "-gamma", 1, tmp_path / name, tmp_path / "l.tif", tmp_path / f"{name}.json"))
-        assert "the scene has no SRS: taken to be that of the other file" in result.err, result.err
+        assert "the scene has no SRS: the SRS of the other file is assumed" in result.err, result.err
         found.append(json.loads((tmp_path / f"{name}.json").read_text())["classes"])
     assert found[0] == found[1]
 
@@ -315,4 +315,4 @@ def test_a_local_srs_leads_nowhere(tmp_path):
     write_labels(tmp_path / "l.tif", truth())
     result = run("gdal_hsi_svm_train", "-q", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "m.json")
     error = first_error(result)
-    assert result.code == 1 and "no way leads from the SRS" in error and "the local 'Site grid'" in error and len(error) < 300, error
+    assert result.code == 1 and "cannot be transformed from the SRS" in error and "the local 'Site grid'" in error and len(error) < 300, error

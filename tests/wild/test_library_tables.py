@@ -74,7 +74,7 @@ def test_names_of_wavelengths(head, values, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns([head], [values]), encoding="utf-8")
     said = assert_shares(scene, tmp_path / "l.csv").err
     unit = head in ("Wavelength", "wvl", "Wvl", "lambda", "Band center", "centre", "CWL")
-    assert ("no unit of the wavelengths is stated" in said) == unit and said.count("Warning") == unit
+    assert ("the unit of the wavelengths is not stated" in said) == unit and said.count("Warning") == unit
     # They identify the bands: in another order of rows, the bands are the same.
     lines = columns([head], [values]).splitlines()
     (tmp_path / "l.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n", encoding="utf-8")
@@ -85,7 +85,7 @@ def test_names_of_wavelengths(head, values, scene, tmp_path):
 @pytest.mark.parametrize("values", [NM, MICROMETRES], ids=["nm", "um"])
 def test_wavelengths_under_another_name_are_taken_and_told(head, values, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns([head], [values]))
-    assert f"'{head}', rises as wavelengths do and is taken for them" in assert_shares(scene, tmp_path / "l.csv").err
+    assert f"'{head}', rises as wavelengths do and is read as the wavelengths" in assert_shares(scene, tmp_path / "l.csv").err
 
 
 @pytest.mark.parametrize("head", ["index", "Channel", "Band", "band number", "Unnamed: 0", "id", "#"])
@@ -94,7 +94,7 @@ def test_numbers_of_bands_are_neither_spectra_nor_wavelengths(head, begin, scene
     numbers = [str(b + begin) for b in range(BANDS)]
     (tmp_path / "l.csv").write_text(columns([head], [numbers]))
     result = assert_shares(scene, tmp_path / "l.csv")
-    assert head == "Band" or "it is left out" in result.err
+    assert head == "Band" or "it is ignored" in result.err
     (tmp_path / "l.csv").write_text(columns([head, "wavelength"], [numbers, NM]))
     assert_shares(scene, tmp_path / "l.csv")
     part = [str(5 * b + 8) for b in range(BANDS)]
@@ -127,7 +127,7 @@ def test_a_rising_spectrum_is_told_and_stays_one(tmp_path):
     scene = write_scene(tmp_path / "s.img", spectra.T.reshape(6, 1, 2))
     (tmp_path / "l.csv").write_text("sand,tar\n" + "".join(f"{a},{b}\n" for a, b in spectra.T))
     result = succeed(run("gdal_hsi_unmix", "-method", "ucls", scene, tmp_path / "l.csv", tmp_path / "o.tif"))
-    assert "'sand', rises or falls from line to line and is taken for a spectrum" in result.err
+    assert "'sand', rises or falls from line to line and is read as a spectrum" in result.err
     assert np.allclose(read(tmp_path / "o.tif").reshape(2, 2), np.eye(2), atol=1e-5)
 
 
@@ -144,7 +144,7 @@ def test_wavelengths_in_two_units_are_no_spectrum(head, values, place, scene, tm
     cells = [head, *(repr(float(v)) for v in values)]
     lines = [",".join([*line.split(",")[:place], cell, *line.split(",")[place:]]) for line, cell in zip(lines, cells)]
     (tmp_path / "l.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert "holds the wavelengths several times; left out: column " in assert_shares(scene, tmp_path / "l.csv").err
+    assert "has the wavelengths several times; ignored: column " in assert_shares(scene, tmp_path / "l.csv").err
 
 
 def pairs(heads, wavelengths):
@@ -177,7 +177,7 @@ UNEVEN = np.sort(np.random.default_rng(2).uniform(450, 2400, BANDS)).round(1)
 def test_spectra_that_each_have_other_wavelengths_are_refused(heads, other, scene, tmp_path):
     (tmp_path / "l.csv").write_text(pairs(heads, [NM, other, NM]))
     result = unmixed(scene, tmp_path / "l.csv", code=1)
-    assert "hold different wavelengths" in first_error(result) and "interpolate them to one list" in result.err
+    assert "have different wavelengths" in first_error(result) and "Interpolate all spectra" in result.err
     assert not (tmp_path / "o.tif").exists()
 
 
@@ -186,7 +186,7 @@ def test_spectra_that_each_have_other_wavelengths_are_refused(heads, other, scen
 def test_wavelengths_that_contradict_each_other_are_refused(head, values, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns(["wavelength_nm", head], [NM, values]))
     result = unmixed(scene, tmp_path / "l.csv", code=1)
-    assert f"the columns 1 ('wavelength_nm') and 2 ('{head}') hold different wavelengths" in first_error(result)
+    assert f"the columns 1 ('wavelength_nm') and 2 ('{head}') have different wavelengths" in first_error(result)
 
 
 def test_numbers_of_bands_behind_the_wavelengths_are_no_spectrum(scene, tmp_path):
@@ -196,7 +196,7 @@ def test_numbers_of_bands_behind_the_wavelengths_are_no_spectrum(scene, tmp_path
 
 
 @pytest.mark.parametrize("more, message", [
-    (["wavelength_um", *MICROMETRES], "holds the wavelengths once more; it is left out"), (["fwhm", *np.full(BANDS, 10.)], ""),
+    (["wavelength_um", *MICROMETRES], "repeats the wavelengths; it is ignored"), (["fwhm", *np.full(BANDS, 10.)], ""),
     (["bbl", *np.ones(BANDS)], ""),
 ])
 def test_lines_of_other_things_among_lines_of_spectra(more, message, scene, tmp_path):
@@ -238,12 +238,12 @@ def test_whole_nanometres_are_wavelengths_and_no_numbers_of_bands(form, nm, half
 
 
 @pytest.mark.parametrize("head, numbers, message", [
-    ("Channel,leaf\n", np.arange(400, 701), "which may be numbers of bands or wavelengths"),
-    ("band,leaf\n", np.arange(400, 701), "which may be numbers of bands or wavelengths"),
-    (",leaf\n", np.arange(8, 15), "which may be numbers of bands or wavelengths"),  # whole micrometres
-    ("", np.arange(8, 15), "which may be numbers of bands or wavelengths"),
-    ("Channel,leaf\n", np.arange(301, 0, -1), "its lines are not in the order of the column Channel"),
-    ("", np.arange(301, 0, -1), "its lines are not in the order of the column 1"),
+    ("Channel,leaf\n", np.arange(400, 701), "which may be band numbers or wavelengths"),
+    ("band,leaf\n", np.arange(400, 701), "which may be band numbers or wavelengths"),
+    (",leaf\n", np.arange(8, 15), "which may be band numbers or wavelengths"),  # whole micrometres
+    ("", np.arange(8, 15), "which may be band numbers or wavelengths"),
+    ("Channel,leaf\n", np.arange(301, 0, -1), "its lines are not in ascending order of the column Channel"),
+    ("", np.arange(301, 0, -1), "its lines are not in ascending order of the column 1"),
 ])
 def test_whole_numbers_that_may_be_either_are_refused(head, numbers, message, half, tmp_path):
     path = tmp_path / "l.csv"
@@ -417,11 +417,11 @@ def test_negative_numbers_of_the_size_of_a_fill_are_numbers(tmp_path):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("text, message", [
-    ("name,class,quality\nmeadow,1,good\nsoil,2,bad\n", "a table with a line a spectrum needs wavelengths for the names"),
-    ("wavelength,a\n400,0.1\n500,much\n", "the column a holds something that is not a number ('much')"),
+    ("name,class,quality\nmeadow,1,good\nsoil,2,bad\n", "a table with one spectrum per line needs wavelengths as column names"),
+    ("wavelength,a\n400,0.1\n500,much\n", "the column a has a value that is not a number ('much')"),
     ("wavelength,a\n400,0.1\n500,0.2,0.3\n", "line 3 has 3 columns instead of 2"),
-    ("# nothing but a comment\n", "holds no table"),
-    ("wavelength,fwhm\n400,10\n500,10\n", "holds no spectrum"),
+    ("# nothing but a comment\n", "has no table"),
+    ("wavelength,fwhm\n400,10\n500,10\n", "has no spectra"),
     ("wavelength,a\n400,NA\n500,-9999\n", "the spectrum 'a' has no value"),
 ])
 def test_what_is_refused(text, message, scene, tmp_path):

@@ -150,9 +150,9 @@ def test_what_is_refused(tmp_path, campaign):
             result = run("gdal_hsi_endmembers", "-q", "-t", 4, *options, lines[0], tmp_path / "o.gpkg")
         assert result.code == code and text in first_error(result), result
 
-    fails(1, "have no partner", "-with", tmp_path / "other.img")
+    fails(1, "have no match", "-with", tmp_path / "other.img")
     fails(1, "another SRS", "-with", tmp_path / "far.img")
-    fails(1, "its numbers have scale 2", "-with", tmp_path / "scaled.tif")
+    fails(1, "its values have scale 2", "-with", tmp_path / "scaled.tif")
     fails(1, "gone.img", "-with", lines[1], "-with", tmp_path / "gone.img")
     fails(2, "given twice", "-with", lines[1], "-with", lines[1])
     fails(2, "given twice", "-with", lines[0])

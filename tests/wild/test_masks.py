@@ -455,14 +455,14 @@ def test_a_dry_run_looks_at_the_mask(files, tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["mask"]["pixels"] == files.clear.sum()
     write_mask(tmp_path / "zero.tif", np.zeros((LINES, SAMPLES)))
     result = tool("gdal_hsi_pca", "-dry-run", "-mask", tmp_path / "zero.tif", files / "scene.img", tmp_path / "o.tif")
-    assert result.code == 1 and "no pixel of the scene is in it" in first_error(result)
+    assert result.code == 1 and "the mask contains no pixel of the scene" in first_error(result)
 
 
 def test_an_exclusion_beside_the_scene_is_told(files, tmp_path):
     write_mask(tmp_path / "far.tif", np.ones((LINES, SAMPLES)), geotransform=(900000, 20, 0, 4480000, 0, -20))
     result = succeed(tool("gdal_hsi_pca", "-q", "-mask-exclude", tmp_path / "far.tif", files / "scene.img",
                           tmp_path / "o.tif"))
-    assert "no pixel of the scene is in it, and none is left out" in result.err
+    assert "the mask contains no pixel of the scene, so no pixel is excluded" in result.err
 
 
 def test_a_mask_takes_memory(tmp_path):
@@ -490,17 +490,17 @@ BAD = {
     "no raster and no features": (["-mask", "library.csv", "-mask-exclude", "scene.hdr"], 1, "-mask"),
     "several bands": (["-mask", "scene.img"], 1, "-mask: 'scene.img' has 8 bands"),
     "several bands to leave out": (["-mask-exclude", "scene.img"], 1, "-mask-exclude: 'scene.img' has 8 bands"),
-    "beside the scene": (["-mask", "far.gpkg"], 1, "-mask far.gpkg: no pixel of the scene is in it"),
-    "nothing but zeros": (["-mask", "zero.tif"], 1, "-mask zero.tif: no pixel of the scene is in it"),
-    "all left out": (["-mask-exclude", "everything.tif"], 1, "it leaves no pixel of the scene"),
-    "both the same": (["-mask", "clear.tif", "-mask-exclude", "clear.tif"], 1, "it leaves no pixel of the mask"),
+    "beside the scene": (["-mask", "far.gpkg"], 1, "-mask far.gpkg: the mask contains no pixel of the scene"),
+    "nothing but zeros": (["-mask", "zero.tif"], 1, "-mask zero.tif: the mask contains no pixel of the scene"),
+    "all left out": (["-mask-exclude", "everything.tif"], 1, "leaves no pixel of the scene"),
+    "both the same": (["-mask", "clear.tif", "-mask-exclude", "clear.tif"], 1, "leaves no pixel of the mask"),
     "no valid pixel in it": (["-mask", "invalid.tif"], 1, "no pixel in the mask is valid"),
     "no valid pixel in it and in outputs": (["-mask", "invalid.tif", "-mask-output"], 1, "no pixel in the mask is valid"),
     "outputs without a mask": (["-mask-output"], 2, "-mask-output requires a mask"),
     "a VRT": (["-mask", "clear.tif", "-mask-output", "-of", "VRT"], 2, "-mask-output cannot be used with a VRT"),
-    "a model that is there": (["-mask", "clear.tif", "-apply", "model.json"], 2, "-mask changes nothing with -apply"),
+    "a model that is there": (["-mask", "clear.tif", "-apply", "model.json"], 2, "-mask has no effect with -apply"),
     "left out of a model that is there": (["-mask-exclude", "clear.tif", "-apply", "model.json"], 2,
-                                          "-mask-exclude changes nothing with -apply"),
+                                          "-mask-exclude has no effect with -apply"),
     "no name": (["-mask", ""], 2, "-mask is empty"),
     "twice": (["-mask", "clear.tif", "-mask", "clear.tif"], 2, "-mask is given 2 times"),
     "an output": (["-mask", "clear.tif", "-model", "clear.tif", "-overwrite"], 2, "clear.tif"),
@@ -533,7 +533,7 @@ NO_STATISTICS = {
 def test_a_mask_that_would_change_nothing(what, files):
     program, args, with_what = NO_STATISTICS[what]
     result = run(program, "-mask", "clear.tif", *args, cwd=files.folder)
-    assert result.code == 2 and f"-mask changes nothing with {with_what}" in first_error(result)
+    assert result.code == 2 and f"-mask has no effect with {with_what}" in first_error(result)
 
 
 def test_outputs_that_are_not_there(files, tmp_path):

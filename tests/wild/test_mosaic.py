@@ -159,7 +159,7 @@ def test_a_line_has_noise_of_its_own(tmp_path):
     (["-with", "far.img", "line.img", "line2.img"], 1, "another SRS"), (["line.img", "nowhere.img"], 1, "has no geotransform"),
     (["line.img", "apart.img"], 1, "no pixel is valid in two of the 2 scenes"), (["line.img", "line.img"], 2, "given twice"),
     (["-with", "gone.img", "line.img", "line2.img"], 1, "gone.img"), (["-metric", "ssim", "line.img", "line2.img"], 2, "-metric ssim"),
-    (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic cannot be used with -band"), (["line.img", "other.img"], 1, "have no partner"),
+    (["-band", "1:2", "line.img", "line2.img"], 2, "-mosaic cannot be used with -band"), (["line.img", "other.img"], 1, "have no match"),
     (["-map", "big.tif", "-memory", "16MB", "line.img", "distant.img"], 1, "more than a quarter of -memory"),
     (["-map", "big.tif", "-memory", "16MB", "-with", "line2.img", "line.img", "distant.img"], 1, "(25x20 without distant.img)"),
     (["line.img", "degrees.img"], 1, "degrees.img is more than 2^30 pixels from line.img")])
@@ -217,8 +217,8 @@ def test_pictures_share_a_stretch(tmp_path):
     for b in range(4):
         dataset.GetRasterBand(b + 1).SetScale(0.1)
     dataset = None
-    for name, message in (("empty.img", "no pixel that would be shown has a value"), ("other.img", "is of other bands than"),
-                          ("scaled.tif", "its numbers have scale 0.1")):
+    for name, message in (("empty.img", "no displayed pixel has a value"), ("other.img", "is of other bands than"),
+                          ("scaled.tif", "its values have scale 0.1")):
         with assert_untouched(tmp_path):
             result = run("gdal_hsi_quicklook", "-q", "-like", name, "b.img", "no.png", cwd=tmp_path)
         assert result.code == 1 and message in first_error(result), result.err

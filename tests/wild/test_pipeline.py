@@ -175,33 +175,33 @@ def test_a_pipeline_may_begin_as_gdals_do(folder, out):
 
 
 WRONG = [
-    (["spp", "!", "write", "{out}/a.tif"], "begins with read"),
-    (["read", "{scene}", "!", "spp"], "goes nowhere"),
-    (["read", "{scene}"], "goes nowhere"),
+    (["spp", "!", "write", "{out}/a.tif"], "must begin with read"),
+    (["read", "{scene}", "!", "spp"], "is not written"),
+    (["read", "{scene}"], "is not written"),
     (["read", "{scene}", "!", "!", "write", "{out}/a.tif"], "empty"),
     (["read", "{scene}", "!", "sqq", "!", "write", "{out}/a.tif"], "unknown step 'sqq'"),
     (["read", "{scene}", "!", "spp", "-wz", "3", "!", "write", "{out}/a.tif"], "unknown option '-wz'"),
     (["read", "{scene}", "!", "spp", "-ws", "4", "!", "write", "{out}/a.tif"], "not a window size"),
     (["read", "{scene}", "!", "spp", "extra", "!", "write", "{out}/a.tif"], "unexpected argument"),
-    (["read", "{scene}", "!", "spp", "-report", "r.json", "!", "write", "{out}/a.tif"], "as a whole"),
-    (["read", "{scene}", "!", "atdca", "{out}/t.gpkg", "!", "write", "{out}/a.tif"], "no scene that the next step"),
-    (["read", "{scene}", "!", "synth", "!", "write", "{out}/a.tif"], "takes no scene"),
+    (["read", "{scene}", "!", "spp", "-report", "r.json", "!", "write", "{out}/a.tif"], "applies to the whole pipeline"),
+    (["read", "{scene}", "!", "atdca", "{out}/t.gpkg", "!", "write", "{out}/a.tif"], "no scene for the next step"),
+    (["read", "{scene}", "!", "synth", "!", "write", "{out}/a.tif"], "cannot read a scene"),
     (["read", "{scene}", "!", "tee", "!", "write", "{out}/a.tif"], "says nothing"),
     (["read", "{scene}", "!", "tee", "[", "pca", "!", "write", "{out}/a.tif"], "not closed"),
-    (["read", "{scene}", "!", "spp", "]", "!", "write", "{out}/a.tif"], "closes nothing"),
+    (["read", "{scene}", "!", "spp", "]", "!", "write", "{out}/a.tif"], "has no '['"),
     (["read", "{scene}", "!", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/a.tif"], "the same file"),
     (["read", "{scene}", "!", "tee", "svm_train", "{labels}", "{out}/m.json", "!", "svm_classify", "-apply", "{out}/m.json", "!",
       "write", "{out}/a.tif"], "which step 2"),
-    (["read", "{scene}", "-b", "1-5", "!", "spp", "-b", "1-3", "!", "write", "{out}/a.tif"], "has chosen bands"),
+    (["read", "{scene}", "-b", "1-5", "!", "spp", "-b", "1-3", "!", "write", "{out}/a.tif"], "read also has options"),
     (["read", "{scene}", "!", "spp", "!", "write", "{scene}"], "overwrite"),
-    (["read 'x"], "a quote that does not end"),
-    (["read", "{scene}", "!", "compare", "[", "spp", "]"], "begins with read"),
+    (["read 'x"], "a quote in the pipeline is not closed"),
+    (["read", "{scene}", "!", "compare", "[", "spp", "]"], "must begin with read"),
     (["read", "{scene}", "!", "compare", "[", "]"], "empty"),
     (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "spp"], "not closed"),
-    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "write", "{out}/a.tif", "]"], "not to write"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "write", "{out}/a.tif", "]"], "write cannot be its last step"),
     (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "atdca", "{out}/t.gpkg", "]"], "makes no scene"),
     (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "tee", "spp", "{out}/s.tif", "]"], "no step follows"),
-    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "read", "{scene}", "]"], "read is the first step"),
+    (["read", "{scene}", "!", "compare", "[", "read", "{scene}", "!", "read", "{scene}", "]"], "read must be the first step"),
     (["read", "{scene}", "!", "spp", "-ws", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"], "brackets replace -ws"),
     (["read", "{scene}", "!", "spp", "-alpha", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"], "brackets replace -alpha"),
     (["read", "{scene}", "!", "svm_classify", "-apply", "[", "read", "{scene}", "]", "!", "write", "{out}/a.tif"],
@@ -212,8 +212,8 @@ WRONG = [
       "{out}/b.tif"], "a word follows ']'"),
     (["read", "{scene}", "!", "tee", "write", "{out}/a.tif", "!", "compare", "[", "read", "{out}/a.tif", "!", "spp", "]"],
      "which step 2"),
-    (["read", "{scene}", "!", "tee", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/b.tif"], "one tee is enough"),
-    *((["read", "{scene}", "!", "spp", *option, "!", *more, "write", "{out}/a.tif"], f"{option[0]} is about a file")
+    (["read", "{scene}", "!", "tee", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/b.tif"], "tee is given twice"),
+    *((["read", "{scene}", "!", "spp", *option, "!", *more, "write", "{out}/a.tif"], f"{option[0]} applies to files")
       for option in (["-of", "ENVI"], ["-co", "COMPRESS=ZSTD"], ["-ot", "Int16"], ["-dstnodata", "0"], ["-stac", "{out}/a.json"])
       for more in ([], ["pca", "!"])),
 ]
@@ -232,7 +232,7 @@ def test_wrong_words(folder, out, number):
     (["read", "{scene}", "!", "tee", "[", "pca", "!", "quicklook", "{out}/a.png", "]", "!", "pca", "!", "write", "{out}/b.tif"],
      "unexpected argument", "! quicklook ! write {out}/a.png"),
     (["read", "{scene}", "!", "spp", "!", "atdca", "-t", "3", "!", "write", "{out}/t.gpkg"], "step 3 (atdca): dst is missing",
-     "names its own output: ! atdca [options] FILE"),
+     "needs its own output: ! atdca [options] FILE"),
 ])
 def test_advice_where_an_output_is_at_the_wrong_place(folder, out, words, told, advice):
     result = pipeline(*(word.format(scene=folder / "scene.img", out=out) for word in words))
@@ -308,7 +308,7 @@ def test_what_is_read_twice_is_kept_in_memory(folder, out):
     assert kept_by(out / "r.json") == ["numbers", None]
     assert stored_bytes(out / "mnf.tif") == stored_bytes(folder / "mnf.tif")
     told = succeed(pipeline("-dry-run", *steps, "tee", "write", out / "other.tif", "!", "mnf", "!", "write", out / "o.tif")).out
-    assert "! spp (halo 3; what it finds around a pixel is kept) ! transform (values are kept in memory)" in told
+    assert "! spp (halo 3; results from the neighbourhood of each pixel are kept) ! transform (values are kept in memory)" in told
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def test_a_run_waits_for_a_lock_until_it_is_gone_or_interrupted(tmp_path, scene,
                     break
             waiting.send_signal(signal.SIGINT)
             _, err = waiting.communicate(timeout=600)
-            assert waiting.returncode == 1 and b"nothing was added" in err, err
+            assert waiting.returncode == 1 and b"cannot append" in err, err
         waiting = start(*words)
         for line in iter(waiting.stdout.readline, b""):
             if b"Waiting for another program" in line:

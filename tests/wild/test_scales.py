@@ -122,7 +122,7 @@ def test_spectra_of_such_a_scene_come_back_as_they_went(tmp_path, way, form):
         result = succeed(run(f"gdal_hsi_{way}", "-t", 3, "-spectra", lib, scene, tmp_path / "o.geojson"))
         found = [f["properties"] for f in json.loads((tmp_path / "o.geojson").read_text())["features"]]
         places = [(p["line"], p["sample"]) for p in found]
-    assert "spectra are written as number * scale + offset" in result.out
+    assert "spectra are written as stored value * scale + offset" in result.out
     if form == "csv":
         written = np.genfromtxt(lib, delimiter=",", skip_header=1)[:, 2:].T
     else:
@@ -162,7 +162,7 @@ def test_a_virtual_output_of_such_a_scene_is_refused(tmp_path):
     lib = library(tmp_path / "lib.csv", pure, "abc")
     for tool, arguments in (("detect", ("-method", "sam", "-target", lib, scene)), ("unmix", (scene, lib))):
         result = run(f"gdal_hsi_{tool}", "-q", *arguments, tmp_path / "o.vrt")
-        assert result.code == 2 and "a VRT computes from the numbers" in result.err and not (tmp_path / "o.vrt").exists()
+        assert result.code == 2 and "a VRT computes from stored values" in result.err and not (tmp_path / "o.vrt").exists()
         succeed(run(f"gdal_hsi_{tool}", "-q", "-overwrite", "-any-scale", *arguments, tmp_path / "n.vrt"))
 
 
@@ -197,7 +197,7 @@ def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
         succeed(run(f"gdal_hsi_{tool}", "-q", "-overwrite", "-nc", 3, "-model", tmp_path / "m.json", plain, tmp_path / "o.tif"))
         wanted = read(tmp_path / "o.tif")
         result = succeed(run(f"gdal_hsi_{tool}", "-overwrite", "-nc", 3, "-apply", tmp_path / "m.json", scaled, tmp_path / "o.tif"))
-        assert "Warning" not in result.err and "they are converted" in result.out
+        assert "Warning" not in result.err and "the values are converted" in result.out
         np.testing.assert_allclose(read(tmp_path / "o.tif"), wanted, rtol=2e-3, atol=2e-4 * np.abs(wanted).max())
         numbers = run(f"gdal_hsi_{tool}", "-overwrite", "-any-scale", "-apply", tmp_path / "m.json", scaled, tmp_path / "o.tif")
         assert "far outside" in succeed(numbers).err
@@ -222,7 +222,7 @@ def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
     np.testing.assert_allclose(seen, right[list(kept)], rtol=1e-6)
     err = succeed(run("gdal_hsi_spp", "-ws", "3", *options, tmp_path / "s.img", tmp_path / "o.tif")).err
     if bands is None or not said:
-        assert ("only those of the bands count" in err) == said, err
+        assert ("which is ignored" in err) == said, err
 
 
 def integers(path, values, header_factor=None, dtype=gdal.GDT_Float32):
@@ -249,7 +249,7 @@ def test_compared_numbers_of_other_scales(tmp_path):
         result = succeed(run("gdal_hsi_compare", "-report", tmp_path / "r.json", first, second))
         assert ("state different scales" in result.err) == bool(factor), result.err
         if factor:
-            assert f"those of the second are {factor} times the first's where both mean the same" in result.err
+            assert f"equal quantities have values {factor} times as large in the second file" in result.err
             assert any("different scales" in w for w in json.loads((tmp_path / "r.json").read_text())["warnings"])
     result = succeed(run("gdal_hsi_compare", "-dry-run", plain, scaled))
     assert "different scales" not in result.err

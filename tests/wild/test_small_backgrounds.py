@@ -140,7 +140,7 @@ def test_few_pixels_and_their_components(files):
     """20 pixels of 24 bands: two components."""
     options = ["-srcwin", 2, 3, 5, 4, "-method", "rx"]
     plain = succeed(run("gdal_hsi_detect", "-device", "cpu", *options, files / "scene.img", files / "p.tif"))
-    assert "scores mean nothing" in plain.err and "-nc auto" in plain.err
+    assert "scores have no meaning" in plain.err and "-nc auto" in plain.err
     alike = read(files / "p.tif")
     assert alike.std() < 0.02 * alike.mean()
     result = succeed(run("gdal_hsi_detect", "-device", "cpu", *options, "-nc", "auto", files / "scene.img", files / "d.tif"))
@@ -181,7 +181,7 @@ def test_false_alarms_of_components(tmp_path):
 
 
 @pytest.mark.parametrize("options,code,message", [
-    (["-nc", "0"], 2, "neither a whole number"), (["-nc", "2.5"], 2, "neither a whole number"), (["-nc", "some"], 2, "neither"),
+    (["-nc", "0"], 2, "is not a whole number"), (["-nc", "2.5"], 2, "is not a whole number"), (["-nc", "some"], 2, "is not a whole number"),
     (["-nc", "25"], 2, "the scene has 24 bands"), (["-nc", "24"], 1, "has 23 components, not 24"),
     (["-nc", "20", "-srcwin", "2", "3", "5", "4"], 1, "has 19 components, not 20"),
     (["-shrinkage", "-0.1"], 2, "from 0 to 1"), (["-shrinkage", "1.1"], 2, "from 0 to 1"), (["-shrinkage", "much"], 2, "from 0 to 1"),
@@ -189,7 +189,7 @@ def test_false_alarms_of_components(tmp_path):
     (["-nc", "auto", "-window", "3", "7"], 2, "cannot be used with -window"),
     (["-nc", "auto", "-method", "sam", "-target-pixel", "1", "1"], 2, "cannot be used with -method sam"),
     (["-shrinkage", "0.5", "-method", "sid", "-target-pixel", "1", "1"], 2, "cannot be used with -method sid"),
-    (["-shrinkage", "0.5", "-map", "MAP", "-false-alarms", "0.1"], 2, "needs a -background"),
+    (["-shrinkage", "0.5", "-map", "MAP", "-false-alarms", "0.1"], 2, "requires -background"),
 ])
 def test_what_is_refused(files, options, code, message):
     words = [files / "map.tif" if o == "MAP" else o for o in options]
@@ -200,8 +200,8 @@ def test_what_is_refused(files, options, code, message):
 
 
 @pytest.mark.parametrize("words,pixels,said", [
-    (["-nc", 1], 168, "ace in one component is 1 on one side"), (["-nc", 1, "-shrinkage", 0.1], 168, "ace in one component"),
-    (["-b", "3,5"], 168, "ace in one band is 1 on one side"),  # band 3 is constant
+    (["-nc", 1], 168, "ace in one component is always 1 or -1"), (["-nc", 1, "-shrinkage", 0.1], 168, "ace in one component"),
+    (["-b", "3,5"], 168, "ace in one band is always 1 or -1"),  # band 3 is constant
     (["-nc", 2], 168, None), (["-nc", "auto", "-srcwin", 2, 3, 5, 3], 15, None)])
 def test_ace_of_one_dimension(files, words, pixels, said):
     """(t-m)(x-m) over the roots of their squares is a sign, so -nc auto takes two components."""
@@ -216,9 +216,9 @@ def test_ace_of_one_dimension(files, words, pixels, said):
 
 
 @pytest.mark.parametrize("method,size,options,advice", [
-    ("rx", (2, 1), ["-nc", "auto"], "take a larger background"), ("rx", (2, 1), ["-shrinkage", "auto"], "take a larger background"),
-    ("rx", (2, 1), [], "take a larger background"), ("rx", (3, 1), ["-shrinkage", "auto"], "take -nc auto, or a larger background"),
-    ("rx", (4, 1), [], "take -nc auto, -shrinkage auto, or a larger background"),
+    ("rx", (2, 1), ["-nc", "auto"], "use a larger background"), ("rx", (2, 1), ["-shrinkage", "auto"], "use a larger background"),
+    ("rx", (2, 1), [], "use a larger background"), ("rx", (3, 1), ["-shrinkage", "auto"], "use -nc auto, or a larger background"),
+    ("rx", (4, 1), [], "use -nc auto, -shrinkage auto, or a larger background"),
     ("ace", (3, 1), ["-nc", "auto"], "take -shrinkage auto, or a larger background"),
     ("ace", (3, 1), [], "take -shrinkage auto, or a larger background")])
 def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
@@ -229,7 +229,7 @@ def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
                          files / "r.json", files / "scene.img", files / "d.tif"))
     said = " ".join(result.err.split())
     assert json.loads((files / "r.json").read_text())["background"]["few_pixels"]
-    assert "scores mean nothing" in said and said.rstrip().endswith("; " + advice), said
+    assert "scores have no meaning" in said and said.rstrip().endswith("; " + advice), said
     if size == (2, 1):
         assert np.allclose(read(files / "d.tif"), 0.5, atol=1e-4)  # (n - 1)^2 / n
 
@@ -239,6 +239,6 @@ def test_a_target_of_zeros(files, method):
     """Represents darkness if a background has a mean, otherwise nothing. It has no units."""
     (files / "zero.csv").write_text("soil,none\n" + "".join(f"{40 + k % 3},0\n" for k in range(24)))
     result = run("gdal_hsi_detect", "-q", "-method", method, "-target", files / "zero.csv", files / "scene.img", files / "d.tif")
-    assert "target 'none'" in result.err and "times as long" not in result.err, result.err
+    assert "target 'none'" in result.err and "times as large" not in result.err, result.err
     assert result.code == (0 if method in ("mf", "ace") else 1)
-    assert ("is all zero: what it finds is darkness" in result.err) == (result.code == 0)
+    assert ("is all zero, so it finds dark pixels" in result.err) == (result.code == 0)

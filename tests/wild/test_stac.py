@@ -381,7 +381,7 @@ def test_time_that_nobody_knows(tmp_path, out):
     scene = write_scene(tmp_path / "scene.tif", cube(bands=3), driver="GTiff", metadata={"TIFFTAG_DATETIME": "2001:02:03 04:05:06"})
     before = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     result = succeed(run("gdal_hsi_spp", "-q", "-device", "cpu", "-stac", out / "y.json", scene, out / "y.tif"))
-    assert "was acquired" in result.err and "-stac-datetime" in result.err
+    assert "acquisition time" in result.err and "-stac-datetime" in result.err
     properties = judge(out / "y.json")["properties"]
     assert properties["datetime"] is None and properties["start_datetime"] == "1970-01-01T00:00:00Z"
     assert before <= properties["end_datetime"] <= datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -546,7 +546,7 @@ def test_tools(spectrometer, out, tool, options):
     assert item["assets"]["data"]["data_type"] == {"Byte": "uint8"}.get(
         gdal.GetDataTypeName(dataset.GetRasterBand(1).DataType), gdal.GetDataTypeName(dataset.GetRasterBand(1).DataType).lower())
     made = succeed(run("gdal_hsi_synth", "-q", "-size", 20, 10, 5, "-stac", out / "s.json", out / "s.dat"))
-    assert "was acquired" in made.err and judge(out / "s.json")["assets"]["data"]["proj:shape"] == [10, 20]
+    assert "acquisition time" in made.err and judge(out / "s.json")["assets"]["data"]["proj:shape"] == [10, 20]
 
 
 @pytest.mark.parametrize("geotransform, epsg", [((500000, 20, 0, 4480000, 0, -20), 4978), ((13, 1e-14, 0, 52, 0, -1e-14), 4326)])

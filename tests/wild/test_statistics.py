@@ -341,7 +341,7 @@ def test_scenes_in_other_srs_and_without_values(tmp_path, lines):
     assert content(tmp_path / "a.stat")["products"] == content(tmp_path / "b.stat")["products"]
     scene(tmp_path / "dark.img", np.zeros((BANDS, 4, 5)))
     result = succeed(run("gdal_hsi_statistics", "-q", *pieces, tmp_path / "dark.img", "-o", tmp_path / "c.stat"))
-    assert "no pixel of it is valid" in result.err
+    assert "no pixel is valid" in result.err
     c = content(tmp_path / "c.stat")
     assert c["products"] == content(tmp_path / "b.stat")["products"] and c["invalid_pixels"] == 20 + content(tmp_path / "b.stat")["invalid_pixels"]
     succeed(run("gdal_hsi_pca", "-q", "-statistics", tmp_path / "c.stat", pieces[2], tmp_path / "pca.tif"))
@@ -396,13 +396,13 @@ def test_what_is_refused(tmp_path, lines):
     (tmp_path / "missing.txt").write_text(f"{pieces[0]}\n{tmp_path}/gone.img\n")
     (tmp_path / "empty.txt").write_text("# nothing\n")
 
-    assert "have no partner" in refused(tmp_path, pieces[1], other_bands, "-o", out)
+    assert "have no match" in refused(tmp_path, pieces[1], other_bands, "-o", out)
     assert "scale 0.02" in refused(tmp_path, tmp_scaled, scaled_too, "-o", out)
     # A scene without a scale may have lost it; the order of the two has no effect.
     for both in ((whole, scaled_too), (scaled_too, whole), ("-merge", tmp_path / "piece.stat", scaled_too),
                  ("-merge", tmp_path / "piece.stat", "-merge", tmp_path / "scaled.stat")):
         assert "no scale" in refused(tmp_path, *both, "-o", out), both
-    assert "no scene is left" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out)
+    assert "leaves no scene" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out)
     assert "is of " in refused(tmp_path, "-merge", tmp_path / "piece.stat", other_bands, "-o", out)
     for tool, options in (("gdal_hsi_pca", []), ("gdal_hsi_detect", ["-method", "rx"]), ("gdal_hsi_vd", [])):
         with assert_untouched(tmp_path):
@@ -413,9 +413,9 @@ def test_what_is_refused(tmp_path, lines):
     assert "gone.img" in refused(tmp_path, f"@{tmp_path}/missing.txt", "-o", out)
     assert "lists no scene" in refused(tmp_path, f"@{tmp_path}/empty.txt", "-o", out)
     assert "same pixels" in refused(tmp_path, whole, copy, "-o", out)
-    assert "are there already" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "piece.stat", "-o", out)
-    assert "do not hold its scene" in refused(tmp_path, whole, "-remove", tmp_path / "piece.stat", "-o", out)
-    assert "have no partner" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "other_bands.stat", "-o", out)
+    assert "are already in the statistics" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "piece.stat", "-o", out)
+    assert "do not include its scene" in refused(tmp_path, whole, "-remove", tmp_path / "piece.stat", "-o", out)
+    assert "have no match" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-merge", tmp_path / "other_bands.stat", "-o", out)
     assert "-o is missing" in refused(tmp_path, whole, code=2)
     assert "no scene" in refused(tmp_path, "-o", out, code=2)
     assert "piece.stat" in refused(tmp_path, whole, "-o", tmp_path / "piece.stat")
@@ -459,14 +459,14 @@ def test_a_band_without_values_makes_no_order_another_result(tmp_path):
     results = set()
     for order in (both, both[::-1]):
         result = succeed(run("gdal_hsi_statistics", "-q", "-overwrite", *order, "-o", tmp_path / "b.stat"))
-        assert "dead.img: no pixel of it is valid" in result.err
+        assert "dead.img: no pixel is valid" in result.err
         results.add((tmp_path / "b.stat").read_text())
     statistics("-append", both[1], "-o", tmp_path / "days.stat")
     statistics("-append", both[0], "-o", tmp_path / "days.stat")
     results.add((tmp_path / "days.stat").read_text())
     assert len(results) == 1
     result = succeed(run("gdal_hsi_statistics", "-q", both[0], "-o", tmp_path / "dead.stat"))
-    assert "it adds nothing" not in result.err and content(tmp_path / "dead.stat")["valid_pixels"] > 0
+    assert "adds nothing" not in result.err and content(tmp_path / "dead.stat")["valid_pixels"] > 0
     for words in ((tmp_path / "dead.stat", both[1]), ("-merge", tmp_path / "dead.stat", both[1])):
         assert "has values in band 6, and" in refused(tmp_path, *words, "-o", tmp_path / "x.stat")
     before = (tmp_path / "dead.stat").read_text()
@@ -491,14 +491,14 @@ def test_numbers_of_another_size_are_told(tmp_path):
     assert "another size" not in succeed(run("gdal_hsi_statistics", "-q", tmp_path / "a.img", tmp_path / "b.img", "-o", tmp_path / "ab.stat")).err
     for words in ((tmp_path / "a.img", tmp_path / "b.img", tmp_path / "small.img"), (tmp_path / "ab.stat", tmp_path / "small.img")):
         err = succeed(run("gdal_hsi_statistics", "-q", "-overwrite", *words, "-o", tmp_path / "c.stat")).err
-        assert f"the numbers of {tmp_path}/small.img have another size" in err
+        assert f"the values of {tmp_path}/small.img differ in magnitude" in err
     # Tools that use the statistics check some of the scene's values.
     for tool, options in (("gdal_hsi_pca", ["-nc", 2]), ("gdal_hsi_mnf", ["-nc", 2]), ("gdal_hsi_detect", ["-method", "rx"]),
                           ("gdal_hsi_eadp", ["-nc", 2, "-c", 2, "-ts", 5])):
         for name, warned in (("small", True), ("a", False)):
             result = succeed(run(tool, "-q", "-overwrite", "-device", "cpu", *options, "-statistics", tmp_path / "ab.stat", "-report",
                                  tmp_path / "r.json", tmp_path / f"{name}.img", tmp_path / "o.tif"))
-            assert ("lie far outside of the range that the statistics are of" in result.err) == warned, result.err
+            assert ("are far outside the range that the statistics are of" in result.err) == warned, result.err
             assert content(tmp_path / "r.json")["value_range"]["far_outside_share"] == (1 if warned else 0)
 
 
@@ -510,12 +510,12 @@ def test_one_line_of_a_campaign_may_lie_in_the_clouds(tmp_path):
     write_scene(tmp_path / "clouds.tif", clouds, driver="GTiff", dtype="u1", geotransform=(510000, 20, 0, 4480000, 0, -20))
     lines = [tmp_path / f"{k}.img" for k in range(3)]
     result = succeed(run("gdal_hsi_statistics", "-q", "-mask-exclude", tmp_path / "clouds.tif", *lines, "-o", tmp_path / "a.stat"))
-    assert f"{lines[1]}: no pixel of it is valid in the mask; it adds nothing" in result.err
+    assert f"{lines[1]}: no pixel is valid in the mask; the scene adds nothing" in result.err
     statistics(lines[0], lines[2], "-o", tmp_path / "b.stat")
     assert content(tmp_path / "a.stat")["products"] == content(tmp_path / "b.stat")["products"]
     result = succeed(run("gdal_hsi_endmembers", "-q", "-t", 4, "-mask-exclude", tmp_path / "clouds.tif", "-with", lines[1], "-with", lines[2],
                          lines[0], tmp_path / "o.gpkg"))
-    assert f"{lines[1]}: no pixel of it is in the mask" in result.err
+    assert f"{lines[1]}: the mask contains no pixel of it" in result.err
     assert "leaves no pixel" in refused(tmp_path, "-mask-exclude", tmp_path / "clouds.tif", lines[1], "-o", tmp_path / "c.stat")
 
 
@@ -528,7 +528,7 @@ def test_options_of_scenes_want_a_scene(tmp_path, lines):
             assert f"{option[0]} requires a scene" in refused(tmp_path, *option, *source, "-o", out, code=2)
     # -dry-run reports everything that it can know without a scene.
     statistics(pieces[0], "-o", tmp_path / "p.stat")
-    assert "do not hold its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
+    assert "do not include its scene" in refused(tmp_path, "-dry-run", tmp_path / "w.stat", "-remove", tmp_path / "p.stat", "-o", out)
 
 
 def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
@@ -546,14 +546,14 @@ def test_lists_as_editors_write_them_and_pipes(tmp_path, lines):
     for name in "abc":
         assert (tmp_path / f"{name}.stat").read_text() == (tmp_path / "want.stat").read_text(), name
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe is a pipe or a device, and no scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
+    assert "pipe is a pipe or a device, not a scene" in refused(tmp_path, tmp_path / "pipe", whole, "-o", tmp_path / "o.stat", code=2)
 
 
 def test_a_scene_that_is_there_with_other_pixels_is_told(tmp_path, lines):
     whole, _, data = lines["u2"]
     statistics(whole, "-srcwin", 0, 0, 20, 20, "-o", tmp_path / "w.stat")
     result = succeed(run("gdal_hsi_statistics", "-q", "-append", "-srcwin", 0, 10, 20, 20, whole, "-o", tmp_path / "w.stat"))
-    assert f"{whole} is among the statistics with other pixels, too" in result.err
+    assert f"{whole} is also in the statistics with other pixels" in result.err
 
 
 def test_damaged_foreign_and_newer_files(tmp_path, lines):
@@ -563,10 +563,10 @@ def test_damaged_foreign_and_newer_files(tmp_path, lines):
     text = good.read_text()
     cases = {
         "damaged.stat": (text.replace(f'"valid_pixels": {content(good)["valid_pixels"]}', '"valid_pixels": 7', 1), "damaged"),
-        "cut.stat": (text[:len(text) // 2], "not a file of statistics"),
+        "cut.stat": (text[:len(text) // 2], "not a statistics file"),
         "newer.stat": (text.replace('"version": 1', '"version": 9', 1), "version 9"),
-        "foreign.stat": ('{"format": "gdal_hsi_pca", "version": 1}', "not a file of statistics"),
-        "picture.stat": ("\x89PNG", "not a file of statistics"),
+        "foreign.stat": ('{"format": "gdal_hsi_pca", "version": 1}', "not a statistics file"),
+        "picture.stat": ("\x89PNG", "not a statistics file"),
     }
     for name, (content_of, message) in cases.items():
         (tmp_path / name).write_text(content_of)
@@ -590,7 +590,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
         assert result.code == code and text in result.err, result
 
     for tool in "gdal_hsi_pca", "gdal_hsi_mnf", "gdal_hsi_vd", "gdal_hsi_eadp", "gdal_hsi_detect":
-        fails(1, "have no partner", tool, source=few)
+        fails(1, "have no match", tool, source=few)
     fails(2, "-mask changes nothing", "gdal_hsi_mnf", "-mask", mask)
     fails(2, "cannot be used with", "gdal_hsi_pca", "-apply", tmp_path / "s.stat")
     fails(2, "-no-pca", "gdal_hsi_eadp", "-no-pca")

@@ -61,7 +61,7 @@ def test_shares_of_the_scores(files, method, options):
         assert (report["pixels"], report["within"], report["percent"]) == (len(scores), found.sum(), percent)
         assert np.array_equal(classes > 0, found)
         assert metadata["HSI_DETECT_THRESHOLD_SHARE"] == f"{percent:.9g}%"
-        assert f"within which {found.sum()} " in out
+        assert f"reached by {found.sum()} " in out
         assert report["reached"] == {"pixels": found.sum(), "of": len(scores), "share": found.sum() / len(scores)}
 
 
@@ -99,7 +99,7 @@ def test_false_alarms_of_a_background(files, method, options):
     outside = np.isfinite(best) & (read(files / "mask.tif")[0] == 0)
     some, all_ = int((outside & (classes > 0)).sum()), int(outside.sum())
     assert report["reached_outside_background"] == {"pixels": some, "of": all_, "share": some / all_}
-    assert f"{some} of {all_} pixels outside of the background ({100 * some / all_:.3g} %) " in out
+    assert f"{some} of {all_} pixels outside the background ({100 * some / all_:.3g} %) " in out
     assert "longer tails" not in (files / "warnings.txt").read_text()
 
 
@@ -222,7 +222,7 @@ def test_longer_tails_than_normal(tmp_path, method):
                                  "-false-alarms", rate, *background, "-report", tmp_path / "r.json", scene, tmp_path / "d.tif"))
             reached = json.loads((tmp_path / "r.json").read_text())["threshold"]["reached"]
             if background:
-                assert "longer tails" not in result.err and "outside of the background" in result.out
+                assert "longer tails" not in result.err and "outside the background" in result.out
                 continue
             assert (reached["pixels"] > 3 * rate * 4200) == warned, reached
             assert (f"{reached['pixels']} of 4200 pixels" in result.err and "longer tails" in result.err) == warned, result.err
@@ -242,44 +242,44 @@ def test_advice_for_few_pixels_helps(files, size, targets):
     """The advice of -nc auto gives a known distribution."""
     command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", "-false-alarms", 0.1, *targets, "-srcwin", 0, 0, *size]
     refused = run(*command, files / "scene.img", files / "d.tif")
-    assert refused.code == 1 and "Take -nc auto" in refused.err and "-shrinkage auto" not in refused.err, refused.err
+    assert refused.code == 1 and "Use -nc auto" in refused.err and "-shrinkage auto" not in refused.err, refused.err
     succeed(run(*command, "-nc", "auto", files / "scene.img", files / "d.tif"))
     shrunk = run(*command, "-shrinkage", "auto", files / "scene.img", files / "d.tif")
-    assert shrunk.code == 2 and "Take -nc auto" in shrunk.err
+    assert shrunk.code == 2 and "Use -nc auto" in shrunk.err
 
 
 def test_a_rate_below_a_background_is_advised_what_there_is(files):
     for options, leave_out in ([], True), (["-window", 3, 9], False), (["-shrinkage", 0.2], False), (["-method", "sam", *TARGETS], False):
         result = run("gdal_hsi_detect", "-map", files / "m.tif", "-false-alarms", 1e-3, "-background", files / "mask.tif", *options,
                      files / "scene.img", files / "d.tif")
-        assert result.code == 1 and "tell no rate" in result.err
+        assert result.code == 1 and "too few for a rate" in result.err
         assert ("leave -background out" in result.err) == leave_out, result.err
 
 
 @pytest.mark.parametrize("options,code,message", [
-    (["-threshold", "0%"], 2, "more than 0 % and less than 100 %"),
-    (["-threshold", "100%"], 2, "more than 0 % and less than 100 %"),
-    (["-threshold", "-5%"], 2, "more than 0 % and less than 100 %"),
+    (["-threshold", "0%"], 2, "above 0 % and below 100 %"),
+    (["-threshold", "100%"], 2, "above 0 % and below 100 %"),
+    (["-threshold", "-5%"], 2, "above 0 % and below 100 %"),
     (["-threshold", "%"], 2, "is not a number"),
     (["-threshold", "many"], 2, "is not a number"),
     (["-threshold", "nan"], 2, "number"),
-    (["-threshold", "99", *TARGETS], 2, "-threshold 99 with -method ace: scores lie between -1 and 1"),
-    (["-threshold", "-1.5", *TARGETS], 2, "scores lie between -1 and 1"),
+    (["-threshold", "99", *TARGETS], 2, "-threshold 99 with -method ace: scores are between -1 and 1"),
+    (["-threshold", "-1.5", *TARGETS], 2, "scores are between -1 and 1"),
     (["-threshold", "5", "-method", "sam", *TARGETS], 2, "scores are angles in radians"),
     (["-threshold", "-0.1", "-method", "sam", *TARGETS], 2, "scores are angles in radians"),
     (["-threshold", "-0.1", "-method", "sid", *TARGETS], 2, "scores are never below 0"),
     (["-threshold", "-5"], 2, "-threshold -5 with -method rx: scores are never below 0"),
     (["-threshold", "-5", "-window", "3", "7"], 2, "scores are never below 0"),
-    (["-false-alarms", "0"], 2, "more than 0 and less than 1"),
-    (["-false-alarms", "1"], 2, "more than 0 and less than 1"),
-    (["-false-alarms", "-1e-3"], 2, "more than 0 and less than 1"),
+    (["-false-alarms", "0"], 2, "above 0 and below 1"),
+    (["-false-alarms", "1"], 2, "above 0 and below 1"),
+    (["-false-alarms", "-1e-3"], 2, "above 0 and below 1"),
     (["-false-alarms", "0.1", "-threshold", "3"], 2, "-threshold"),
-    (["-false-alarms", "0.1", "-window", "3", "7"], 2, "needs a -background"),
-    (["-false-alarms", "0.1", "-method", "cem", *TARGETS], 2, "needs a -background"),
-    (["-false-alarms", "0.1", "-method", "sam", *TARGETS], 2, "needs a -background"),
-    (["-false-alarms", "1e-3", "-background", "MASK"], 1, "tell no rate below 1 in 399"),
-    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "4", "3"], 1, "no known distribution"),
-    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "13", "1"], 1, "its scores tell nothing of false alarms"),
+    (["-false-alarms", "0.1", "-window", "3", "7"], 2, "requires -background"),
+    (["-false-alarms", "0.1", "-method", "cem", *TARGETS], 2, "requires -background"),
+    (["-false-alarms", "0.1", "-method", "sam", *TARGETS], 2, "requires -background"),
+    (["-false-alarms", "1e-3", "-background", "MASK"], 1, "too few for a rate below 1 in 399"),
+    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "4", "3"], 1, "distribution of the scores is unknown"),
+    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "13", "1"], 1, "too few to predict false alarms"),
 ])
 def test_what_is_refused(files, options, code, message):
     words = [files / "mask.tif" if o == "MASK" else o for o in options]
@@ -292,13 +292,13 @@ def test_what_is_refused(files, options, code, message):
 def test_what_was_meant_by_a_threshold(files):
     """A share without its percent sign, degrees instead of radians; both ends of a scale are valid thresholds."""
     command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", *TARGETS, files / "scene.img", files / "d.tif"]
-    assert "write the sign: 99%." in run(*command, "-threshold", "99").err
+    assert "add %: 99%." in run(*command, "-threshold", "99").err
     assert "5 degrees are 0.0872664626 radians" in run(*command, "-method", "sam", "-threshold", "5").err
     for method, threshold in (("ace", 1), ("ace", -1), ("sam", 0), ("sam", 1.2), ("mf", 99), ("cem", -7)):
         assert "degrees" not in succeed(run(*command, "-method", method, "-threshold", threshold)).err
     for degrees in 2, 3:  # all non-negative spectra are within a right angle
         result = succeed(run(*command, "-method", "sam", "-threshold", degrees))
-        assert "all pixels reach it" in result.err and "are these degrees?" in result.err
+        assert "all pixels reach this threshold" in result.err and "check that the threshold is not in degrees" in result.err
 
 
 def test_a_threshold_needs_a_map(files):

@@ -62,8 +62,8 @@ def test_one_pixel_has_no_covariance(tmp_path):
     alone[:, 1, 2] = np.arange(1, 6)
     among = write_scene(tmp_path / "among.tif", alone, driver="GTiff")
     for source in (one, among):
-        for tool, words in {"pca -nc 2": "need at least 2 valid pixels, the scene has 1", "profile -nc 2": "need at least 2 valid pixels, the scene has 1",
-                            "vd": "needs at least 2 valid pixels, the scene has 1", "mnf": "0 pairs of valid neighbours",
+        for tool, words in {"pca -nc 2": "need at least 2 valid pixels, but the scene has 1", "profile -nc 2": "need at least 2 valid pixels, but the scene has 1",
+                            "vd": "needs at least 2 valid pixels, but the scene has 1", "mnf": "0 pairs of valid neighbours",
                             "detect": "the background has 1 valid pixel: its statistics need at least 2"}.items():
             name, *options = tool.split()
             output = () if name == "vd" else (tmp_path / "o.tif",)

@@ -199,7 +199,7 @@ def test_a_target_that_is_the_mean(files):
 
 
 @pytest.mark.parametrize("args,code,text", [
-    ((), 2, "needs a target"),
+    ((), 2, "requires a target"),
     (("-target", "targets.csv", "-background", "scene.img"), 2, "-background cannot be used with -method mtmf"),
     (("-target", "targets.csv", "-background-by", "columns"), 2, "-background-by"),
     (("-target", "targets.csv", "-shrinkage", "0.1"), 2, "-shrinkage cannot be used with -method mtmf"),
@@ -210,10 +210,10 @@ def test_a_target_that_is_the_mean(files):
     (("-target", "targets.csv", "-map", "m.tif", "-max-infeasibility", "0"), 2, "-max-infeasibility"),
     (("-target", "targets.csv", "-nc", "auto"), 2, "-nc: 'auto' is not a whole number"),
     (("-target", "targets.csv", "-nc", "25"), 2, "-nc 25"),
-    (("-target", "targets.csv", "-target-is-absorption"), 2, "mf and ace alone"),
+    (("-target", "targets.csv", "-target-is-absorption"), 2, "requires -method mf or ace"),
     (("-target", "targets.csv", "-window", "3", "9"), 2, "-window"),
     (("-target", "targets.csv", "-range", "500-600nm"), 2, "-range requires -method sff"),
-    (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf cannot be used with a dst that is computed"),
+    (("-target", "targets.csv", "-of", "VRT"), 2, "-method mtmf cannot be used with a virtual scene as dst"),
     (("-target", "targets.csv", "-mnf-model", "targets.csv"), 1, "targets.csv"),
     (("-target", "targets.csv", "-any-wavelengths"), 2, "-any-wavelengths requires -mnf-model"),
     (("-target-pixel", "3", "4"), 1, "the pixel is invalid"),

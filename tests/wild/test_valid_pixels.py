@@ -142,4 +142,4 @@ def test_nodata_that_the_type_cannot_hold_is_told(tmp_path, dtype, told):
     write_scene(tmp_path / "s.tif", np.floor(cube(8, 7, 3, scale=50)).clip(1, 250), "GTiff", dtype)
     result = succeed(run("gdal_hsi_info", "-srcnodata", told, tmp_path / "s.tif"))
     name = {"u1": "Byte", "u2": "UInt16", "i2": "Int16", "f4": "Float32"}[dtype]
-    assert "is ignored: " + name + " cannot hold it" in result.err, result.err
+    assert "is ignored: " + name + " cannot store it" in result.err, result.err

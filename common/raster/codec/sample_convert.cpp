@@ -470,15 +470,16 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
     if (lost.moved > 0)
         told.push_back(counted(lost.moved, "value is", "values are") + " stored as " + number(beside()) +
                        " instead of " + number(m_real) +
-                       ", which means no data; another -dstnodata or -ot keeps them");
+                       ", which is the nodata value; use another -dstnodata or -ot to keep them");
     if (lost.clamped > 0)
-        told.push_back(share(lost.clamped) + " beyond the range of " + type +
-                       worded(lost.clamped, " and is", " and are") +
-                       " stored as its end; another -ot keeps " + worded(lost.clamped, "it", "them"));
+        told.push_back(share(lost.clamped) + " outside the range of " + type +
+                       " and stored as its limit; use another -ot to keep " +
+                       worded(lost.clamped, "it", "them"));
     if (lost.vanished > lost.stored / 2) // a few are small by chance
         told.push_back(share(lost.vanished) + " between -0.5 and 0.5 and" +
                        worded(lost.vanished, " becomes", " become") + " 0, since " + type +
-                       " holds whole numbers; -ot Float32 keeps " + worded(lost.vanished, "it", "them"));
+                       " stores whole numbers; use -ot Float32 to keep " +
+                       worded(lost.vanished, "it", "them"));
     return told;
 }
 

@@ -185,7 +185,7 @@ class AtomicFile::PrivateFolder {
                                                                                 static_cast<int>(getpid()),
                                                                                 seed, count.fetch_add(1)));
             if (VSIMkdirRecursive(made_folder().c_str(), 0700) != 0)
-                throw Error("cannot write '" + destination + "': no folder can be made next to it");
+                throw Error("cannot write '" + destination + "': cannot make a folder next to it");
             return;
         }
         remove_abandoned(folder, private_prefix(destination));
@@ -397,7 +397,7 @@ void AtomicFile::publish() {
     if (!m_private) return;
     auto paths = made();
     if (std::find(paths.begin(), paths.end(), m_path) == paths.end())
-        throw Error("cannot write '" + m_destination + "': it is not there after writing");
+        throw Error("cannot write '" + m_destination + "': the file is missing after writing");
     // Some formats write their own path into their labels.
     for (const std::string& path : paths)
         rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
@@ -429,7 +429,7 @@ void AtomicFile::give_name(const std::string& from, const std::string& to, Priva
         const Renamed result = rename_to_free_name(move.from, move.to);
         if (result == Renamed::done) break;
         if (result != Renamed::taken) throw failure(move.from, move.to);
-        if (!may_replace(move.to)) throw already_exists(move.to, ": it appeared while this run was working");
+        if (!may_replace(move.to)) throw already_exists(move.to, ": another program made it during this run");
         const Renamed swapped =
             is_local(move.to) ? system::exchange(move.from.c_str(), move.to.c_str()) : Renamed::unsupported;
         if (swapped == Renamed::done) {
@@ -572,7 +572,7 @@ void AtomicFile::check_name(const std::string& target) {
     if (found == KnownFile::Found::itself) return;
     throw Error("'" + target + "' has been " +
                     (found == KnownFile::Found::none ? "removed or renamed" : "replaced by another file") +
-                    " while the run wrote it",
+                    " during this run",
                 "Run it again.");
 }
 

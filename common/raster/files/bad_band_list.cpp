@@ -76,16 +76,16 @@ bool names_envi_header(const std::string& path) {
 void check_bad_band_list(const TextOutput& output, int bands) {
     const auto refuse = [&](const std::string& what) {
         throw Error(output.role + ": '" + output.path + "' " + what,
-                    "Name the ENVI header of src, whose list is set, or a new .csv.");
+                    "Name the ENVI header of src to set its list, or a new .csv.");
     };
     if (!is_envi_header(output.path)) refuse("is not an ENVI header");
     const std::string* const count = read_envi_header(output.path).find("bands");
     if (count == nullptr || std::atoi(count->c_str()) != bands)
-        refuse("is the header of " + (count ? *count : std::string("no")) + " bands, src has " +
+        refuse("is the header of " + (count ? *count : std::string("no")) + " bands, but src has " +
                hsi::counted(bands, "band"));
     if (is_local(output.path) && (::access(output.path.c_str(), W_OK) != 0 ||
                                   ::access(folder_of(follow_links(output.path)).c_str(), W_OK) != 0))
-        refuse("may not be written");
+        refuse("is not writable");
 }
 
 void set_bad_band_list(const TextOutput& output, const std::vector<char>& good) {

@@ -99,16 +99,15 @@ class NameCheck {
 
     void check_name(const std::string& name) const {
         if (name.empty()) return;
-        if (name.size() > PATH_MAX)
-            fail("is damaged: it names a file with too long a name", "Make it again.");
+        if (name.size() > PATH_MAX) fail("is damaged: a file name in it is too long", "Make it again.");
         if (is_local(name)) {
             const PathKind kind = kind_of_path(name);
             if (kind == PathKind::pipe) refuse_pipe(name);
             if (kind != PathKind::nothing) return;
         }
         if (name.find('<') != std::string::npos || name.find_first_not_of(" \t\r\n{[") != 0)
-            fail("is damaged: it has a text where the name of a file belongs",
-                 "Make it again with the tool that has made it.");
+            fail("is damaged: it has a text in place of a file name",
+                 "Make it again with the tool that made it.");
         if (names_server(name)) return check_server(name);
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
         if (plain || name.rfind("/vsimem/", 0) == 0) return; // it does not exist, which opening will report
@@ -127,20 +126,21 @@ class NameCheck {
             name.find("/..", own.size() - 1) == std::string::npos)
             return;
         if (!m_servers)
-            fail("names '" + name + "', which is not a file of this machine",
-                 "If you trust the document, let it name servers: --config " + std::string(servers_option) +
-                     " YES.");
+            fail("names '" + name + "', which is not a file on this machine",
+                 "If you trust the document, allow it to use servers: --config " +
+                     std::string(servers_option) + " YES.");
     }
 
     [[noreturn]] void refuse_pipe(const std::string& name) const {
-        fail("names '" + name + "', which is a pipe or a device", "A document may name files and folders.");
+        fail("names '" + name + "', which is a pipe or a device",
+             "A document may name only files and folders.");
     }
 
     /// Returns whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a local file or
     /// folder. Throws Error if a part is a pipe or a device.
     bool has_file(const std::string& name) const {
         const auto parts = parts_of_name(name);
-        if (!parts) fail("is damaged: it names a file with too many parts", "Make it again.");
+        if (!parts) fail("is damaged: a file name in it has too many parts", "Make it again.");
         for (const NamedPart& part : *parts)
             if (part.kind == PathKind::pipe) refuse_pipe(part.path);
         return std::any_of(parts->begin(), parts->end(),
@@ -191,7 +191,7 @@ class NameCheck {
     bool enter(const std::string& path) {
         if (!m_seen.insert(path).second) return false;
         if (m_way.size() >= static_cast<size_t>(most_texts))
-            fail("is computed from more than " + std::to_string(most_texts) + " scenes, one from the other",
+            fail("is computed from more than " + std::to_string(most_texts) + " scenes in a row",
                  "Make the scene again.");
         m_way.push_back(path);
         return true;
@@ -212,7 +212,7 @@ class NameCheck {
     }
 
     void follow_nodes(const CPLXMLNode* node, const std::string& folder, int depth) {
-        if (depth > deepest_element) fail("leads to a text with too many levels", "Make it again.");
+        if (depth > deepest_element) fail("contains a text with too many levels", "Make it again.");
         for (; node != nullptr; node = node->psNext) {
             if (node->eType == CXT_Element && tells_no_files(node->pszValue)) continue;
             if (node->eType == CXT_Text) follow_text(node->pszValue, folder);
@@ -251,7 +251,7 @@ class NameCheck {
 
     void check_described(const CPLXMLNode* node, const std::string& path, const char* domain, int depth) {
         for (; node != nullptr; node = node->psNext) {
-            if (depth > deepest_element) fail("leads to a text with too many levels", "Make it again.");
+            if (depth > deepest_element) fail("contains a text with too many levels", "Make it again.");
             const auto is = [&](const char* name) { return EQUAL(node->pszValue, name); };
             if (node->eType == CXT_Text) check_srs(node->pszValue);
             if (is("SRS")) check_srs_name(CPLGetXMLValue(node, "", ""));
@@ -267,8 +267,8 @@ class NameCheck {
                     const std::string& path) {
         if (EQUAL(key.c_str(), "OVERVIEW_FILE")) {
             if (path.empty())
-                fail("names overviews in another file, which no scene that is computed has",
-                     "Make it again with the tool that has made it.");
+                fail("names overviews in another file, which a computed scene cannot have",
+                     "Make it again with the tool that made it.");
             follow_overview(value, path);
         }
         if (EQUAL(domain, "GEOLOCATION") &&
@@ -327,7 +327,7 @@ class NameCheck {
     void check_srs_file(const std::string& file) const {
         if (file.find_first_of("/\\~") != std::string::npos)
             fail("has a coordinate reference system that names the file '" + file + "'",
-                 "Make it again with the tool that has made it.");
+                 "Make it again with the tool that made it.");
     }
 
     static constexpr int deepest_element = 256;
@@ -373,11 +373,12 @@ std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
     constexpr int levels = 6;
     for (; node != nullptr; node = node->psNext) {
         if (node->eType == CXT_Attribute && EQUAL(node->pszValue, "subClass"))
-            return "it has bands or a raster of another kind";
+            return "it has bands or a raster of another type";
         if (node->eType != CXT_Element) continue;
         if (depth > levels) return "it has too many levels";
         if (!may_describe(node->pszValue))
-            return "it has '" + std::string(node->pszValue) + "', which no description has";
+            return "it has '" + std::string(node->pszValue) +
+                   "', which is not part of a raster's description";
         // May contain any items, also XML of other programs.
         if (std::strcmp(node->pszValue, "Metadata") == 0) continue;
         if (std::string fault = fault_of_nodes(node->psChild, depth + 1); !fault.empty()) return fault;

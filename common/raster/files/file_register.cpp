@@ -103,9 +103,9 @@ class FolderLocks {
             if (sure && m_cancel && m_cancel->requested()) throw Cancelled();
             if (i >= most && !sure) return false;
             if (i >= most && !m_cancel)
-                throw Error("nothing was added to '" + added + "': another program holds a lock on it");
+                throw Error("cannot append to '" + added + "': another program has locked it");
             if (i == most)
-                m_note("Waiting for another program, which holds a lock on '" + added + "' or its folder");
+                m_note("Waiting for another program that has locked '" + added + "' or its folder");
             std::this_thread::sleep_for(20ms);
         }
         return true;
@@ -240,19 +240,19 @@ void FileRegister::check(const Entry& a, const Entry& b) {
             if (!other.written && falls_into(x, y))
                 throw UsageError(out.role + " '" + out.path + "' would overwrite files of " + other.role +
                                      " '" + other.path + "'",
-                                 "Name another file: what a run reads is never replaced.");
+                                 "Name another file: a run never replaces its inputs.");
             if (!same_file(x, y) || is_device(x)) continue;
             if (other.written) {
                 if (x == out.path && y == other.path)
                     throw UsageError(out.role + " and " + other.role + " name the same file, '" + y + "'",
-                                     "Give every output a file of its own.");
+                                     "Give each output a different file.");
                 throw UsageError(out.role + " '" + out.path + "' and " + other.role + " '" + other.path +
                                      "' would share the file '" + y + "'",
                                  "Give them names that differ before the extension.");
             }
             throw UsageError(out.role + " '" + out.path + "' would overwrite " +
                                  called(other.role, other.path, y) + (x == out.path ? "" : " ('" + x + "')"),
-                             "Name another file: what a run reads is never replaced.");
+                             "Name another file: a run never replaces its inputs.");
         }
 }
 
@@ -284,9 +284,8 @@ std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path)
 void FileRegister::check_unchanged() const {
     for (const Seen& seen : m_seen)
         if (const auto now = look_at(seen.path); now && !now->state.has_contents_of(seen.state))
-            throw Error("'" + seen.path +
-                            "' was changed while this run read it, and its results would be of neither state",
-                        "Run it again when nothing else writes the file.");
+            throw Error("'" + seen.path + "' was changed while this run read it",
+                        "Run it again when no other program writes the file.");
 }
 
 void FileRegister::expect_growth(const std::vector<std::string>& files) {
@@ -311,9 +310,9 @@ bool FileRegister::clashes(const std::string& role, const std::string& path) con
 void FileRegister::writes(const std::string& role, const std::string& path,
                           const std::vector<std::string>& sides) {
     if (const std::string place = part_of_a_file(path); !place.empty())
-        throw UsageError(role + " '" + path + "' is a part of another file (" + place +
-                             "): results are files of their own",
-                         "Write a file, then pack it with zip, gzip or tar.");
+        throw UsageError(role + " '" + path + "' is inside another file (" + place +
+                             "), where results cannot be written",
+                         "Write a separate file, then pack it with zip, gzip or tar.");
     if (!path.empty() && path.back() == '/' && is_local(path) &&
         !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
         throw UsageError(role + " '" + path + "' is the name of a folder",
@@ -321,7 +320,7 @@ void FileRegister::writes(const std::string& role, const std::string& path,
     // Otherwise this would be detected only after all computations.
     if (struct stat info{}; is_local(path) && ::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
         throw Error("cannot write '" + path + "' (" + role + "): " + std::strerror(ENAMETOOLONG),
-                    "Name a file whose name is shorter.");
+                    "Use a shorter file name.");
     Entry entry{role, path, sides, true};
     entry.files.insert(entry.files.begin(), path);
     const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {
@@ -377,9 +376,9 @@ void FileRegister::check_targets(const Pending& pending,
         for (const auto& [name, link] : file->names_beside_links()) {
             check_side_is_free(name, link);
             if (is_read(name) || lies_on_read(name))
-                throw Error("'" + name + "', beside the link '" + link +
-                                "', would lead to the new file, and this run reads it",
-                            "Name another file: what a run reads is never replaced.");
+                throw Error("'" + name + "', next to the link '" + link +
+                                "', would lead to the new file, but this run reads it",
+                            "Name another file: a run never replaces its inputs.");
         }
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
@@ -390,7 +389,7 @@ void FileRegister::check_targets(const Pending& pending,
             });
             if (!added && (is_read(target) || lies_on_read(target)))
                 throw Error("'" + target + "' would overwrite a file that this run reads",
-                            "Name another file: what a run reads is never replaced.");
+                            "Name another file: a run never replaces its inputs.");
             for (const std::string& other : all)
                 if (same_file(target, other))
                     throw Error("two outputs would share the file '" + target + "'",
@@ -444,7 +443,7 @@ void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
     for (const auto& [path, reason] : locks.unlocked())
         if (reason != 0)
             warn("'" + path + "' cannot be locked (" + std::strerror(reason) +
-                 "): what runs that end at the same moment add to it may be lost");
+                 "): records that other runs append at the same time may be lost");
     for (const Addition* const one : additions) {
         one->make();
         for (auto& file : std::exchange(m_pending, {}))
@@ -463,10 +462,10 @@ void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
     for (const auto& file : pending) {
         for (const std::string& name : file->missing_beside_links())
             warn("'" + name +
-                 "' stays as it is, since its folder cannot be written into: it is not that of the new '" +
-                 file->destination() + "', which '" + file->links().front() + "' leads to");
+                 "' was not replaced, since its folder is not writable: it does not belong to the new '" +
+                 file->destination() + "', to which '" + file->links().front() + "' links");
         for (const std::string& other : foreign_side_files(file->destination(), file->targets()))
-            warn("'" + other + "' is no part of '" + file->destination() +
+            warn("'" + other + "' does not belong to '" + file->destination() +
                  "', but GDAL reads both together: delete it, or choose another name");
     }
 }

@@ -58,16 +58,16 @@ class Reader {
 
     SceneDocument document(const Json& root, int depth) const {
         if (depth > most_documents)
-            fail("it has more than " + std::to_string(most_documents) + " scenes within one another");
+            fail("it has more than " + std::to_string(most_documents) + " nested scenes");
         if (!root.is_object()) fail("it is not an object");
         if (const auto tag = root.find("format"); tag == root.end() || *tag != scene_document_tag)
-            fail(std::string("it is not marked as ") + scene_document_tag);
+            fail(std::string("its format is not ") + scene_document_tag);
         refuse_others(root, {"format", "version", "made_by", "source", "operation", "keep_nan", "raster"});
         const int64_t version = whole(root, "version", 1, INT_MAX);
         if (version > format_version)
             throw Error("'" + m_name + "' is a scene of version " + std::to_string(version) +
-                            ", and this program knows versions up to " + std::to_string(format_version),
-                        "It was made by a newer one: use that, or make it anew.");
+                            ", but this program reads versions up to " + std::to_string(format_version),
+                        "Use the newer program that made it, or make it again.");
         SceneDocument d;
         if (root.contains("made_by")) d.made_by = text(root, "made_by");
         d.raster = text(root, "raster");
@@ -83,7 +83,7 @@ class Reader {
         return d;
     }
     [[noreturn]] void fail(const std::string& what) const {
-        throw Error("'" + m_name + "' is damaged: " + what, "Make it anew with the tool that has made it.");
+        throw Error("'" + m_name + "' is damaged: " + what, "Make it again with the tool that made it.");
     }
 
   private:
@@ -131,7 +131,7 @@ class Reader {
 
     /// Refuses unknown members, because they may change the meaning of others.
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
-        if (!in.is_object()) fail("a part of it is not an object");
+        if (!in.is_object()) fail("one of its parts is not an object");
         for (const auto& member : in.items())
             if (std::none_of(known.begin(), known.end(),
                              [&](const char* one) { return member.key() == one; }))
@@ -145,8 +145,7 @@ class Reader {
     }
     bool yes(const Json& in, const char* key) const {
         const Json& value = member(in, key);
-        if (!value.is_null() && !value.is_boolean())
-            fail(std::string("'") + key + "' is neither true nor false");
+        if (!value.is_null() && !value.is_boolean()) fail(std::string("'") + key + "' is not true or false");
         return value == true;
     }
 
@@ -171,7 +170,7 @@ class Reader {
     int64_t whole(const Json& value, const std::string& what, double least, double most) const {
         const double v = value.is_number() ? value.get<double>() : NAN;
         if (!(v >= least && v <= most) || v != std::floor(v))
-            fail("'" + what + "' is not a whole number in its range");
+            fail("'" + what + "' is not a whole number in the allowed range");
         return static_cast<int64_t>(v);
     }
     int64_t whole(const Json& in, const char* key, int64_t least, int64_t most) const {
@@ -196,7 +195,7 @@ class Reader {
         if (list.is_null()) return out;
         if (!list.is_array() || list.empty()) fail(std::string("'") + key + "' is not a list, or is empty");
         if (list.size() > most)
-            fail(std::string("'") + key + "' has " + std::to_string(list.size()) + " entries, and at most " +
+            fail(std::string("'") + key + "' has " + std::to_string(list.size()) + " entries, but at most " +
                  std::to_string(most) + " are possible");
         for (const Json& one : list)
             out.push_back(static_cast<int>(whole(one, std::string(key), least, INT_MAX)));
@@ -346,12 +345,12 @@ void check_unchanged(const DocumentSource& source, const std::string& name) {
     for (const auto& file : source.files) {
         const auto now = file_as_it_is(file.path);
         if (!now)
-            throw Error("'" + file.path + "', which '" + name + "' is computed from, is gone",
-                        "Put it back, or make the scene anew.");
+            throw Error("'" + file.path + "', from which '" + name + "' is computed, is missing",
+                        "Restore it, or make the scene again.");
         if (now->bytes != file.bytes || !same_time(file.path, now->modified, file.modified))
-            throw Error("'" + file.path + "' was changed since '" + name +
-                            "' was made, which is computed from it",
-                        "Make the scene anew: what was found of the old one need not hold.");
+            throw Error("'" + file.path + "' was changed after '" + name +
+                            "', which is computed from it, was made",
+                        "Make the scene again: it has results from the old file.");
     }
 }
 
@@ -363,9 +362,9 @@ SourceWatch::SourceWatch(const DocumentSource& source, std::string name) : m_nam
 void SourceWatch::check() const {
     for (const Seen& file : m_files)
         if (const auto now = FileState::of(file.path); !now || !now->has_contents_of(file.state))
-            throw Error("'" + file.path + "' was changed since '" + m_name +
+            throw Error("'" + file.path + "' was changed after '" + m_name +
                             "', which is computed from it, was opened",
-                        "Make the scene anew: what was found of the old one need not hold.");
+                        "Make the scene again: it has results from the old file.");
 }
 
 std::vector<std::string> files_of_document(const SceneDocument& document) {

@@ -461,15 +461,15 @@ void check_side_is_free(const std::string& side, const std::string& path) {
     const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
     if (!header && is_there(path))
         if (const Dataset old = open(path); old && lists(old, side)) return;
-    const std::string advice = "Choose a name that differs before the extension.";
+    const std::string advice = "Choose a different name before the extension.";
     if (const std::string owner = other_owner(side, path); !owner.empty())
-        throw Error("'" + side + "' is " + (header ? "the header" : "a file") + " of '" + owner + "', and '" +
-                        path + "' would need it too",
+        throw Error("'" + side + "' is " + (header ? "the header" : "a file") + " of '" + owner + "', but '" +
+                        path + "' would also use it",
                     advice);
     const Dataset own = header ? Dataset() : open(side);
     if (!own || (own->GetRasterCount() > 0 && !holds_its_pixels(own, side))) return;
-    throw Error("'" + side + "' is a separate dataset (" + own->GetDriver()->GetDescription() + "), and '" +
-                    path + "' would write a file of that name",
+    throw Error("'" + side + "' is a separate dataset (" + own->GetDriver()->GetDescription() + "), but '" +
+                    path + "' would write a file with this name",
                 advice);
 }
 

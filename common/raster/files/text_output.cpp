@@ -23,9 +23,8 @@ namespace {
 
 Error cannot_write(const TextOutput& output, int reason) {
     return Error("cannot write '" + output.path + "' (" + output.role + "): " + std::strerror(reason),
-                 reason == ENOSPC || reason == EDQUOT
-                     ? "Make room there, or name a file elsewhere."
-                     : "Name a file in a folder that exists and that you may write to.");
+                 reason == ENOSPC || reason == EDQUOT ? "Free disk space there, or name a file elsewhere."
+                                                      : "Name a file in an existing, writable folder.");
 }
 
 /// /dev/stdout leads to standard output, which may be a regular file that others also write. /dev/shm is an

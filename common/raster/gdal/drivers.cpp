@@ -177,10 +177,11 @@ void check_is_file(const std::string& path) {
             owner = driver->GetDescription();
     }
     if (owner.empty()) return;
-    throw UsageError("'" + path + "' is not a file: names that begin with " + prefix +
-                         ": are databases, services or parts of files",
-                     "Write a file, then load it with ogr2ogr or gdal_translate; ./" + path +
-                         " would be a file of this name.");
+    throw UsageError(
+        "'" + path + "' is not a file: names that begin with " + prefix +
+            ": are databases, services or parts of files",
+        "Write a file, then load it with ogr2ogr or gdal_translate; for a file with this name, write ./" +
+            path + ".");
 }
 
 } // namespace hsi::raster

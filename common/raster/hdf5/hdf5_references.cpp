@@ -154,12 +154,12 @@ bool holds(const Hdf5Contents& contents, const std::string& object) {
                                  const std::string& what) {
     const char* const how = reference.kind == Kind::storage   ? " has its values in '"
                             : reference.kind == Kind::mapping ? " shows values of '"
-                                                              : " leads into '";
-    std::string advice = "Keep the files together, in the folders that they came in.";
+                                                              : " links to '";
+    std::string advice = "Keep the files together, in their original folders.";
     if (reference.kind == Kind::storage) {
-        advice = "HDF5 looks for it in the folder where the command runs, or in $HDF5_EXTFILE_PREFIX.";
+        advice = "HDF5 looks for it in the working folder, or in $HDF5_EXTFILE_PREFIX.";
         if (const std::string folder = folder_of(path); is_regular_file(join_path(folder, reference.file)))
-            advice += " HDF5_EXTFILE_PREFIX='" + folder + "' finds the one beside the file.";
+            advice += " HDF5_EXTFILE_PREFIX='" + folder + "' finds the file next to this one.";
     }
     throw Error("'" + path + "': " + reference.object + how + reference.file + "', " + what, advice);
 }
@@ -176,7 +176,7 @@ void check(const std::string& path, const std::vector<std::string>& objects, std
             if (const auto rest = rest_of(object, reference.object)) inner.push_back(reference.inner + *rest);
         if (inner.empty()) continue;
         const auto files = files_of(reference, path);
-        if (files.empty()) refuse_missing(reference, path, "which is not there");
+        if (files.empty()) refuse_missing(reference, path, "which is missing");
         if (reference.kind == Kind::storage || numbered(reference.inner, 0)) continue;
         for (const std::string& file : files) {
             const Hdf5Contents contents = walk_hdf5(file);

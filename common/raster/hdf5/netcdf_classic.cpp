@@ -135,11 +135,12 @@ void check_netcdf_length(const std::string& path) {
         return; // the library reports faults of a header
     }
     if (streamed) // the library reads another number of records, or hangs
-        throw Error("'" + path + "' states no number of records: it was streamed, or is still being written",
-                    "Write it again with its number of records.");
+        throw Error("'" + path +
+                        "' does not state its count of records: it was streamed, or is still being written",
+                    "Write it again with the count of records.");
     if (size < needed)
         throw Error("'" + path + "' has " + std::to_string(size) +
-                        " bytes, and its netCDF header describes " + std::to_string(needed) +
+                        " bytes, but its netCDF header describes " + std::to_string(needed) +
                         ": the rest is missing",
                     "The file is damaged: fetch or copy it again.");
 }

@@ -27,7 +27,7 @@ OrderedBlocks::OrderedBlocks(FileHandle file, int64_t begin, int64_t blocks, For
       m_sizes(m_offsets.size()) {}
 
 Error OrderedBlocks::too_large() {
-    return Error("a TIFF holds less than 4 GiB unless it is a BigTIFF", "Use -co BIGTIFF=YES.");
+    return Error("a TIFF of 4 GiB or more must be a BigTIFF", "Use -co BIGTIFF=YES.");
 }
 
 void OrderedBlocks::place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock) {

@@ -138,9 +138,9 @@ std::optional<std::string> first_of(const std::string& path, const Opened& file,
 /// files. \throws Error if it does not arrive completely.
 void fetch_beside(const std::string& name, const std::string& scene) {
     const auto refuse = [&](const std::string& said) {
-        throw Error(
-            "cannot fetch '" + name + "', which may lie beside '" + scene + "': " + said,
-            "Try again later; GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR leaves out what lies beside a scene.");
+        throw Error("cannot fetch '" + name + "', which may be next to '" + scene + "': " + said,
+                    "Try again later, or set GDAL_DISABLE_READDIR_ON_OPEN=EMPTY_DIR to ignore files next to "
+                    "the scene.");
     };
     const GdalErrors quiet;
     ServedVersion::of(name)->forget();
@@ -234,7 +234,7 @@ void Connections::run(std::function<void()> task) {
             } catch (const std::system_error&) {
                 if (m_threads.size() == m_ended) {
                     m_tasks.pop_back();
-                    throw Error("cannot start a thread that asks a server");
+                    throw Error("cannot start a thread for requests to a server");
                 }
             }
         }
@@ -413,7 +413,7 @@ bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, 
             const std::string change = ServedVersion::of(path)->ask_again(path);
             return give_up(change.empty() ? fault : change);
         }
-        if (!tries.again()) return give_up("the connection breaks");
+        if (!tries.again()) return give_up("the connection broke");
     }
 }
 
@@ -978,10 +978,10 @@ bool RemoteFile::fetch(const Extent& extent) {
                 throw Error(what + cut, "Fetch the file first: curl -O URL.");
             throw Error(what +
                             (!said.empty() ? said
-                             : some        ? "the connection breaks"
-                                           : "the server does not answer, or with an error") +
+                             : some        ? "the connection broke"
+                                           : "the server did not answer, or answered with an error") +
                             " (" + counted(tries.failed(), "try", "tries") + ")",
-                        "Try again later; GDAL_HTTP_MAX_RETRY=N tries N times more.");
+                        "Try again later, or set GDAL_HTTP_MAX_RETRY=N for N more tries.");
         }
         wait(*seconds);
     }

@@ -136,13 +136,13 @@ void check_same(const std::string& path, const ServerHeaders& before, const Serv
     if (const std::string cut = ServedVersion::of(path)->cut_off(); now.empty() && !cut.empty())
         throw Error("cannot fetch '" + path + "': " + cut, "Fetch the file first: curl -O URL.");
     if (now.empty())
-        throw Error("the server no longer tells of '" + path + "', which may have changed while it was read",
+        throw Error("the server no longer describes '" + path + "', which may have changed while it was read",
                     "Try again later.");
     for (const auto& [name, value] : before)
         if (const auto at = now.find(name); at != now.end() && !equal(name, value, at->second))
-            throw Error("'" + path + "' has changed while it was read (" + name + " was " + value + ", is " +
-                            at->second + ")",
-                        "Run it again when nobody writes the file.");
+            throw Error("'" + path + "' has changed while it was read (" + name + " was " + value +
+                            ", is now " + at->second + ")",
+                        "Run it again when no program writes the file.");
 }
 
 void ServedFile::check_unchanged(const CancelFlag* cancel) const {
@@ -207,8 +207,8 @@ std::string ServedVersion::difference(const ServerHeaders& answer) {
     for (const auto& [name, value] : answer) {
         const auto [at, added] = m_headers.emplace(name, value);
         if (!added && !equal(name, at->second, value))
-            return "the server is to blame: its answer belongs to another version of the file (" + name +
-                   " was " + at->second + ", is " + value + ")";
+            return "server error: its answer belongs to another version of the file (" + name + " was " +
+                   at->second + ", is now " + value + ")";
     }
     return {};
 }
@@ -342,7 +342,7 @@ void AnswerWatch::cut_off(const std::string& has) {
     if (m_fault.empty())
         m_fault =
             server_is_to_blame + ("its answer has " + has) +
-            (m_asked ? ", and " + counted(m_asked->second - m_asked->first + 1, "byte") + " were asked for"
+            (m_asked ? ", and " + counted(m_asked->second - m_asked->first + 1, "byte") + " were requested"
                      : std::string());
     m_version->note_cut_off(m_fault); // before other readers lose their connections
     Peers peers;
@@ -393,31 +393,31 @@ void AnswerWatch::judge_answer() {
     const std::string type = header("content-type"), text = header("content-range"),
                       length = header("content-length");
     if (lower(type).starts_with("multipart/")) {
-        m_fault = "the server is to blame: its answer consists of several parts (Content-Type " + type + ")";
+        m_fault = "server error: its answer consists of several parts (Content-Type " + type + ")";
         return;
     }
     if (m_status == part || !text.empty()) {
         const auto range = ContentRange::parse(text);
         const auto& [first, last] = *m_asked;
         if (!range) {
-            m_fault = text.empty() ? "the server is to blame: its answer does not state which part of the "
-                                     "file it is (no Content-Range)"
-                                   : "the server is to blame: its answer does not state which part of the "
-                                     "file it is (Content-Range " +
-                                         text + ")";
+            m_fault =
+                text.empty()
+                    ? "server error: its answer does not state its position in the file (no Content-Range)"
+                    : "server error: its answer does not state its position in the file (Content-Range " +
+                          text + ")";
             return;
         }
         if (range->first != first || range->last > last) {
-            m_fault = "the server is to blame: its answer is another part of the file (Content-Range " +
-                      text + ", asked for " + std::to_string(first) + "-" + std::to_string(last) + ")";
+            m_fault = "server error: its answer is another part of the file (Content-Range " + text +
+                      ", requested " + std::to_string(first) + "-" + std::to_string(last) + ")";
             return;
         }
         if (range->all && range->last >= *range->all) {
-            m_fault = "the server is to blame: its answer ends behind the file (Content-Range " + text + ")";
+            m_fault = "server error: its answer ends after the end of the file (Content-Range " + text + ")";
             return;
         }
         if (!length.empty() && length != std::to_string(range->last - range->first + 1)) {
-            m_fault = "the server is to blame: its answer has " + length +
+            m_fault = "server error: its answer has " + length +
                       " bytes (Content-Length) for Content-Range " + text;
             return;
         }

@@ -26,9 +26,9 @@ using ServerHeaders = std::map<std::string, std::string>;
 /// GDAL's message for an answer with the whole file instead of a part. Every fault of an answer begins with
 /// it.
 inline constexpr const char* ranges_unknown_to_server = "Range downloading not supported";
-inline constexpr const char* server_is_to_blame = "the server is to blame: ";
+inline constexpr const char* server_is_to_blame = "server error: ";
 inline constexpr const char* sends_whole_file =
-    "the server is to blame: it sends the whole file when it is asked for a part";
+    "server error: it sends the whole file when a part is requested";
 
 /// Requests the headers of a file. Empty if the server does not answer, or states none of them.
 ServerHeaders headers_of(const std::string& path);

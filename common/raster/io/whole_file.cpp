@@ -104,7 +104,8 @@ Losses::Losses() {
 
 void Losses::check() const {
     const std::lock_guard lock(g_mutex);
-    if (g_lost != m_before) throw Error(g_last, "Try again later; GDAL_HTTP_MAX_RETRY=N tries N times more.");
+    if (g_lost != m_before)
+        throw Error(g_last, "Try again later, or set GDAL_HTTP_MAX_RETRY=N for N more tries.");
 }
 
 void Losses::check_after(const std::function<void()>& read) const {

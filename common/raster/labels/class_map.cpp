@@ -43,8 +43,8 @@ double nodata_beside_zero(const std::string& asked, const std::string& type, int
     if (largest >= nodata)
         throw UsageError((asked.empty() ? "" : "-ot " + asked + ": ") + std::string("class ") +
                              std::to_string(largest) +
-                             " with class 0 leaves no number for pixels without a class",
-                         "Give their number with -dstnodata, or another type with -ot.");
+                             " and class 0 leave no value for pixels without a class",
+                         "Set their value with -dstnodata, or another type with -ot.");
     return nodata;
 }
 
@@ -58,10 +58,10 @@ void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& o
         std::any_of(classes.begin(), classes.end(), [](const LabelClass& c) { return c.value == 0; });
     for (const auto& c : classes) {
         if (c.value > most_of(options.type))
-            throw UsageError("-ot " + options.type + ": it holds class numbers up to " +
-                                 std::to_string(most_of(options.type)) + ", and there is class " +
+            throw UsageError("-ot " + options.type + ": the type stores classes up to " +
+                                 std::to_string(most_of(options.type)) + ", but there is class " +
                                  class_text(c),
-                             "Leave -ot out: the type follows the classes.");
+                             "Leave -ot out to get a type that can store all classes.");
         if (options.nodata && *options.nodata == c.value)
             throw UsageError("-dstnodata " + std::to_string(c.value) + " is the number of class " +
                                  class_text(c),

@@ -83,13 +83,13 @@ std::pair<int64_t, int64_t> place_in(const RasterSource& scene, GDALDataset& ras
     if (window && fits(scene.facts().geotransform)) return {0, 0};
     const auto size = [](int64_t s, int64_t l) { return std::to_string(s) + " x " + std::to_string(l); };
     const std::string advice =
-        "Layers are on the grid of the scene; gdalwarp brings a raster there. Flags: " + names_text(found) +
-        ".";
+        "Layers must be on the scene's grid; use gdalwarp to change the grid of a raster. Flags: " +
+        names_text(found) + ".";
     if (whole || window)
         throw Error("-mask-flags: '" + path + "' and '" + scene.path() + "' have different georeferences",
                     advice);
     throw Error("-mask-flags: '" + path + "' has " + size(samples, lines) + " pixels, '" + scene.path() +
-                    "' " + size(state.file.samples, state.file.lines),
+                    "' has " + size(state.file.samples, state.file.lines),
                 advice);
 }
 
@@ -113,8 +113,8 @@ class FlagLabels final : public LabelSource {
             for (const int band : layer.bands)
                 if (band > raster.dataset->GetRasterCount())
                     throw Error("-mask-flags: '" + raster.path + "' has no band " + std::to_string(band) +
-                                    ", which holds " + layer.name,
-                                "Is it the file that the product came with?");
+                                    " for the flag " + layer.name,
+                                "Use the original file of the product.");
             m_items.push_back({item, layer});
             texts.push_back(item.text);
         }
@@ -198,9 +198,9 @@ FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
     const std::string where = file.empty() ? scene_text(scene) : "'" + file + "'";
     if (found.layers.empty())
         throw Error("-mask-flags: " + where +
-                        (file.empty() ? " has no quality layers that are known"
+                        (file.empty() ? " has no known quality layers"
                                       : " has no flags: its bands have no descriptions"),
-                    found.advice.empty() ? "Name the file that holds them: -mask-flags-from FILE."
+                    found.advice.empty() ? "Name the file with the flags: -mask-flags-from FILE."
                                          : found.advice);
     auto source = std::make_unique<FlagLabels>(scene, where, found, items);
     auto files = source->files();

@@ -31,8 +31,8 @@ std::vector<std::string> listed_classes(const std::string& text) {
         word = clean_name(word.c_str());
         if (word.empty())
             throw UsageError("-leave-out: '" + text + "' is not understood",
-                             "Give classes by number or name, with commas between them: 5 or 5,Soil. A name "
-                             "that holds a comma stands in double quotes: '5,\"Corn, young\"'.");
+                             "Give classes by number or name, with commas between them: 5 or 5,Soil. Put a "
+                             "name with a comma into double quotes: '5,\"Corn, young\"'.");
     }
     return words;
 }
@@ -48,9 +48,9 @@ uint16_t class_of(double v, uint16_t none, const std::string& path) {
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
         throw Error("'" + path + "': " + number(v) + " is not a class number (" +
                         (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
-                    "Are these class labels? gdal_hsi_regression_train and gdal_hsi_spectra -kind every take "
-                    "other numbers. In a raster gdal_calc.py turns other codes into class numbers, and "
-                    "gdal_edit.py -a_nodata sets the value of pixels without a label.");
+                    "Use class labels; gdal_hsi_regression_train and gdal_hsi_spectra -kind every accept other "
+                    "numbers. In a raster, gdal_calc.py can convert other codes to class numbers, and "
+                    "gdal_edit.py -a_nodata sets the value for 'no label'.");
     return static_cast<uint16_t>(v);
 }
 
@@ -80,8 +80,8 @@ std::string clean_name(const char* name) {
 }
 
 std::string negative_note(const std::string& path, const std::string& things, double least) {
-    return "'" + path + "': " + things + " negative numbers (the least is " + number(least) +
-           "), which are taken for no label";
+    return "'" + path + "': " + things + " negative values (the lowest is " + number(least) +
+           "), which are read as 'no label'";
 }
 
 void LabelSource::leave_out(const LabelOptions& options) {
@@ -179,14 +179,14 @@ Error no_labels(const LabelSource& source) {
                      "-all-touched labels every pixel that a polygon touches, and a smaller -min-cover also "
                      "pixels that it covers less.");
     if (source.left_any_out())
-        return Error(what + ": all that there are have classes that -leave-out names",
-                     "Leave fewer classes out.");
+        return Error(what + ": -leave-out excludes the classes of all labels", "Leave fewer classes out.");
     if (!source.seen())
-        return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
+        return Error(what,
+                     "Check that both cover the same area: compare their extents with gdalinfo and ogrinfo.");
     return Error(what + ": all are 0, nodata or negative" +
-                     (source.least() < 0 ? " (the least is " + number(source.least()) + ")" : ""),
-                 "Classes are whole numbers from 1 to 65535, and 0 with -zero class; gdal_calc.py can turn "
-                 "other codes into them.");
+                     (source.least() < 0 ? " (the lowest is " + number(source.least()) + ")" : ""),
+                 "Classes are whole numbers from 1 to 65535, or from 0 with -zero class; gdal_calc.py can "
+                 "convert other codes.");
 }
 
 std::string shared_name(const std::vector<LabelClass>& classes) {
@@ -251,11 +251,11 @@ uint16_t NumberedLabels::label_of(double v) {
 std::vector<std::string> NumberedLabels::reading_notes() const {
     std::vector<std::string> notes;
     if (m_negative > 0)
-        notes.push_back(negative_note(m_path, counted(m_negative, "pixel holds", "pixels hold"), m_least));
+        notes.push_back(negative_note(m_path, counted(m_negative, "pixel has", "pixels have"), m_least));
     if (m_zeros > 0 && m_zero_is_open && m_nodata)
         notes.push_back("'" + m_path + "': " + counted(m_zeros, "pixel is", "pixels are") +
-                        " 0, which is taken for no label, although the file has another number for that (" +
-                        "nodata " + number(*m_nodata) + "); if 0 is a class, give -zero class");
+                        " 0, which is read as 'no label', although the file's nodata value is " +
+                        number(*m_nodata) + "; if 0 is a class, use -zero class");
     return notes;
 }
 
@@ -269,13 +269,13 @@ void NumberedLabels::decide_zero(ZeroMeans means, const std::string& name) {
     } else if (nodata) {
         if (named)
             m_notes.push_back("'" + m_path +
-                              "': 0 is its nodata value and no label, although it is called '" + name +
-                              "'; if it is a class, give -zero class");
+                              "': 0 is read as 'no label', since it is the nodata value, although it has the name '" +
+                              name + "'; if it is a class, use -zero class");
     } else if (named || (name == "0" && m_nodata)) { // our own class maps have "0" if there is no name
         m_none = beyond;
         if (!m_nodata)
-            m_notes.push_back("'" + m_path + "': 0 is a class, as it is called '" + name +
-                              "'; if it means no label, give -zero none");
+            m_notes.push_back("'" + m_path + "': 0 is read as a class, since it has the name '" + name +
+                              "'; if it means 'no label', use -zero none");
     } else {
         m_zero_is_open = name.find_first_not_of("0123456789") == std::string::npos;
     }

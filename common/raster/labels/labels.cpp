@@ -81,10 +81,9 @@ Transformation transformation(const std::string& from, const std::string& to, co
     const GdalErrors errors;
     Transformation t(OGRCreateCoordinateTransformation(&source, &target));
     if (!t)
-        throw Error("'" + path +
-                        "': its coordinates cannot be turned into the scene's: no way leads from the SRS " +
-                        srs_text(source) + " to " + srs_text(target),
-                    "Give both files the SRS that they are in (gdal_edit.py -a_srs, ogr2ogr -a_srs).");
+        throw Error("'" + path + "': its coordinates cannot be transformed from the SRS " + srs_text(source) +
+                        " to the scene's SRS " + srs_text(target),
+                    "Set the correct SRS of both files (gdal_edit.py -a_srs, ogr2ogr -a_srs).");
     return t;
 }
 
@@ -133,19 +132,19 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
     if (!dataset)
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (const std::string header = dataset ? std::string() : unreadable_header(options.path); !header.empty())
-        throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
+        throw Error("cannot open '" + options.path + "': its header '" + header + "' is not readable");
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     is_scene_document(options.path)
-                        ? "GDAL opens scenes that compute by the plugin gdal_HSI (GDAL_DRIVER_PATH)."
-                        : "Labels are any raster or vector file that GDAL opens.");
+                        ? "GDAL opens virtual scenes with the plugin gdal_HSI (GDAL_DRIVER_PATH)."
+                        : "Labels can be any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
                                !options.name_field.empty() || !options.group_field.empty() ||
                                options.all_touched || options.inside_only || options.min_cover ||
                                options.shares || options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
         if (vector_wanted && !options.said_of_another)
-            throw Error("'" + options.path + "' is a raster: it has no features",
+            throw Error("'" + options.path + "' is a raster, which has no features",
                         std::string("Leave out -field, -") + (options.values ? "group" : "name-field") +
                             ", -layer, -all-touched, -inside-only, -min-cover" +
                             (options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
@@ -154,8 +153,8 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
         return make_raster_labels(std::move(dataset), options, grid, notes);
     }
     if (dataset->GetLayerCount() == 0)
-        throw Error("'" + options.path + "' has neither a band nor a layer",
-                    "Labels are any raster or vector file that GDAL opens.");
+        throw Error("'" + options.path + "' has no band and no layer",
+                    "Labels can be any raster or vector file that GDAL opens.");
     return make_vector_labels(std::move(dataset), options, grid);
 }
 

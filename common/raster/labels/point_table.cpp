@@ -108,7 +108,7 @@ std::string read_text(const std::string& path, size_t most, bool whole) {
     if (VSIStatL(path.c_str(), &status) != 0 || !VSI_ISREG(status.st_mode)) return {};
     if (whole && static_cast<uint64_t>(status.st_size) > most)
         throw Error("'" + path + "' is a table of more than " + std::to_string(most >> 20) + " MB",
-                    "Make a GeoPackage of it (ogr2ogr).");
+                    "Convert it to a GeoPackage (ogr2ogr).");
     const std::unique_ptr<VSILFILE, Close> file(open_watched(path));
     if (!file) return {};
     std::string text(std::min<size_t>(most, static_cast<size_t>(status.st_size)), '\0');
@@ -147,11 +147,10 @@ bool is_point_table(const LabelOptions& options) {
         names += (names.empty() ? "" : ", ") + name;
     throw Error(
         "'" + path + "' is a table, and " +
-            (head.empty() ? "its columns have no names"
-                          : "none of its columns gives the positions of the points"),
-        "Name the columns of coordinates x and y (in the scene's SRS), lon and lat, or sample and line "
-        "(pixels, from 0) in the first line, and that of the classes class." +
-            (head.empty() ? "" : " Here they are: " + names + "."));
+            (head.empty() ? "its columns have no names" : "no column has the positions of the points"),
+        "In the first line, name the columns x and y (in the scene's SRS), lon and lat, or sample and line "
+        "(pixels, from 0), and name the column of classes class." +
+            (head.empty() ? "" : " Its columns: " + names + "."));
 }
 
 /// Returns the type of a column: "1, 2, 3", "0.5, 1" or texts. A column without values may be anything except
@@ -175,7 +174,7 @@ double coordinate(const std::string& path, const TextTable& table, size_t row, i
     if (!std::isfinite(v))
         throw Error("'" + path + "': '" + cell + "' in column " + table.head[static_cast<size_t>(column)] +
                         " is not a coordinate",
-                    "Coordinates are numbers: degrees with decimals, metres, pixels.");
+                    "Give coordinates as numbers: decimal degrees, metres or pixels.");
     return v;
 }
 
@@ -194,7 +193,8 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
             throw Error("'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
                             table.head[static_cast<size_t>(x)] + " and " +
                             table.head[static_cast<size_t>(y)] + " are not longitude and latitude in degrees",
-                        "Are the columns swapped? Coordinates in the scene's SRS are in columns x and y.");
+                        "Check that the columns are not swapped. Coordinates in the scene's SRS must be in "
+                        "columns x and y.");
     }
     return all;
 }
@@ -220,8 +220,9 @@ TextTable read_table(const std::string& path) {
     try {
         return read_text_table(path, text);
     } catch (const Error& e) {
-        throw Error(e.what(),
-                    "A table of points has the same columns in all lines, and their names in the first.");
+        throw Error(
+            e.what(),
+            "A table of points needs column names in the first line, and the same columns in all lines.");
     }
 }
 
@@ -293,8 +294,10 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     bool degrees = static_cast<bool>(at.degrees);
     if (!degrees && !positions.empty() && must_be_degrees(positions, grid)) {
         degrees = true;
-        notes.push_back("'" + options.path + "': no point is on " + grid->owner +
-                        " as it is, and all may be degrees: taken for longitudes and latitudes on WGS 84");
+        notes.push_back(
+            "'" + options.path +
+            "': its coordinates are read as longitudes and latitudes on WGS 84, since no point is on " +
+            grid->owner + " otherwise");
     }
     const GdalErrors errors;
     DatasetHandle dataset = in_memory();

@@ -101,8 +101,8 @@ PolygonCover::PolygonCover(const std::vector<Shape>& shapes, int64_t samples, in
     if (!GDALInvGeoTransform(forward.data(), m_inverse.data()))
         throw Error("'" + m_path + "' cannot be placed: the scene's geotransform cannot be inverted");
     if (!OGRGeometryFactory::haveGEOS())
-        throw Error("shares of pixels need GEOS, and this GDAL was built without it",
-                    "Use a GDAL with GEOS, or -inside-only in the place of -min-cover.");
+        throw Error("fractions of pixels need GEOS, but this GDAL was built without it",
+                    "Use a GDAL with GEOS, or -inside-only instead of -min-cover.");
     std::map<uint16_t, std::vector<const Shape*>> by_value;
     for (const Shape& shape : shapes)
         by_value[shape.value].push_back(&shape);
@@ -117,7 +117,7 @@ void PolygonCover::add_class(uint16_t value, const std::vector<const Shape*>& sh
     const auto fail = [&] {
         throw Error("'" + m_path + "': the polygons of class " + std::to_string(value) +
                         " cannot be united: " + errors.text(),
-                    "Mend them first, by ogr2ogr -makevalid for example.");
+                    "Repair them first, for example with ogr2ogr -makevalid.");
     };
     const Geometry all(OGR_G_CreateGeometry(wkbMultiPolygon));
     for (const Shape* shape : shapes) {

@@ -16,8 +16,8 @@ constexpr const char* blanks = " \t\n\v\f\r";
 
 [[noreturn]] void refuse_item(std::string_view text) {
     throw UsageError("-mask-flags: '" + std::string(text) + "' is not understood",
-                     "Give names of flags with commas between them: cloud, not-land, aot550>0.3 (also >=, <, "
-                     "<=, =). gdal_hsi_info -flags lists the names.");
+                     "Give flags with commas between them: cloud, not-land, aot550>0.3 (also >=, <, <=, =). "
+                     "gdal_hsi_info -flags lists the names.");
 }
 
 FlagItem flag_item(std::string_view text) {

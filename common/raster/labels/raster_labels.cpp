@@ -96,7 +96,7 @@ class RasterLabels final : public NumberedLabels {
         check_bands();
         m_band = m_dataset->GetRasterBand(1);
         if (GDALDataTypeIsComplex(m_band->GetRasterDataType()))
-            throw Error("'" + m_path + "' holds complex numbers (" +
+            throw Error("'" + m_path + "' has complex numbers (" +
                         GDALGetDataTypeName(m_band->GetRasterDataType()) + "), not labels");
         m_own.samples = m_dataset->GetRasterXSize();
         m_own.lines = m_dataset->GetRasterYSize();
@@ -120,7 +120,7 @@ class RasterLabels final : public NumberedLabels {
                               (options.values ? "values"
                                : m_mask       ? "masks"
                                               : "labels") +
-                              " are read as they are stored");
+                              " are read as stored");
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
         if (!m_mask && !options.values) read_legend(options.zero);
         place(grid);
@@ -174,12 +174,13 @@ class RasterLabels final : public NumberedLabels {
         if (bands == 2 && m_dataset->GetRasterBand(2)->GetColorInterpretation() == GCI_AlphaBand) return;
         const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
         if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
-            throw Error(has + " of colours (red, green, blue): a picture of " +
-                            (m_mask ? "a mask" : "labels") + ", not their numbers",
-                        "Take the file that the picture was made from, or turn each colour into a number "
+            throw Error(has + " of colours (red, green, blue): it is a picture of " +
+                            (m_mask ? "a mask" : "labels") + ", without class numbers",
+                        "Use the file from which the picture was made, or convert each colour to a number "
                         "(rgb2pct.py, gdal_calc.py).");
-        throw Error(has + "; a raster of " + (m_mask ? "a mask" : "labels") + " has one",
-                    "Is it the scene? If one of its bands holds them, extract it with gdal_translate -b.");
+        throw Error(
+            has + "; a raster of " + (m_mask ? "a mask" : "labels") + " must have one",
+            "Check that the file is not the scene, or extract the right band with gdal_translate -b.");
     }
 
     void read_legend(ZeroMeans zero) {
@@ -207,19 +208,19 @@ class RasterLabels final : public NumberedLabels {
             if (!same_size)
                 throw Error(
                     "'" + m_path + "' has " + size_text(m_own.samples, m_own.lines) + " pixels, " +
-                        m_grid.owner + " " + size_text(m_grid.samples, m_grid.lines) + ", and " +
+                        m_grid.owner + " has" + " " + size_text(m_grid.samples, m_grid.lines) + ", and " +
                         (m_own.geotransform    ? m_grid.owner + " has"
                          : m_grid.geotransform ? "the file has"
                                                : "both have") +
                         " no georeference",
-                    "Give one of the same size, or georeference both (gdal_translate -a_srs -a_ullr).");
+                    "Use a file of the same size, or georeference both (gdal_translate -a_srs -a_ullr).");
             m_same = true;
             return;
         }
         const bool srs = same_srs(m_grid.srs_wkt, m_own.srs_wkt);
         if (m_grid.srs_wkt.empty() != m_own.srs_wkt.empty())
             m_notes.push_back((m_own.srs_wkt.empty() ? "'" + m_path + "'" : m_grid.owner) +
-                              " has no SRS: taken to be that of the other file");
+                              " has no SRS: the SRS of the other file is assumed");
         m_same = same_size && srs &&
                  same_geotransform(*m_grid.geotransform, *m_own.geotransform, m_own.samples, m_own.lines);
         if (m_same) return;

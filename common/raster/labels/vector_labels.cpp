@@ -236,12 +236,12 @@ class VectorLabels final : public LabelSource {
         m_notes = std::move(notes);
         if (!grid)
             throw Error("'" + m_path + "' is a vector file and has no pixels",
-                        "Give the raster of the pixels with -like.");
+                        "Give a raster with the pixel grid with -like.");
         m_grid = *grid;
         OGRLayer& layer = choose_layer(*dataset, options);
         if (layer.GetLayerDefn()->GetGeomFieldCount() > 1)
-            m_notes.push_back("'" + m_path + "': of several geometries a feature the first, " +
-                              layer.GetLayerDefn()->GetGeomFieldDefn(0)->GetNameRef() + ", is taken");
+            m_notes.push_back("'" + m_path + "': features have several geometries; only the first, " +
+                              layer.GetLayerDefn()->GetGeomFieldDefn(0)->GetNameRef() + ", is used");
         choose_fields(*layer.GetLayerDefn(), options);
         choose_placing(layer, options, srs_is_a_guess(*dataset, m_path));
         std::vector<Found> found = read_features(layer, options);
@@ -269,17 +269,19 @@ class VectorLabels final : public LabelSource {
         if (!m_min_cover) {
             if (const int64_t n = m_burner->disputed(); n > 0)
                 notes.push_back(file + "at least " + counted(n, "pixel has", "pixels have") +
-                                " features of several classes; the later ones win");
+                                " features of several classes; the last feature sets the class");
             return notes;
         }
         if (const int64_t n = m_cover->overlapping(); n > 0)
-            notes.push_back(file + counted(n, "labelled pixel has", "labelled pixels have") +
-                            " polygons of several classes one over another; the larger share wins");
+            notes.push_back(
+                file + counted(n, "labelled pixel has", "labelled pixels have") +
+                " overlapping polygons of several classes; the class with the largest share is used");
         if (const int64_t n = m_cover->without_pixel(); n > 0)
-            notes.push_back(file + counted(n, "polygon or group of them", "polygons or groups of them") +
-                            worded(n, " covers", " cover") + " no pixel to " +
-                            CPLSPrintf("%.9g", *m_min_cover) + worded(n, " and labels", " and label") +
-                            " nothing (a smaller -min-cover labels more)");
+            notes.push_back(
+                file + counted(n, "polygon or group of polygons", "polygons or groups of polygons") +
+                worded(n, " covers", " cover") + " less than " + CPLSPrintf("%.9g", *m_min_cover) +
+                " of every pixel" + worded(n, " and labels", " and label") +
+                " no pixel (a smaller -min-cover labels more)");
         return notes;
     }
 
@@ -320,8 +322,8 @@ class VectorLabels final : public LabelSource {
         }
         if (!first) throw Error("'" + m_path + "' has no layer with geometries");
         if (!others.empty())
-            m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() + " is taken; there are " +
-                              "others: " + others);
+            m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() +
+                              " is used; other layers: " + others);
         return chosen ? *chosen : *first; // class_field() reports a missing field
     }
 
@@ -330,7 +332,7 @@ class VectorLabels final : public LabelSource {
     void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
         const OGRFieldDefn& f = *definition.GetFieldDefn(field);
         if (!is_text(f) && !is_number(f))
-            throw Error("'" + m_path + "': field '" + f.GetNameRef() + "' holds neither numbers nor names (" +
+            throw Error("'" + m_path + "': field '" + f.GetNameRef() + "' does not have numbers or names (" +
                             OGRFieldDefn::GetFieldTypeName(f.GetType()) + ")",
                         advice);
     }
@@ -360,7 +362,7 @@ class VectorLabels final : public LabelSource {
             if (is_text(f) || f.GetType() == OFTInteger || f.GetType() == OFTInteger64) fitting.push_back(i);
         }
         if (fitting.size() == 1) return fitting.front();
-        throw Error("'" + m_path + "': which field holds the classes?", advice);
+        throw Error("'" + m_path + "': the field with the classes is not known", advice);
     }
 
     /// Selects the fields of classes, of their names and of the position.
@@ -406,7 +408,7 @@ class VectorLabels final : public LabelSource {
                         (numbers.empty() ? "" : "Choose one with -field NAME. ") + advice);
         if (m_field < 0) m_field = numbers.front();
         if (!is_number(*definition.GetFieldDefn(m_field)))
-            throw Error("'" + m_path + "': field '" + options.field + "' does not hold numbers", advice);
+            throw Error("'" + m_path + "': field '" + options.field + "' does not have numbers", advice);
         m_value_name = definition.GetFieldDefn(m_field)->GetNameRef();
     }
 
@@ -425,7 +427,7 @@ class VectorLabels final : public LabelSource {
         } else if (own.empty() || m_grid.srs_wkt.empty()) {
             if (own.empty() != m_grid.srs_wkt.empty())
                 m_srs_note = (own.empty() ? "'" + m_path + "'" : m_grid.owner) +
-                             " has no SRS: taken to be that of the other file";
+                             " has no SRS: the SRS of the other file is assumed";
         } else if (!same_srs(own, m_grid.srs_wkt)) {
             m_description = "vector, reprojected";
             m_in_degrees = counts_degrees(own);
@@ -442,12 +444,12 @@ class VectorLabels final : public LabelSource {
 
     Error no_place() const {
         return Error(m_grid.owner + " has no " + (m_grid.placed_otherwise ? "geotransform" : "georeference") +
-                         ": the features of '" + m_path + "' cannot be placed on it",
+                         ": the features of '" + m_path + "' cannot be located in it",
                      std::string(m_grid.placed_otherwise
-                                     ? "Put it onto a grid (gdalwarp, gdal_hsi_orthorectify)"
+                                     ? "Warp it to a grid (gdalwarp, gdal_hsi_orthorectify)"
                                      : "Georeference it (gdal_translate -a_srs -a_ullr)") +
-                         ", give labels as a raster, or give -pixel-coordinates if those of the features are "
-                         "samples and lines.");
+                         ", give labels as a raster, or use -pixel-coordinates if the features' coordinates "
+                         "are samples and lines.");
     }
 
     std::vector<Found> read_features(OGRLayer& layer, const LabelOptions& options) {
@@ -515,20 +517,20 @@ class VectorLabels final : public LabelSource {
                  options.values ? "features have no value and are" : "features have no class and are");
         left_out(without_geometry, "feature has no geometry and is", "features have no geometry and are");
         left_out(without_area,
-                 options.min_cover ? "feature has no area, so that it covers nothing of a pixel, and is"
-                                   : "feature has no area, so that no pixel lies inside, and is",
-                 options.min_cover ? "features have no area, so that they cover nothing of a pixel, and are"
-                                   : "features have no area, so that no pixel lies inside, and are");
+                 options.min_cover ? "feature has no area and covers no pixel, and is"
+                                   : "feature has no area and contains no pixel, and is",
+                 options.min_cover ? "features have no area and cover no pixel, and are"
+                                   : "features have no area and contain no pixel, and are");
         left_out(not_placed, "feature cannot be reprojected and is",
                  "features cannot be reprojected and are");
         if (all.empty() && unplaced)
             throw Error(
                 "'" + m_path + "': " + counted(not_placed, "feature") + worded(not_placed, " lies", " lie") +
-                    " at no place of its SRS: (" + CPLSPrintf("%.9g, %.9g", unplaced->MinX, unplaced->MinY) +
-                    ") is no " + (m_in_degrees ? "longitude and latitude" : "place") +
-                    ", so that no feature can be used",
+                    " outside its SRS: (" + CPLSPrintf("%.9g, %.9g", unplaced->MinX, unplaced->MinY) +
+                    ") is not " + (m_in_degrees ? "a longitude and latitude" : "a valid position") +
+                    ", so no feature can be used",
                 std::string(m_in_degrees ? "Coordinates of GeoJSON without \"crs\" are degrees. " : "") +
-                    "Give the file the SRS that its coordinates are in: ogr2ogr -a_srs EPSG:CODE "
+                    "Set the SRS of its coordinates: ogr2ogr -a_srs EPSG:CODE "
                     "out.gpkg " +
                     m_path + ".");
         if (all.empty())
@@ -549,9 +551,9 @@ class VectorLabels final : public LabelSource {
             one.text = clean_name(feature.GetFieldAsString(m_field));
             const OGRFieldDefn& f = *feature.GetFieldDefnRef(m_field);
             if (f.GetSubType() == OFSTJSON && (one.text.rfind('[', 0) == 0 || one.text.rfind('{', 0) == 0))
-                throw Error("'" + m_path + "': field '" + f.GetNameRef() + "' holds lists or objects, as '" +
-                                one.text.substr(0, 40) + "'",
-                            "A feature has one class: a number or a name.");
+                throw Error("'" + m_path + "': field '" + f.GetNameRef() +
+                                "' has lists or objects, such as '" + one.text.substr(0, 40) + "'",
+                            "Give each feature one class: a number or a name.");
             return !one.text.empty();
         }
         one.number = feature.GetFieldAsDouble(m_field);
@@ -590,10 +592,10 @@ class VectorLabels final : public LabelSource {
             if (up > down) m_place[5] = -1;
             m_description += ", pixel coordinates";
             if (!asked && (up > 0 || down > 0))
-                m_notes.push_back("'" + m_path + "': its coordinates are taken for samples and lines of " +
+                m_notes.push_back("'" + m_path + "': its coordinates are read as samples and lines of " +
                                   m_grid.owner + ", " +
-                                  (up > down ? "lines from 0 to negative numbers, as QGIS draws it"
-                                             : "lines downwards from the upper left corner"));
+                                  (up > down ? "with negative lines, as in QGIS"
+                                             : "with lines counted downwards from the upper left corner"));
         }
         place_by_fields(found);
         const OGREnvelope grid = extent();
@@ -609,7 +611,7 @@ class VectorLabels final : public LabelSource {
         if (beside > 0)
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
                               counted(found.size(), "feature") + worded(beside, " lies", " lie") +
-                              " outside of " + m_grid.owner + ", by their samples and lines");
+                              " outside " + m_grid.owner + " by samples and lines");
     }
 
     /// Returns the extent of the grid in the coordinates of the features.
@@ -644,11 +646,11 @@ class VectorLabels final : public LabelSource {
         m_description += ", placed by sample and line";
         if (beside > 0 && m_placing == Placing::map) // otherwise place() counts all
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
-                              counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside of " +
-                              m_grid.owner + ", by their samples and lines");
+                              counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside " +
+                              m_grid.owner + " by samples and lines");
         if (m_placing == Placing::fields)
             m_notes.push_back("'" + m_path + "': " + counted(by_fields, "point is", "points are") +
-                              " placed by the fields sample and line, as " + m_grid.owner +
+                              " located by the fields sample and line, since " + m_grid.owner +
                               " has no geotransform");
     }
 
@@ -664,11 +666,10 @@ class VectorLabels final : public LabelSource {
             return;
         }
         if (numbers > 0)
-            m_notes.push_back(
-                "'" + m_path + "': " + std::to_string(numbers) + " of " +
-                counted(found.size(), "class text") +
-                " are numbers and the others are not: all are taken for names, which get numbers "
-                "in alphabetical order");
+            m_notes.push_back("'" + m_path + "': " + std::to_string(numbers) + " of " +
+                              counted(found.size(), "class text") +
+                              " are numbers and the others are not: all are read as names and numbered in "
+                              "alphabetical order");
         for (const Found& one : found)
             value[one.text] = 0;
         if (value.size() > static_cast<size_t>(max_class))
@@ -707,14 +708,14 @@ class VectorLabels final : public LabelSource {
         if (nothing == zeros) {
             m_notes.push_back(
                 "'" + m_path + "': " + counted(zeros, "feature of class 0 is", "features of class 0 are") +
-                " called '" + word + "' and taken for no label; if 0 is a class, give -zero class");
+                " called '" + word + "' and read as 'no label'; if 0 is a class, use -zero class");
             return;
         }
         m_none = beyond;
         if (named == 0)
-            m_notes.push_back("'" + m_path + "': 0 is a class, as " +
+            m_notes.push_back("'" + m_path + "': 0 is read as a class, since " +
                               counted(zeros, "feature has", "features have") +
-                              " it; if it means no label, give -zero none");
+                              " it; if it means 'no label', use -zero none");
     }
 
     void burn_into(std::vector<Found>& found, const LabelOptions& options) {
@@ -744,7 +745,7 @@ class VectorLabels final : public LabelSource {
             m_cover = std::make_unique<PolygonCover>(shapes, m_grid.samples, m_grid.lines, m_place,
                                                      m_min_cover.value_or(1), m_none, m_path);
             if (m_cover->values().empty())
-                throw Error("'" + m_path + "' has no polygon with a class, so no pixel is covered by one",
+                throw Error("'" + m_path + "' has no polygon with a class, so no pixel is covered",
                             "Points and lines have no area: leave out -min-cover and -cover.");
         }
         m_burner = std::make_unique<ShapeBurner>(std::move(shapes), m_grid.samples, m_place,
@@ -755,13 +756,13 @@ class VectorLabels final : public LabelSource {
         if (m_min_cover) return; // features that label nothing are known after all is read
         m_too_small = m_burner->without_pixel(m_grid.lines);
         if (const int64_t n = m_too_small; n > 0)
-            m_notes.push_back(
-                "'" + m_path + "': " +
-                (options.inside_only ? counted(n, "feature holds no pixel as a whole and labels",
-                                               "features hold no pixel as a whole and label")
-                                     : counted(n, "feature covers no pixel's centre and labels",
-                                               "features cover no pixel's centre and label")) +
-                " nothing" + (options.inside_only ? "" : " (-all-touched labels what they touch)"));
+            m_notes.push_back("'" + m_path + "': " +
+                              (options.inside_only ? counted(n, "feature contains no whole pixel and labels",
+                                                             "features contain no whole pixel and label")
+                                                   : counted(n, "feature covers no pixel centre and labels",
+                                                             "features cover no pixel centre and label")) +
+                              " no pixel" +
+                              (options.inside_only ? "" : " (-all-touched labels every touched pixel)"));
     }
 
     /// Burns each feature separately, into the part of the grid around it.
@@ -835,7 +836,7 @@ class VectorLabels final : public LabelSource {
             one.name = all.begin()->first;
             if (all.size() > 1)
                 m_notes.push_back("'" + m_path + "': class " + std::to_string(value) + " has " +
-                                  std::to_string(all.size()) + " names; '" + one.name + "' is taken");
+                                  std::to_string(all.size()) + " names; '" + one.name + "' is used");
             m_legend.push_back(std::move(one));
         }
     }

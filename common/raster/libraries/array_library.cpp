@@ -88,7 +88,7 @@ int axis_of_bands(const Product& product, size_t scene_bands, const std::string&
     const auto bands = static_cast<int64_t>(scene_bands);
     if (bands > 0 && (product.lines == bands) != (product.samples == bands))
         return product.lines == bands ? 0 : 1;
-    refuse_library(path, "does not state which axis of " + product.parts.front().array + " has the bands");
+    refuse_library(path, "does not state which axis of " + product.parts.front().array + " is the bands");
 }
 
 /// Returns the last part of the array's name, with its groups if other arrays have the same name.
@@ -106,8 +106,8 @@ SpectralLibrary library_of_table(const Product& product, const std::string& path
     const bool told = product.bands.size() > 1;
     if (told && product.lines > 1)
         throw Error("'" + path + "': " + product.parts.front().array +
-                        " is a scene, and a library has two axes",
-                    "gdal_hsi_endmembers and gdal_hsi_spectra make a library of a scene.");
+                        " is a scene, but a library has two axes",
+                    "Make a library from the scene with gdal_hsi_endmembers or gdal_hsi_spectra.");
     const CubePart& part = product.parts.front();
     const int axis = told                                             ? part.band_axis
                      : axis_of_bands(product, scene_bands, path) == 0 ? part.line_axis

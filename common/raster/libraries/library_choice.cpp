@@ -65,9 +65,9 @@ std::string advice(const std::vector<std::string>& names, const std::string& wan
         if (!core.empty() && plain(name).find(core) != std::string::npos && ++found <= most)
             near.push_back("'" + name + "'");
     if (!near.empty())
-        return "There is " + joined(near, ", ") +
+        return "Similar spectra: " + joined(near, ", ") +
                (found > most ? " and " + counted(found - most, "other") : std::string()) +
-               "; a pattern like '*" + core + "*' takes all of them.";
+               "; a pattern like '*" + core + "*' selects all.";
     if (const std::string one = nearest_name(wanted, names); !one.empty())
         return "Did you mean '" + one + "'?";
     for (const auto& name : names)

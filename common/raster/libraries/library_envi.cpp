@@ -60,7 +60,7 @@ std::vector<double> header_list(const EnviHeader& header, const char* key, size_
     if (!values.empty() && values.size() != count) {
         note(library, path,
              std::string("the list '") + key + "' has " + counted(values.size(), "value") + " for " +
-                 counted(count, "band") + ", and is left out");
+                 counted(count, "band") + " and is ignored");
         values.clear();
     }
     return values;
@@ -145,8 +145,8 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
     if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
         refuse_library(path, "its header does not describe a spectral library");
     if (files.data.empty())
-        refuse_library(path, "is a header, and its data (" + name_of(without_extension(path)) +
-                                 ".sli) are not next to it");
+        refuse_library(path, "is a header without its data (" + name_of(without_extension(path)) +
+                                 ".sli) next to it");
     const size_t order = header_number(header, "byte order", 0, path);
     if (order > 1)
         refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is invalid");

@@ -112,13 +112,11 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
             library.numbers_told = own.numbers_told;
         } else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm) ||
                    own.band_numbers != library.band_numbers) {
-            throw Error(
-                "'" + path + "': its profiles have different wavelengths, or bands ('" +
-                    library.names.front() + "' has " + counted(library.bands(), "band") + ", '" +
-                    (name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name) + "' " +
-                    std::to_string(profile->y.size()) + ")",
-                "All spectra of a library have the same wavelengths: interpolate them to one list, or "
-                "write a file for each.");
+            throw Error("'" + path + "': its profiles have different wavelengths, or bands ('" +
+                            library.names.front() + "' has " + counted(library.bands(), "band") + ", '" +
+                            (name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name) +
+                            "' " + std::to_string(profile->y.size()) + ")",
+                        "Interpolate all spectra to the same wavelengths, or write one file per spectrum.");
         }
         const std::string called =
             name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name;
@@ -165,15 +163,17 @@ SpectralLibrary read_feature_spectra(const std::string& path, const std::string*
     const DatasetHandle dataset(
         GDALDataset::FromHandle(GDALOpenEx(text ? file.name().c_str() : path.c_str(),
                                            GDAL_OF_VECTOR | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    if (!dataset) refuse_library(path, "is not a vector layer that GDAL opens: " + errors.text());
+    if (!dataset) refuse_library(path, "is not a vector layer that GDAL can open: " + errors.text());
     SpectralLibrary library;
     bool packed = false;
     for (int l = 0; l < dataset->GetLayerCount(); ++l)
         for (const auto& feature : *dataset->GetLayer(l))
             add_feature(path, *feature, library, packed);
     if (library.spectra.empty())
-        refuse_library(path, packed ? "holds profiles in Python's pickle format, which may run programs"
-                                    : "holds no profiles: no field with {\"x\": [...], \"y\": [...]}");
+        refuse_library(
+            path,
+            packed ? "has profiles in Python's pickle format, which is not read because it may run programs"
+                   : "has no profiles: no field with {\"x\": [...], \"y\": [...]}");
     return library;
 }
 

@@ -293,9 +293,9 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
         if (same < most && !are_possible_wavelengths(values)) return false;
         if (same < 1)
             throw Error("'" + path + "': the line '" + name +
-                            "' contradicts the wavelengths that the columns are called by",
-                        "Take the wrong ones out.");
-        note(library, path, "the line '" + name + "' holds the wavelengths once more; it is left out");
+                            "' contradicts the wavelengths in the column names",
+                        "Remove the wrong wavelengths.");
+        note(library, path, "the line '" + name + "' repeats the wavelengths; it is ignored");
     } else {
         return false;
     }
@@ -391,7 +391,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
         if (!library.wavelengths_nm.empty() && take_line_beside(path, name, spectra[r], library, marks, unit))
             continue;
         if (statistics[r]) {
-            note(library, path, "the line '" + name + "' holds a statistic; it is left out");
+            note(library, path, "the line '" + name + "' is a statistic; it is ignored");
             continue;
         }
         if (name.empty()) name = "Spectrum " + std::to_string(library.names.size() + 1);
@@ -401,7 +401,7 @@ std::optional<SpectralLibrary> library_of_rows(const std::string& path, const Te
         library.names.push_back(std::move(name));
         if (classes < table.columns()) library.classes.push_back(table.rows[r][classes]);
     }
-    if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
+    if (library.spectra.empty()) refuse_library(path, "has no spectra");
     for (auto& spectrum : library.spectra)
         for (size_t b = 0; b < marks.size(); ++b)
             if (marks[b] == 0) spectrum[b] = no_library_value;

@@ -82,10 +82,11 @@ std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStr
     for (int i = begin; i < lines.Count(); ++i) {
         auto row = numbers_in(lines[i]);
         if (row.size() < 2 || (!rows.empty() && row.size() != rows.front().size()))
-            refuse_library(path, "a line of its data is '" + std::string(lines[i]).substr(0, 60) + "'");
+            refuse_library(path,
+                           "it has an invalid line of data: '" + std::string(lines[i]).substr(0, 60) + "'");
         rows.push_back(std::move(row));
     }
-    if (rows.empty()) refuse_library(path, "holds no data");
+    if (rows.empty()) refuse_library(path, "has no data");
     return rows;
 }
 
@@ -140,10 +141,10 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     const double first = static_cast<double>(number_at<float>(bytes, asd_first_at));
     const double step = static_cast<double>(number_at<float>(bytes, asd_step_at));
     if (format > 2 || channels == 0 || !(first > 0) || !(step > 0) || !std::isfinite(first + step))
-        refuse_library(path, "its ASD header states no wavelengths or no type of numbers");
+        refuse_library(path, "its ASD header does not state the wavelengths or the data type");
     const size_t end = asd_header + channels * (format == 2 ? 8 : 4);
     if (bytes.size() < end)
-        refuse_library(path, "is shorter than its ASD header says (" + counted(bytes.size(), "byte") + ")");
+        refuse_library(path, "is shorter than its ASD header states (" + counted(bytes.size(), "byte") + ")");
     SpectralLibrary library;
     auto values = asd_numbers(bytes, asd_header, channels, format);
     const auto reference = asd_reference(bytes, end, channels, format);
@@ -156,8 +157,8 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
             values[k] = reference[k] != 0 ? values[k] / reference[k] : no_library_value;
     } else if (type != 1 || (!divided && largest_of(values) > 2)) {
         note(library, path,
-             std::string("holds ") + types[std::min(type, 8)] +
-                 " and no white reference to divide by: its numbers are taken as they are");
+             std::string("has ") + types[std::min(type, 8)] +
+                 " without a white reference: its values are used unchanged");
     }
     for (size_t k = 0; k < channels; ++k) {
         library.wavelengths_nm.push_back(first + static_cast<double>(k) * step);
@@ -229,7 +230,7 @@ Places sed_wavelengths(const std::string& path, const std::vector<std::string>& 
             }
     if (says_number(columns.front()) || counts_lines(column_of(rows, 0)) ||
         !are_possible_wavelengths(column_of(rows, 0)))
-        refuse_library(path, "none of its columns is called wavelength: " + joined(columns, ", "));
+        refuse_library(path, "has no column called wavelength: " + joined(columns, ", "));
     return {};
 }
 
@@ -240,7 +241,7 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
     int head = 0;
     for (int i = 0; i < lines.Count() && head == 0; ++i)
         if (STARTS_WITH_CI(lines[i], "Data:")) head = i + 1;
-    if (head >= lines.Count()) refuse_library(path, "holds no data");
+    if (head >= lines.Count()) refuse_library(path, "has no data");
     const auto rows = rows_from(path, lines, head + 1);
     const auto columns = names_of_columns(lines[head], rows.front().size());
     if (rows.front().size() != columns.size())
@@ -265,14 +266,14 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
     }
     size_t taken = rows.front().size() - 1;
     if (target) taken = *target;
-    if (taken == places.column) refuse_library(path, "has no column in addition to the wavelengths");
+    if (taken == places.column) refuse_library(path, "has only a column of wavelengths");
     SpectralLibrary library = one_spectrum(name, rows, places, as_it_is, taken);
     if (target && reference) {
         for (size_t k = 0; k < rows.size(); ++k)
             library.spectra[0][k] =
                 rows[k][*reference] != 0 ? rows[k][*target] / rows[k][*reference] : no_library_value;
     } else {
-        note(library, path, "has no column of reflectance: '" + columns[taken] + "' is taken as it is");
+        note(library, path, "has no column of reflectance: '" + columns[taken] + "' is used unchanged");
     }
     return library;
 }

@@ -55,11 +55,11 @@ struct Columns {
 /// Refuses a table that is the metadata of a library, or is transposed without wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
-                       " holds something that is not a number ('" + *t.text_in(c) + "')";
+                       " has a value that is not a number ('" + *t.text_in(c) + "')";
     if (const std::string sli = CPLResetExtension(t.path.c_str(), "sli"); sli != t.path && is_there(sli))
         what += "; the spectra are in " + sli;
     else if (c == 0)
-        what += "; a table with a line a spectrum needs wavelengths for the names of its columns";
+        what += "; a table with one spectrum per line needs wavelengths as column names";
     refuse_library(t.path, what);
 }
 
@@ -78,8 +78,8 @@ void take_numbers(Columns& t, size_t c) {
     note(t.library, t.path,
          "the first column" +
              (t.table.head.empty() || t.head(c).empty() ? " has no name and" : ", " + t.named(c) + ",") +
-             (counts_lines(t.values[c]) ? " counts the lines; it is left out"
-                                        : " holds numbers of bands; it is left out"));
+             (counts_lines(t.values[c]) ? " counts the lines; it is ignored"
+                                        : " has band numbers; it is ignored"));
 }
 
 /// Returns whether a first column without a name, or with a name for numbers, contains band numbers and not
@@ -100,11 +100,11 @@ bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const bool spaced = *high - *low >= 2 * static_cast<double>(column.size() - 1);
     const bool possible = are_possible_wavelengths(column), micrometres = *low > 1 && *high < 100;
     if ((possible && band && !spaced) || (micrometres && !named))
-        throw Error("'" + t.path + "': the first column, " + t.named(c) + ", holds whole numbers from " +
+        throw Error("'" + t.path + "': the first column, " + t.named(c) + ", has whole numbers from " +
                         CPLSPrintf("%.9g to %.9g", *low, *high) +
-                        ", which may be numbers of bands or wavelengths",
-                    "Call the column wavelength_nm or wavelength_um, or take it out if the lines are the "
-                    "scene's bands in their order.");
+                        ", which may be band numbers or wavelengths",
+                    "Call the column wavelength_nm or wavelength_um, or remove it if the lines are in the "
+                    "order of the scene's bands.");
     return !possible;
 }
 
@@ -129,20 +129,21 @@ void judge_first(Columns& t, size_t c, bool placed) {
         take_wavelengths(t, c, unit.empty() ? chosen_unit("", *low, *high).unit->symbol : unit);
         note(t.library, t.path,
              "the first column, " + t.named(c) + ", " + (column.front() < column.back() ? "rises" : "falls") +
-                 " as wavelengths do and is taken for them" + (t.unit.empty() ? "" : ", in " + t.unit));
+                 " as wavelengths do and is read as the wavelengths" +
+                 (t.unit.empty() ? "" : ", in " + t.unit));
     } else if (direction(column) != 0) {
         note(t.library, t.path,
              "the first column, " + t.named(c) +
-                 ", rises or falls from line to line and is taken for a spectrum; call it wavelength if it "
-                 "holds the wavelengths");
+                 ", rises or falls from line to line and is read as a spectrum; if it has the wavelengths, "
+                 "call it wavelength");
     }
 }
 
 [[noreturn]] void refuse_axes(const Columns& t, size_t c) {
     throw Error("'" + t.path + "': the columns " + std::to_string(*t.axis + 1) + " (" + t.named(*t.axis) +
-                    ") and " + std::to_string(c + 1) + " (" + t.named(c) + ") hold different wavelengths",
-                "All spectra of a table have the same wavelengths: interpolate them to one list, write a "
-                "file for each, or take the wrong column out.");
+                    ") and " + std::to_string(c + 1) + " (" + t.named(c) + ") have different wavelengths",
+                "Interpolate all spectra to the same wavelengths, write one file per spectrum, or remove the "
+                "wrong column.");
 }
 
 /// Leaves out further columns of wavelengths (in another unit, or for the next spectrum if each has its own),
@@ -180,7 +181,7 @@ void leave_out_further_axes(Columns& t) {
             (others.empty() ? "" : ", ") + std::to_string(c + 1) + (named ? " (" + t.named(c) + ")" : "");
     }
     if (!others.empty())
-        note(t.library, t.path, "holds the wavelengths several times; left out: column " + others);
+        note(t.library, t.path, "has the wavelengths several times; ignored: column " + others);
 }
 
 /// Refuses tables in which every other column after the wavelengths also contains wavelengths, by its
@@ -223,8 +224,7 @@ void leave_out_numbers(Columns& t) {
         t.used[c] = true;
         note(t.library, t.path,
              "column " + std::to_string(c + 1) + ", " + t.named(c) +
-                 (counts ? ", counts the lines; it is left out"
-                         : ", holds numbers of samples; it is left out"));
+                 (counts ? ", counts the lines; it is ignored" : ", has sample numbers; it is ignored"));
     }
 }
 
@@ -313,7 +313,7 @@ void refuse_long_format(const Columns& t) {
     const std::string axis = t.table.head.empty() ? std::to_string(a) : t.head(a);
     const std::string names = texts && !t.table.head.empty() ? t.head(*texts) : "name";
     const std::string value = t.table.head.empty() ? "value" : t.table.head.back();
-    throw Error("'" + t.path + "': is in long format: each row holds one value of one spectrum, and its " +
+    throw Error("'" + t.path + "' is in long format: each row has one value of one spectrum, and its " +
                     counted(bands, "wavelength or band", "wavelengths or bands") + " repeat in " +
                     counted(rows, "row"),
                 "Give each spectrum a separate column, as pandas does: table.pivot(index='" + axis +
@@ -336,7 +336,7 @@ void leave_out_statistics(Columns& t) {
     for (size_t k = 0; k < found.size(); ++k) {
         if (!found[k]) continue;
         t.used[spectra[k]] = true;
-        note(t.library, t.path, "the column " + t.named(spectra[k]) + " holds a statistic; it is left out");
+        note(t.library, t.path, "the column " + t.named(spectra[k]) + " is a statistic; it is ignored");
     }
 }
 
@@ -350,7 +350,7 @@ void leave_out_texts(Columns& t) {
         texts += (texts.empty() ? "" : ", ") + std::to_string(c + 1) +
                  (t.table.head.empty() ? "" : " (" + t.named(c) + ")");
     }
-    if (!texts.empty()) note(t.library, t.path, "holds texts, which are left out: column " + texts);
+    if (!texts.empty()) note(t.library, t.path, "has texts, which are ignored: column " + texts);
 }
 
 void read_column(Columns& t, size_t c) {
@@ -393,12 +393,12 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
             if (bad[b]) spectrum[b] = no_library_value;
         }
     }
-    if (library.spectra.empty() && !bands_alone) refuse_library(path, "holds no spectrum");
+    if (library.spectra.empty() && !bands_alone) refuse_library(path, "has no spectra");
     // Numbers of bands must be in the file's order.
     if (t.numbers && library.wavelengths_nm.empty() && table.rows.size() > 1 &&
         direction(t.values[*t.numbers]) != 1)
         refuse_library(path,
-                       "its lines are not in the order of the column " +
+                       "its lines are not in ascending order of the column " +
                            (table.head.empty() || t.head(*t.numbers).empty() ? std::to_string(*t.numbers + 1)
                                                                              : t.head(*t.numbers)));
     return library;
@@ -544,7 +544,7 @@ TableColumn table_column(const std::string& name) {
 
 SpectralLibrary read_library_table(const std::string& path, const std::string& text, bool bands_alone) {
     if (text.rfind("##TITLE", 0) == 0 || text.rfind("##title", 0) == 0)
-        refuse_library(path, "is a JCAMP-DX file, which is not read: export the spectrum as a table");
+        refuse_library(path, "is a JCAMP-DX file, which is not supported: export the spectrum as a table");
     TextTable table = read_text_table(path, text);
     // OPUS writes data point tables in wavenumbers.
     if (table.unit.empty() && table.head.empty() && EQUAL(CPLGetExtension(path.c_str()), "dpt"))
@@ -554,13 +554,12 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
     take_percent_of_names(table, percent);
     const bool known = find_head_of_numbers(table);
     if (auto library = library_of_rows(path, table, known || headless)) {
-        if (headless) note(*library, path, "has no line of names: its first line is a spectrum");
+        if (headless) note(*library, path, "has no column names: its first line is read as a spectrum");
         return std::move(*library);
     }
     SpectralLibrary library = library_of_columns(path, table, percent, bands_alone);
     if (std::find(percent.begin(), percent.end(), true) != percent.end())
-        note(library, path,
-             "has spectra in percent by their names or a line of units: they are read as fractions");
+        note(library, path, "has spectra in percent, by their names or units: they are read as fractions");
     return library;
 }
 
@@ -588,7 +587,7 @@ SpectralLibrary read_envi_plot(const std::string& path, const std::string& text)
         if (row.size() != table.head.size())
             refuse_library(path, "has " + counted(row.size(), "column") + " of data under " +
                                      counted(table.head.size(), "name"));
-    if (table.rows.empty()) refuse_library(path, "holds no data");
+    if (table.rows.empty()) refuse_library(path, "has no data");
     return library_of_columns(path, table, {});
 }
 

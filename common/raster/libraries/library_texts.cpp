@@ -34,7 +34,7 @@ Record usgs_record(const std::string& path, const std::string& text) {
         if (!std::isfinite(v)) refuse_library(path, "line " + std::to_string(i + 1) + " is not a number");
         record.values.push_back(v);
     }
-    if (record.values.empty()) refuse_library(path, "holds no values");
+    if (record.values.empty()) refuse_library(path, "has no values");
     return record;
 }
 
@@ -110,9 +110,9 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
     library.wavelengths_nm = usgs_wavelengths(path, text).micrometres;
     library_to_nm(library.wavelengths_nm, "um");
     if (library.wavelengths_nm.empty())
-        library.notes.push_back(
-            path + ": no file of wavelengths with " + std::to_string(record.values.size()) +
-            " channels of its spectrometer or sensor lies beside it: its bands have none");
+        library.notes.push_back(path + ": its bands have no wavelengths, since no wavelength file with " +
+                                std::to_string(record.values.size()) +
+                                " channels of its spectrometer or sensor is next to it");
     // Deleted channels, and their remains after convolution: these are reflectances.
     for (double& v : record.values)
         if (v < -1) {
@@ -135,7 +135,7 @@ SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& t
     int rule = 0; // the line of dashes ends the description of the archive
     while (rule < lines.Count() && !STARTS_WITH(lines[rule], "---"))
         ++rule;
-    if (rule + 1 >= lines.Count()) refuse_library(path, "holds no title and no data");
+    if (rule + 1 >= lines.Count()) refuse_library(path, "has no title and no data");
     SpectralLibrary library;
     std::vector<double> values;
     for (int i = rule + 2; i < lines.Count(); ++i) {
@@ -144,13 +144,14 @@ SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& t
         const double y = words.Count() >= 2 ? library_number(words[1]) : no_library_value;
         if (std::isnan(x) || std::isnan(y)) {
             if (values.empty()) continue; // history
-            refuse_library(path, "a line of its data is '" + std::string(lines[i]).substr(0, 60) + "'");
+            refuse_library(path,
+                           "it has an invalid line of data: '" + std::string(lines[i]).substr(0, 60) + "'");
         }
         library.wavelengths_nm.push_back(x > 0 ? x : no_library_value);
         values.push_back(y > -1 ? y : no_library_value); // deleted channels: -1.23e34
         library.missing += std::isnan(values.back());
     }
-    if (values.empty()) refuse_library(path, "holds no data");
+    if (values.empty()) refuse_library(path, "has no data");
     library_to_nm(library.wavelengths_nm, "um");
     library.names.emplace_back(CPLString(lines[rule + 1]).Trim());
     library.spectra.push_back(std::move(values));
@@ -176,11 +177,11 @@ SpectralLibrary read_ecostress_text(const std::string& path, const std::string& 
         if (const size_t colon = line.find(':'); colon != std::string::npos && pairs.empty())
             header[lower(line.substr(0, colon))] = CPLString(line.substr(colon + 1)).Trim();
     }
-    if (pairs.empty()) refuse_library(path, "holds no pairs of a wavelength and a value");
+    if (pairs.empty()) refuse_library(path, "has no pairs of a wavelength and a value");
     if (const auto told = header.find("number of x values");
         told != header.end() && library_number(told->second) != static_cast<double>(pairs.size()))
         refuse_library(path,
-                       "has " + counted(pairs.size(), "value") + ", and its header states " + told->second);
+                       "has " + counted(pairs.size(), "value") + ", but its header states " + told->second);
     SpectralLibrary library;
     const double unit = lower(header["y units"]).find("percent") != std::string::npos ? 0.01 : 1;
     const bool falling = pairs.back().first < pairs.front().first;

@@ -31,8 +31,8 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
     only([&](const MatlabVariable* v) { return v->dims[0] == bands || v->dims[1] == bands; });
     // If several have the scene's bands: data sets for unmixing call endmembers M.
     if (fits.size() > 1) only([](const MatlabVariable* v) { return v->name == "M"; });
-    if (fits.size() > 1) refuse_matlab(file, "holds several arrays that may be the spectra", fits);
-    if (fits.empty()) refuse_matlab(file, "holds no array (band, spectrum)", {});
+    if (fits.size() > 1) refuse_matlab(file, "has several arrays that may be the spectra", fits);
+    if (fits.empty()) refuse_matlab(file, "has no array (band, spectrum)", {});
     return *fits.front();
 }
 

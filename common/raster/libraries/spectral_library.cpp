@@ -44,10 +44,9 @@ bool has_own_extension(const std::string& path) {
 [[noreturn]] void refuse_pipe(const std::string& path) {
     throw Error(
         "'" + path +
-            "' is a pipe or a device, which can be read but once and in one order; this form of library is "
-            "read in pieces, or lies in several files",
-        "Write it to a file, and name that; tables of text, .asd, .sig, .sed and GeoJSON are read through "
-        "pipes.");
+            "' is a pipe or a device, which can be read only once and in order; this library format needs a "
+            "file",
+        "Write it to a file first; only text tables, .asd, .sig, .sed and GeoJSON are read through pipes.");
 }
 
 bool is_of_several_files(const std::string& extension) {
@@ -142,11 +141,9 @@ SpectralLibrary read_some(const std::string& path, size_t scene_bands, bool band
 
 void refuse_library(const std::string& path, const std::string& what) {
     throw Error("'" + path + "': " + what,
-                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS (splib06, "
-                "splib07) or "
-                "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, an "
-                "array in netCDF, HDF5 or Zarr, or profiles in "
-                "GeoJSON or a GeoPackage.");
+                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text file of USGS "
+                "(splib06, splib07) or ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a MATLAB file, "
+                "an array in netCDF, HDF5 or Zarr, or profiles in GeoJSON or a GeoPackage.");
 }
 
 std::string library_text(const std::string& path) {
@@ -253,21 +250,20 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t scene_band
     if (std::none_of(library.spectra.begin(), library.spectra.end(), has_value))
         refuse_library(path, library.spectra.size() == 1
                                  ? "the spectrum '" + library.names.front() + "' has no value"
-                                 : "none of its " + counted(library.spectra.size(), "spectrum", "spectra") +
-                                       " has a value");
+                                 : "its " + counted(library.spectra.size(), "spectrum", "spectra") +
+                                       " have no values");
     if (library.missing > 0)
         note(library, path,
              counted(library.missing, "value") + " of " +
                  std::to_string(library.spectra.size() * library.bands()) +
                  worded(library.missing, " is", " are") +
-                 " missing: not there, not a number, or a fill such as -9999 or -1.23e34");
+                 " missing: empty, not a number, or a fill value such as -9999 or -1.23e34");
     return library;
 }
 
 BandList read_band_list(const std::string& path) {
     const SpectralLibrary library = read_some(path, 0, true);
-    if (library.wavelengths_nm.empty())
-        refuse_library(path, "has no wavelengths, and so lists no bands of a spectrometer");
+    if (library.wavelengths_nm.empty()) refuse_library(path, "has no wavelengths of a spectrometer's bands");
     return {library.wavelengths_nm, library.fwhm_nm, library.notes};
 }
 

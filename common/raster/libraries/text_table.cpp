@@ -244,7 +244,7 @@ bool drop_count(const std::string& path, std::vector<Line>& lines) {
     const size_t heads = is_row(lines[1].text) ? 1 : 2; // with the names of the columns
     if (heads > 1 && count != static_cast<double>(lines.size() - heads)) return false;
     if (count != static_cast<double>(lines.size() - heads))
-        refuse_library(path, "its first line counts " + first.front() + " lines, and " +
+        refuse_library(path, "its first line counts " + first.front() + " lines, but " +
                                  std::to_string(lines.size() - 1) + " follow");
     lines.erase(lines.begin());
     return true;
@@ -393,7 +393,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         said = lines.front().text.size() == 5 ? lines.front().text.back() : '\t';
         lines.erase(lines.begin());
     }
-    if (lines.empty()) refuse_library(path, "holds no table");
+    if (lines.empty()) refuse_library(path, "has no table");
     const bool counted_lines = drop_count(path, lines);
     const size_t title = lines_of_title(lines);
     for (size_t i = 0; i < title && unit.empty(); ++i)
@@ -413,11 +413,11 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
         table.rows.push_back(std::move(row));
         numbers.push_back(line.number);
     }
-    if (table.rows.empty()) refuse_library(path, "holds no table");
+    if (table.rows.empty()) refuse_library(path, "has no table");
     align(path, numbers, table);
     if (separator != ',') split_pairs(table);
     find_head(comment, table);
-    if (table.rows.empty()) refuse_library(path, "holds no table");
+    if (table.rows.empty()) refuse_library(path, "has no table");
     drop_empty_columns(table);
     if (counted_lines) name_deviations(table);
     return table;
@@ -429,8 +429,8 @@ SpectrumTable spectrum_table(const std::string& path, const std::string& text,
                              const std::vector<std::string>& needed,
                              const std::vector<std::string>& optional) {
     const TextTable table = read_text_table(path, text);
-    const std::string advice = "Its first line names the columns: " + joined(needed, ", ") +
-                               (optional.empty() ? "" : ", and as you like " + joined(optional, ", ")) + ".";
+    const std::string advice = "Name the columns in its first line: " + joined(needed, ", ") +
+                               (optional.empty() ? "" : ", and optionally " + joined(optional, ", ")) + ".";
     if (table.head.empty()) throw Error(path + ": its columns have no names", advice);
     constexpr size_t none = ~size_t{0};
     std::vector<size_t> places;

@@ -135,7 +135,7 @@ std::vector<double> MatlabFile::numbers(const MatlabVariable& variable) const {
 
 void MatlabFile::refuse(const std::string& what) const {
     throw Error("'" + m_path + "' is damaged: " + what,
-                "Get the file again, or write it again with MATLAB's save.");
+                "Copy the file again, or write it again with MATLAB's save.");
 }
 
 std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& characters, int64_t rows) {

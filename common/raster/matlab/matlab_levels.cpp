@@ -198,7 +198,7 @@ class Inflated final : public Bytes {
         if (state == Z_STREAM_END)
             m_ended = true;
         else if (state != Z_OK && !(state == Z_BUF_ERROR && m_left > 0))
-            throw Damage{"a compressed part cannot be inflated"};
+            throw Damage{"a compressed part cannot be decompressed"};
         return room - m_stream.avail_out;
     }
 
@@ -421,8 +421,8 @@ class Level5 final : public StoredFile {
         if (type != mi_matrix && type != mi_compressed)
             throw Damage{"no variable begins at byte " + std::to_string(at)};
         if (begin + bytes > end)
-            throw Damage{"it ends early: a variable goes on to byte " + std::to_string(begin + bytes) +
-                         ", and the file to " + std::to_string(end)};
+            throw Damage{"it ends early: a variable ends at byte " + std::to_string(begin + bytes) +
+                         ", but the file at " + std::to_string(end)};
         MatlabVariable::Place place;
         if (type == mi_matrix) {
             read_matrix(in, begin + bytes, "", 0, place);
@@ -434,7 +434,7 @@ class Level5 final : public StoredFile {
         Inflated inflated(&file, begin, bytes);
         const uint32_t inner = word(inflated);
         const uint64_t length = word(inflated);
-        if (inner != mi_matrix) throw Damage{"a compressed part holds no variable"};
+        if (inner != mi_matrix) throw Damage{"a compressed part has no variable"};
         read_matrix(inflated, inflated.at() + length, "", 0, place);
         return begin + bytes;
     }
@@ -459,7 +459,7 @@ class Level5 final : public StoredFile {
                 {mx_sparse, "sparse"}, {mx_function, "function"}, {mx_opaque, "object"}};
             const auto* const at = std::find_if(std::begin(kinds), std::end(kinds),
                                                 [&](const auto& kind) { return kind.first == head.kind; });
-            if (at == std::end(kinds)) throw Damage{"'" + one.name + "' is of no class that MATLAB has"};
+            if (at == std::end(kinds)) throw Damage{"'" + one.name + "' does not have a MATLAB class"};
             one.kind = at->second;
             place.at = bytes.at();
             place.bytes = end - bytes.at();
@@ -477,7 +477,7 @@ class Level5 final : public StoredFile {
         const StoredType *const stored = stored_type(static_cast<int>(tag.type)), *const all = stored_type(
                                                                                       numbers.stored);
         if (stored == nullptr || !may_stand_for(*stored, *all))
-            throw Damage{"'" + one.name + "' is " + one.kind + ", and stored as something else"};
+            throw Damage{"'" + one.name + "' is " + one.kind + ", but is stored as another type"};
         if (tag.bytes / stored->bytes != static_cast<uint64_t>(one.count()) || tag.bytes % stored->bytes != 0)
             throw Damage{one.text() + " has " + std::to_string(tag.bytes) + " bytes of data"};
         place.at = bytes.at();

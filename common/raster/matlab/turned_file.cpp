@@ -27,7 +27,7 @@ constexpr size_t written_bytes = size_t{4} << 20;
 [[noreturn]] void fail(const std::string& folder, int64_t bytes, int reason) {
     throw Error("cannot write the " + format_byte_size(static_cast<uint64_t>(bytes)) +
                 " of a temporary file in '" + folder +
-                "', which TMPDIR can name another for: " + std::strerror(reason));
+                "' (TMPDIR sets another folder): " + std::strerror(reason));
 }
 
 /// Collects runs of samples for positions of the file, and joins consecutive ones.

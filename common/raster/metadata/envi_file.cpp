@@ -242,8 +242,8 @@ bool has_driver(GDALDataset& dataset, const char* name) {
 DatasetHandle open_plainly(const std::string& path, const Opening& how,
                            const std::vector<std::string>& drivers) {
     if (is_pipe_or_device(path))
-        throw Error("'" + path + "' is a pipe or a device, which can be read but once and in one order",
-                    "Write it to a file, and name that.");
+        throw Error("'" + path + "' is a pipe or a device, which can be read only once and in order",
+                    "Write it to a file first.");
     const auto list = [](const std::vector<std::string>& items) {
         CPLStringList out;
         for (const std::string& item : items)
@@ -346,7 +346,8 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
         found = other;
     if (found.empty())
         throw Error("'" + path + "' is an ENVI header without a data file",
-                    "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
+                    "Put the data next to it as '" + name_of(stem) +
+                        "', without extension or with .dat, .img, .bsq, .bil, .bip or .raw.");
     return EnviFile{found, path};
 }
 

@@ -298,7 +298,7 @@ std::string_view element_of_equals(std::string_view value) {
     };
     if (const auto other = std::find_if(list.begin(), list.end(), differs); other != list.end())
         throw Unreadable{"it has " + counted(list.size(), "value") + " (" + list.front() + ", " + *other +
-                         (list.size() > 2 ? " ..." : "") + "), and one value counts for all bands"};
+                         (list.size() > 2 ? " ..." : "") + "), but must have one value for all bands"};
     return value.substr(value.find(list.front()), list.front().size());
 }
 
@@ -415,7 +415,7 @@ std::vector<std::string> names_of(const std::string& value, size_t count, const 
     for (const auto& parts : {parts_of(inner, ';'), parts_of(inner, '\n'), lines})
         if (parts.size() == count) return names_in(parts);
     throw Unreadable{"it has " + counted(list.size(), "name") + " for " + counted(count, of, several) +
-                     "; names with commas need quotes"};
+                     "; put names with commas into quotes"};
 }
 
 /// Returns a list of names, in quotes if they contain commas; without commas if a name contains both quotes.
@@ -449,7 +449,7 @@ void complete_names(EnviField& field, size_t bands, size_t classes) {
     if (key != "class lookup" || classes == 0) return;
     if (const size_t found = envi_list(field.value).size(); found != parts * classes)
         throw Unreadable{"it has " + counted(found, "value") + " for " +
-                         counted(classes, "class", "classes") + ", which need " +
+                         counted(classes, "class", "classes") + " instead of " +
                          std::to_string(parts * classes)};
 }
 
@@ -701,7 +701,7 @@ EnviHeader read_envi_header(const std::string& path) {
     VSIStatBufL info;
     if (VSIStatExL(path.c_str(), &info, VSI_STAT_SIZE_FLAG) == 0 && info.st_size > longest_header)
         throw Error("'" + path + "' has " + std::to_string(info.st_size >> 20) +
-                    " MB, too many for an ENVI header");
+                    " MB, too much for an ENVI header");
     if (!VSIIngestFile(nullptr, path.c_str(), &bytes, &size, longest_header)) return {};
     const std::string text(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
     VSIFree(bytes);

@@ -263,14 +263,12 @@ class Reader {
             ++numbers;
         const bool geographic = begins_with(letters(entries.front()), {"GEOGRAPHIC", "LAT", "LON"});
         if (numbers > placed - 1 + (geographic ? 0 : 1)) {
-            m_out.notes.push_back(
-                "map info = " + text +
-                ", whose numbers are parted by commas within them: the scene has no position");
+            m_out.notes.push_back("map info = " + text + " has decimal commas: the scene has no position");
             return false;
         }
         if (numbers < placed - 1) {
             note((numbers + 1 < entries.size()
-                      ? "has " + in_quotes(entries[numbers + 1]) + " where a number is needed"
+                      ? "has " + in_quotes(entries[numbers + 1]) + " instead of a number"
                       : "has " + std::to_string(numbers) + " numbers, not 6") +
                  ": the scene has no position");
             return false;
@@ -278,7 +276,7 @@ class Reader {
         for (size_t k = 1; k < placed; ++k)
             entries[k] = number_for_gdal(entries[k]);
         if (*envi_number(entries[placed - 2]) == 0 || *envi_number(entries[placed - 1]) == 0) {
-            note("has pixels of the size 0: the scene has no position");
+            note("has pixels of size 0: the scene has no position");
             return false;
         }
         return true;
@@ -324,11 +322,10 @@ class Reader {
                 begins_with(name, {"ARBITRARY", "STATEPLANE"}) || m_out.projection.size() >= least;
             if (!m_unknown_datum.empty() && !m_srs_is_told)
                 m_out.notes.push_back("projection info names the datum " + in_quotes(m_unknown_datum) +
-                                      ", which GDAL does not know there: WGS-84 is assumed");
+                                      ", which is unknown to GDAL: WGS-84 is assumed");
             if (!known && !m_srs_is_told)
                 note("names the projection " + in_quotes(m_out.entries.front()) +
-                     ", which no 'projection info' or 'coordinate system string' describes: the SRS is "
-                     "unknown");
+                     " without a 'projection info' or 'coordinate system string' for it: the SRS is unknown");
         }
     }
 
@@ -349,10 +346,10 @@ class Reader {
         if (zone.number == 0 || zone.hemisphere == Hemisphere::unknown || contradict) {
             if (!m_srs_is_told)
                 note(zone.number == 0 ? "has " + (words.empty() ? "nothing" : in_quotes(words.front())) +
-                                            " where a zone of UTM (1 to 60) is needed: the SRS is unknown"
+                                            " instead of a UTM zone (1 to 60): the SRS is unknown"
                      : contradict ? "has the zone " + in_quotes(words.front()) + " and the hemisphere " +
                                         which + ", which contradict each other: the SRS is unknown"
-                                  : "has " + which + " where North or South is needed: the SRS is unknown");
+                                  : "has " + which + " instead of North or South: the SRS is unknown");
             m_out.entries.front() = "Arbitrary";
             return;
         }

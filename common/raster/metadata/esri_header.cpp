@@ -119,8 +119,8 @@ void check_layout(const Layout& layout, GDALDataset& dataset) {
          {"NBANDS", "NBITS", "PIXELTYPE", "LAYOUT", "SKIPBYTES", "BYTEORDER", "NODATA", "NODATA_VALUE",
           "ULXMAP", "ULYMAP", "XDIM", "YDIM", "XLLCORNER", "YLLCORNER", "CELLSIZE"})
         if (layout.header.is_late(key))
-            throw Error(name + layout.header.entry(key) + " behind its line 50, where GDAL reads nothing",
-                        "Move the line to the beginning of the header.");
+            throw Error(name + layout.header.entry(key) + " after line 50, which GDAL does not read",
+                        "Move this line to the beginning of the header.");
     if (layout.name != "BIL" && layout.name != "BIP" && layout.name != "BSQ")
         throw Error(name + layout.header.entry("LAYOUT") + ", which is invalid", "Write BIL, BIP or BSQ.");
     if (layout.part_of_byte && dataset.GetRasterCount() > 1 && layout.name != "BIL")
@@ -129,15 +129,15 @@ void check_layout(const Layout& layout, GDALDataset& dataset) {
                     "Convert the file to BIL, or to samples of whole bytes.");
     if (layout.gap.key != nullptr && !layout.packed)
         throw Error(name + layout.header.entry(layout.gap.key) + " (" + std::to_string(layout.gap.packed) +
-                        " without gaps), and GDAL's driver EHdr reads no gaps between rows or bands",
-                    "A VRT of raw bands (VRTRawRasterBand) describes such a file for GDAL.");
+                        " without gaps), but GDAL's driver EHdr cannot read gaps between rows or bands",
+                    "Describe the file with a VRT of raw bands (VRTRawRasterBand).");
 }
 
 std::vector<std::string> notes_of(const Layout& layout) {
     std::vector<std::string> notes;
     const std::string name = "its header has ";
     if (layout.several_bytes && layout.header.text("BYTEORDER").empty())
-        notes.push_back(name + "no BYTEORDER: the most significant byte first is assumed");
+        notes.push_back(name + "no BYTEORDER: most significant byte first is assumed");
     if (layout.gap.key != nullptr && layout.packed)
         notes.push_back(name + layout.header.entry(layout.gap.key) +
                         ", which is ignored: the file has no room for gaps");

@@ -83,7 +83,7 @@ std::string unpack_text(const std::string& packed, const std::string& name, size
     if (packed.size() > INT_MAX) refuse("it is too long");
     std::string bytes = packed;
     const int size = CPLBase64DecodeInPlace(reinterpret_cast<GByte*>(bytes.data()));
-    if (size <= 0) refuse("it is not in base 64");
+    if (size <= 0) refuse("it is not in base64");
     // Deflate compresses by a factor of at most 1032; the output grows until it fits.
     for (size_t room = static_cast<size_t>(size) * 8;; room *= 4) {
         std::string text(room < limit ? room : limit, '\0');
@@ -94,7 +94,7 @@ std::string unpack_text(const std::string& packed, const std::string& name, size
             text.resize(got);
             return text;
         }
-        if (room >= limit || room / 1100 > static_cast<size_t>(size)) refuse("it cannot be inflated");
+        if (room >= limit || room / 1100 > static_cast<size_t>(size)) refuse("it cannot be decompressed");
     }
 }
 

@@ -209,11 +209,9 @@ void check_planetary_label(GDALDataset& dataset) {
         const auto told = std::string(object) == "IMAGE" ? image_in(label) : qube_in(label, object);
         if (!told) continue;
         if (const std::string field = misread(*told, dataset); !field.empty())
-            throw Error(
-                "cannot read " + name + ": GDAL's driver " + driver->GetDescription() +
-                    " does not read the order of samples that its label describes (" + field + ")",
-                "An ENVI header for its samples, or a VRT of raw bands (VRTRawRasterBand), describes them "
-                "for GDAL.");
+            throw Error("cannot read " + name + ": GDAL's driver " + driver->GetDescription() +
+                            " does not read the order of samples that its label describes (" + field + ")",
+                        "Describe its samples with an ENVI header or a VRT of raw bands (VRTRawRasterBand).");
         return;
     }
 }

@@ -197,8 +197,8 @@ void drop_applied_scale(SceneMetadata& scene, const std::string& path) {
             throw Error("cannot read '" + path +
                             "': its samples are integers with BSCALE = " + number_text(b.scale.value_or(1)) +
                             " and BZERO = " + number_text(b.offset.value_or(0)) +
-                            ", whose results GDAL's driver FITS rounds",
-                        "Store the results as floats (astropy).");
+                            ", but GDAL's driver FITS rounds the scaled values",
+                        "Store the scaled values as floats (astropy).");
         b.scale.reset();
         b.offset.reset();
     }

@@ -199,7 +199,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     if (!start || !scaled) return;
     for (const char* key : {"CD3_1", "CD3_2", "PC3_1", "PC3_2"})
         if (number(key, 0) != 0)
-            return unknown(std::string(key) + " = " + item(key) + " makes them change from pixel to pixel");
+            return unknown(std::string(key) + " = " + item(key) + " makes them differ between pixels");
     const double step = matrix ? number("CD3_3", 0) : number("PC3_3", 1) * number("CDELT3", 0);
     const double pixel = number("CRPIX3", 0);
     for (int b = 1; b <= scene.file_bands; ++b) {
@@ -544,17 +544,17 @@ std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std
         }
     if (count == 0) return {};
     return "the width of band " +
-           std::to_string(numbers.empty() ? static_cast<int>(first) + 1 : numbers[first]) + " is taken for " +
+           std::to_string(numbers.empty() ? static_cast<int>(first) + 1 : numbers[first]) + " is read as " +
            number_text(fwhm_nm[first]) + " nm, at a wavelength of " + number_text(wavelengths_nm[first]) +
            " nm" + (count > 1 ? " (and " + counted(count - 1, "more such width") + ")" : std::string()) +
-           ": is it in another unit? Widths have that of the wavelengths: 'wavelength units' of a header, or "
-           "what the columns of a table are called, as 'wavelength (um)' and 'fwhm (nm)'";
+           ": check its unit. FWHM have the unit of the wavelengths: 'wavelength units' of a header, or the "
+           "unit in a table's column names, such as 'wavelength (um)' and 'fwhm (nm)'";
 }
 
 std::string no_widths(int band, const std::string& width, size_t count) {
     return "band " + std::to_string(band) + " has the width " + width +
            (count > 1 ? " (and " + counted(count - 1, "more such value") + ")" : "") +
-           ", which is not a number above 0: unknown there";
+           ", which is not a number above 0: the width is unknown there";
 }
 
 std::string micrometres(const std::string& text, double nanometres, const std::string& units) {

@@ -124,7 +124,7 @@ void take_from_sources(GDALDataset& vrt, SceneMetadata& scene, int depth) {
                 found[b] = &band;
             } else if (!same_place(*found[b], band)) {
                 scene.notes.push_back("the sources of the mosaic have different wavelengths at band " +
-                                      std::to_string(b + 1) + ", so that it has none");
+                                      std::to_string(b + 1) + ": its wavelength is unknown");
                 return;
             }
         }

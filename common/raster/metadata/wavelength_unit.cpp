@@ -316,11 +316,11 @@ UnitChoice chosen_unit(const std::string& field, double least, double largest) {
         const char* const symbol = metres ? "m" : micrometres ? "um" : "nm";
         const char* const name = metres ? "metres" : micrometres ? "micrometres" : "nanometres";
         return {unit_called(symbol),
-                std::string("no unit of the wavelengths is stated: ") + name + " are assumed " + range};
+                std::string("the unit of the wavelengths is not stated: ") + name + " are assumed " + range};
     }
     if (are_micrometres(largest, field))
         return {unit_called("um"),
-                "its wavelengths are too short for nanometres, and are taken for micrometres"};
+                "its wavelengths are too small for nanometres, so they are read as micrometres"};
     if (const auto* const unit = field_unit(field)) return {unit, {}};
     return {nullptr, "'" + field + "' is not a unit of wavelengths: the wavelengths are unknown"};
 }
@@ -335,10 +335,9 @@ std::string doubtful_wavelengths(const std::vector<double>& wavelengths_nm, cons
         }
     if (count == 0) return {};
     const int band = numbers.empty() ? static_cast<int>(first) + 1 : numbers[first];
-    return "the wavelength of band " + std::to_string(band) + " is taken for " +
-           number(wavelengths_nm[first]) + " nm" +
-           (count > 1 ? " (and " + counted(count - 1, "more such wavelength") + ")" : std::string()) +
-           ", which is outside of 100 nm to 100 um: is it in another unit?";
+    return "the wavelength of band " + std::to_string(band) + " is read as " + number(wavelengths_nm[first]) +
+           " nm" + (count > 1 ? " (and " + counted(count - 1, "more such wavelength") + ")" : std::string()) +
+           ", which is outside 100 nm to 100 um: check its unit";
 }
 
 } // namespace hsi::raster

@@ -223,7 +223,7 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
                                         job.row * static_cast<int64_t>(row_bytes()) + place_in_row +
                                             static_cast<int64_t>(done));
             if (got < 0 && errno == EINTR) continue;
-            if (got < 0) throw system_error("cannot read what was written before");
+            if (got < 0) throw system_error("cannot read back the data written earlier");
             if (got == 0) { // end of the file
                 std::memset(block + done, 0, wanted - done);
                 break;

@@ -84,7 +84,7 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
     throw Error("a COG with " + counted(shape.bands, "band") + " of " + GDALGetDataTypeName(type) +
                     " in blocks of " + std::to_string(side) + "x" + std::to_string(side) + " needs " +
                     format_byte_size(3 * block) + ", more than -memory",
-                "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
+                "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which stores the bands separately.");
 }
 
 /// Limits a GeoTIFF whose blocks contain all bands: the dataset keeps one block in addition to the block
@@ -131,7 +131,7 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
                        static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     if (EQUAL(list.FetchNameValueDef("BIGTIFF", ""), "NO") && uncompressed(list) &&
         list.FetchNameValue("NBITS") == nullptr && !list.FetchBool("SPARSE_OK", false) && bytes >= most)
-        throw Error("a TIFF with -co BIGTIFF=NO holds less than 4 GiB, and these pixels are " +
+        throw Error("a TIFF with -co BIGTIFF=NO must be smaller than 4 GiB, but these pixels take " +
                         format_byte_size(bytes),
                     "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
 }
@@ -213,10 +213,9 @@ void check_range(const GivenOption& option, double least, double most, bool whol
     const auto number = to_number(option.value);
     if (number && *number >= least && *number <= most && (!whole || *number == std::floor(*number))) return;
     const bool bounded = most < std::numeric_limits<double>::max();
-    throw UsageError(option.text + ": a " + (whole ? "whole " : "") + "number " +
+    throw UsageError(option.text + " is not a " + (whole ? "whole " : "") + "number " +
                      (bounded ? "from " + number_text(least) + " to " + number_text(most)
-                              : "of at least " + number_text(least)) +
-                     " is needed");
+                              : "of at least " + number_text(least)));
 }
 
 [[noreturn]] void refuse_without_effect(const GivenOption& option, const std::string& why,
@@ -253,7 +252,7 @@ void check_codec_option(const GivenOption& option, const Target& target, const C
     if (others.empty()) return;
     const std::string name =
         overviews && list.FetchNameValue("OVERVIEW_COMPRESS") ? "OVERVIEW_COMPRESS" : "COMPRESS";
-    refuse_without_effect(option, "the codec is " + codec, "say -co " + name + "=" + alternatives(others));
+    refuse_without_effect(option, "the codec is " + codec, "give -co " + name + "=" + alternatives(others));
 }
 
 /// Checks bits, because GDAL ignores values that it cannot use for samples of the type.
@@ -279,7 +278,7 @@ void check_geotiff_option(const GivenOption& option, const Target& target, const
     if (option.name == "BLOCKXSIZE" && !list.FetchBool("TILED", true) &&
         to_number(option.value) != static_cast<double>(shape.samples))
         refuse_without_effect(option, "with TILED=NO blocks are strips, as wide as the raster",
-                              "say -co TILED=YES");
+                              "give -co TILED=YES");
     if (option.name == "NBITS") check_bits(option, target.type);
     if (option.name == "DISCARD_LSB") {
         const CPLStringList words(CSLTokenizeString2(option.value.c_str(), ",", 0));
@@ -297,11 +296,11 @@ void check_cog_option(const GivenOption& option, const CPLStringList& list) {
         refuse_without_effect(option, "OVERVIEWS=NONE makes no overviews", "leave OVERVIEWS=NONE out");
     const bool tiling = !EQUAL(list.FetchNameValueDef("TILING_SCHEME", "CUSTOM"), "CUSTOM");
     if (is_any(option.name, "ZOOM_LEVEL ZOOM_LEVEL_STRATEGY ALIGNED_LEVELS") && !tiling)
-        refuse_without_effect(option, "the output has no tiling scheme", "say which with -co TILING_SCHEME");
+        refuse_without_effect(option, "the output has no tiling scheme", "give one with -co TILING_SCHEME");
     if (is_any(option.name, "RES EXTENT WARP_RESAMPLING ADD_ALPHA") && !tiling &&
         list.FetchNameValue("TARGET_SRS") == nullptr)
         refuse_without_effect(option, "the raster keeps its grid",
-                              "name another one with -co TARGET_SRS or TILING_SCHEME");
+                              "set another grid with -co TARGET_SRS or TILING_SCHEME");
 }
 
 } // namespace
@@ -338,7 +337,7 @@ void check_creation_options(const Target& target, const OutputOptions& options,
             const auto number = to_number(option.value);
             if (!number || *number < 1 || *number > std::numeric_limits<int>::max() ||
                 *number != std::floor(*number))
-                throw UsageError(option.text + ": ALL_CPUS or a whole number of at least 1 is needed");
+                throw UsageError(option.text + " is not ALL_CPUS or a whole number of at least 1");
         }
         const bool cog = is(target.driver, "COG");
         if (!cog && !is(target.driver, "GTiff")) continue;

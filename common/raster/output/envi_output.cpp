@@ -65,8 +65,8 @@ void check_envi_geotransform(const double (&wanted)[6], const std::string& name)
     const DatasetHandle read(GDALDataset::FromHandle(
         GDALOpenEx(file.path().c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     if (!read || read->GetGeoTransform(got) != CE_None || !same_geotransform(wanted, got))
-        throw Error("an ENVI header cannot hold the geotransform of " + name +
-                        ", whose axes are sheared or run the other way",
+        throw Error("an ENVI header cannot store the geotransform of " + name +
+                        ", whose axes are sheared or reversed",
                     "Write a GTiff (-of GTiff), or warp the source first.");
 }
 

@@ -174,8 +174,9 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
         if (errors.any()) return errors.text();
         // Some drivers create the shape that they support, and ignore the request.
         if (made->GetRasterCount() != shape.bands)
-            return "it makes " + std::to_string(made->GetRasterCount()) + " of them";
-        if (made->GetRasterXSize() != w || made->GetRasterYSize() != h) return "it makes another size";
+            return "it makes a file of " + counted(made->GetRasterCount(), "band");
+        if (made->GetRasterXSize() != w || made->GetRasterYSize() != h)
+            return "it makes a file of another size";
         place(*made, scene);
         std::vector<float> cube(static_cast<size_t>(shape.bands * shape.lines * shape.samples));
         const auto view = CubeView<float>::packed(cube.data(), shape.bands, shape.lines, shape.samples);
@@ -199,7 +200,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     }
     if (errors.any()) return errors.text();
     const WrittenRaster written(path);
-    if (std::string fault = written.fault(shape, target.type); !fault.empty()) return "read again, " + fault;
+    if (std::string fault = written.fault(shape, target.type); !fault.empty()) return "read back, " + fault;
     if (!values) return {};
     std::vector<float> row(static_cast<size_t>(w));
     const auto turned_over = [&] {
@@ -216,15 +217,15 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
         for (int y = 0; y < h; ++y) {
             if (written.band(b)->RasterIO(GF_Read, 0, y, w, 1, row.data(), w, 1, GDT_Float32, 0, 0,
                                           nullptr) != CE_None)
-                return errors.text("it cannot be read again");
+                return errors.text("it cannot be read back");
             for (int x = 0; x < w; ++x) {
                 const float wanted = trial_value(target, b, y, x);
                 if (row[static_cast<size_t>(x)] == wanted) continue;
                 if (double gt[6];
                     turned_over() && scene != nullptr && scene->window_geotransform(gt) && gt[5] > 0)
-                    return "it keeps lines from north to south alone, and here they run from south to north "
+                    return "it stores lines only from north to south, but here they run from south to north "
                            "(gdalwarp turns them over)";
-                return "read again, values differ: " + std::string(CPLSPrintf("%.9g", wanted)) + " became " +
+                return "read back, values differ: " + std::string(CPLSPrintf("%.9g", wanted)) + " became " +
                        CPLSPrintf("%.9g", row[static_cast<size_t>(x)]) +
                        (shape.bands > 1 ? " in band " + std::to_string(b + 1) : std::string());
             }
@@ -402,7 +403,7 @@ void check_lerc_of_nan(const Target& target, const OutputOptions& options, const
     const std::string apart =
         is(target.driver, "COG") ? "-of GTiff, which keeps the bands apart" : "-co INTERLEAVE=BAND";
     throw UsageError("'" + options.path +
-                         "': this GDAL cannot read NaN again from LERC with the bands of a pixel together",
+                         "': this GDAL cannot read NaN from LERC if bands are interleaved by pixel",
                      "Use " + apart + ", another codec (-co COMPRESS=ZSTD)" +
                          (spec.keep_nan ? "." : ", or a nodata value that is a number (-dstnodata)."));
 }
@@ -424,10 +425,10 @@ void try_target(Target& target, const OutputOptions& options, const OutputSpec& 
         return;
     }
     if (const std::string refused = refused_options(options, spec, scene); !refused.empty())
-        throw UsageError(std::string(target.driver->GetDescription()) + " does not take" + refused + " for " +
-                             counted(spec.shape.bands, "band") + " of " + GDALGetDataTypeName(target.type) +
-                             ": " + reason,
-                         "Leave out what it does not take, or give another value (gdalinfo --format " +
+        throw UsageError(std::string(target.driver->GetDescription()) + " does not support" + refused +
+                             " for " + counted(spec.shape.bands, "band") + " of " +
+                             GDALGetDataTypeName(target.type) + ": " + reason,
+                         "Leave these options out, or give other values (gdalinfo --format " +
                              std::string(target.driver->GetDescription()) + " lists them).");
     throw UsageError(holds_text(target.driver, spec, target.type) + ": " + reason,
                      lists_type(target.driver, target.type) ? "Choose another format with -of."

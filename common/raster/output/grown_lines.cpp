@@ -17,7 +17,7 @@ namespace hsi::raster {
 
 namespace {
 
-const char* const advice = "Run it again, and let no other program write the output.";
+const char* const advice = "Run it again while no other program writes the output.";
 
 } // namespace
 
@@ -50,7 +50,7 @@ void GrownLines::check(const std::string& path, int64_t first, int64_t last) con
                             std::to_string(line) + " (counted from 0) is missing",
                         advice);
         if (now[k] != m_sums[static_cast<size_t>(line)])
-            throw Error("another process has changed '" + path + "' while the run wrote it: line " +
+            throw Error("another process changed '" + path + "' during this run: line " +
                             std::to_string(line) + " (counted from 0) is different",
                         advice);
     }
@@ -65,7 +65,7 @@ void GrownLines::add(const std::string& path, int64_t lines) {
     for (const uint32_t sum : sums_of(path, before, lines))
         m_sums.push_back(sum);
     if (static_cast<int64_t>(m_sums.size()) < lines)
-        throw Error("'" + path + "' has been truncated while the run wrote it", advice);
+        throw Error("'" + path + "' was truncated during this run", advice);
 }
 
 void GrownLines::check(const std::string& path) const {
@@ -73,8 +73,8 @@ void GrownLines::check(const std::string& path) const {
     check(path, 0, lines);
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && info.st_size > lines * m_line_bytes)
-        throw Error("another process has appended " + counted(info.st_size - lines * m_line_bytes, "byte") +
-                        " to '" + path + "' while the run wrote it",
+        throw Error("another process appended " + counted(info.st_size - lines * m_line_bytes, "byte") +
+                        " to '" + path + "' during this run",
                     advice);
 }
 

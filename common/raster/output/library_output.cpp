@@ -93,8 +93,10 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     const std::string& path = output.path;
     const std::string extension = CPLGetExtension(path.c_str());
     if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
-        throw UsageError(output.role + " " + path + ": spectra are written as .sli (ENVI spectral library)" +
-                         (also.empty() ? std::string(" or .csv") : ", .csv or " + also));
+        throw UsageError(
+            output.role + " " + path +
+            " is not the name of a spectral library: spectra are written as .sli (ENVI spectral library)" +
+            (also.empty() ? std::string(" or .csv") : ", .csv or " + also));
     check_text_output(output);
     if (written_as_csv(path)) return;
     const std::string header = library_header_of(is_local(path) ? follow_links(path) : path);
@@ -107,12 +109,10 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     if (!is_there(header)) return;
     const bool own = is_there(path) || is_library_header(header);
     if (!output.overwrite || !own)
-        throw own
-            ? already_exists(header, ", though '" + path +
-                                         "' does not: it is the header of a library that is gone or has "
-                                         "another name")
-            : Error("'" + header + "' already exists and is not the header of a library",
-                    "Choose another name for " + output.role + ".");
+        throw own ? already_exists(header, ", but '" + path +
+                                               "' does not: it is the header of a missing or renamed library")
+                  : Error("'" + header + "' already exists and is not the header of a library",
+                          "Choose another name for " + output.role + ".");
 }
 
 namespace {
@@ -152,8 +152,8 @@ std::string changed_names(const std::string& path, const std::vector<std::string
     for (size_t k = 0; k < before.size(); ++k)
         if (before[k] != after[k] && count++ == 0) first = k;
     if (count == 0) return {};
-    return "'" + path + "': an ENVI header's lists hold no commas, braces and leading semicolons: '" +
-           before[first] + "' is '" + after[first] + "' there" +
+    return "'" + path + "': lists in an ENVI header cannot have commas, braces or leading semicolons: '" +
+           before[first] + "' becomes '" + after[first] + "'" +
            (count > 1 ? ", and " + counted(count - 1, "other name") + worded(count - 1, " has", " have") +
                             " changed likewise"
                       : std::string()) +

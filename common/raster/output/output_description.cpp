@@ -27,7 +27,7 @@ std::shared_ptr<const OGRSpatialReference> parse_srs(const std::string& text) {
                                                     [](OGRSpatialReference* s) { s->Release(); });
     const GdalErrors errors;
     if (srs->SetFromUserInput(text.c_str()) != OGRERR_NONE)
-        throw UsageError("'" + text + "' is not a coordinate reference system that PROJ knows" +
+        throw UsageError("'" + text + "' is not a coordinate reference system known to PROJ" +
                          (errors.any() ? ": " + errors.text() : ""));
     srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     return srs;

@@ -59,16 +59,16 @@ void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     if (!is(target.driver, "ENVI") || !is_local(options.path))
         throw UsageError("-follow: " + name + " cannot be read while it grows: its format is " +
                              target.driver->GetDescription(),
-                         "Name a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
+                         "Use a raw ENVI file: .dat, .bil, .bip, or -of ENVI.");
     if (bands == 1) return;
     const char* const interleave = target.options.FetchNameValue("INTERLEAVE");
     if (interleave != nullptr && EQUAL(interleave, "BSQ"))
         throw UsageError("-follow: " + name + " cannot grow by lines with -co INTERLEAVE=BSQ",
-                         "Leave the option out, or say BIL or BIP.");
+                         "Leave the option out, or use BIL or BIP.");
     const std::string extension = extension_of(options.path);
     if (interleave == nullptr && equal_names(extension, "bsq"))
-        throw UsageError("-follow: " + name + " cannot grow by lines as BSQ, which its name says",
-                         "Name it .bil or .bip, or say -co INTERLEAVE=BIL.");
+        throw UsageError("-follow: " + name + " cannot grow by lines, since its extension means BSQ",
+                         "Name it .bil or .bip, or use -co INTERLEAVE=BIL.");
     const bool pixels = equal_names(extension, "bip");
     if (interleave == nullptr) target.options.SetNameValue("INTERLEAVE", pixels ? "BIP" : "BIL");
 }
@@ -82,7 +82,7 @@ void check_memory_left(GDALDriver* driver) {
     if (!is(driver, "Zarr")) return;
     void* volatile room = std::malloc(enough); // otherwise the compiler removes both calls
     std::free(room);
-    if (room == nullptr) throw Error("out of memory", "Give a smaller -memory, or fewer -threads.");
+    if (room == nullptr) throw Error("out of memory", "Use a smaller -memory, or fewer -threads.");
 }
 
 bool takes_blocks(GDALDriver* driver) {
@@ -100,7 +100,7 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     if (is_computed(options)) return driver_by_name("VRT", writes_rasters, "write rasters into files", "");
     if (!options.format.empty())
         return driver_by_name(options.format, writes_rasters, "write rasters into files",
-                              "--formats lists the drivers; those with w can write.");
+                              "--formats lists the drivers; drivers with w can write.");
     register_drivers();
     GDALDriverManager* manager = GetGDALDriverManager();
     const std::string extension = extension_of(options.path);
@@ -109,12 +109,13 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older versions claim no extension for it
     if (zarr != nullptr && EQUAL(extension.c_str(), "zarr") && writes_rasters(zarr)) return zarr;
     if (EQUAL(extension.c_str(), "hdr"))
-        throw UsageError("'" + options.path + "' is the name of a header",
-                         "Name the data file, such as .dat or .img; -of MFF writes that format's .hdr.");
+        throw UsageError(
+            "'" + options.path + "' is the name of a header",
+            "Give the name of the data file, such as .dat or .img; for the MFF format, use -of MFF.");
     if (GDALDriver* driver = driver_by_extension(extension, writes_rasters)) return driver;
     throw UsageError("no driver writes files with the extension '." + extension + "' of '" + options.path +
                          "'",
-                     "Name one with -of.");
+                     "Choose a driver with -of.");
 }
 
 std::string compression_of(const OutputOptions& options) {
@@ -133,7 +134,7 @@ bool lists_type(GDALDriver* driver, GDALDataType type) {
 }
 
 std::string holds_text(GDALDriver* driver, const OutputSpec& spec, GDALDataType type) {
-    return std::string(driver->GetDescription()) + " cannot hold " + counted(spec.shape.bands, "band") +
+    return std::string(driver->GetDescription()) + " cannot store " + counted(spec.shape.bands, "band") +
            " of " + GDALGetDataTypeName(type);
 }
 
@@ -149,22 +150,19 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     const bool computed = is_computed(options);
     if (is(target.driver, "VRT") != is_virtual)
         throw UsageError(std::string(computed ? "-of HSI: '" : "-of VRT: '") + options.path +
-                             "' needs stored pixels, which " + (computed ? "an .hsi" : "a VRT") +
-                             " does not hold",
-                         "Name another format with -of.");
+                             "' needs stored pixels, but " + (computed ? "an .hsi" : "a VRT") + " has none",
+                         "Choose another format with -of.");
     target.type = output_type(options, spec);
     if (computed && !exact_in_float(sample_type(target.type)))
-        throw UsageError(
-            "-ot " + std::string(GDALGetDataTypeName(target.type)) +
-                ": a scene that computes has values of single precision, and of integers of 8 and "
-                "16 bits",
-            "Leave -ot out.");
+        throw UsageError("-ot " + std::string(GDALGetDataTypeName(target.type)) +
+                             ": the pixel types of a virtual scene are Float32 and integers of 8 and 16 bits",
+                         "Leave -ot out.");
     target.options = creation_options(options);
     if (spec.shape.samples > INT_MAX || spec.shape.lines > INT_MAX)
-        throw Error("GDAL rasters end at " + std::to_string(INT_MAX) + " samples and lines");
+        throw Error("GDAL rasters have at most " + std::to_string(INT_MAX) + " samples and lines");
     for (const std::string& item : options.creation_options)
         if (item.find('=') == std::string::npos || item.front() == '=')
-            throw UsageError("-co " + item + ": NAME=VALUE is needed");
+            throw UsageError("-co " + item + ": it is not NAME=VALUE");
     target.copies = !takes_blocks(target.driver);
     if (!spec.categories.empty()) target.largest_class = static_cast<int>(spec.categories.size()) - 1;
     if (!lists_type(target.driver, target.type)) {
@@ -218,7 +216,7 @@ void check_options(const OutputOptions& options) {
     for (const std::string& option : options.creation_options) {
         const std::string key = CPLString(option.substr(0, option.find('='))).toupper();
         if (key.find("FILENAME") != std::string::npos || key == "DATANAME" || key == "INDEXNAME")
-            throw UsageError("-co " + option + ": an output's further files are named after it",
+            throw UsageError("-co " + option + ": the other files of an output are named after it",
                              "Leave the option out.");
     }
 }
@@ -233,7 +231,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if (!is(driver, "GTiff") && !is(driver, "PNG") && !is(driver, "JPEG"))
             throw UsageError("a file of the " + std::string(driver->GetDescription()) +
                                  " driver cannot be written to standard output",
-                             "GTiff, PNG and JPEG can.");
+                             "Use GTiff, PNG or JPEG.");
         return;
     }
     // A link remains; side files are next to its target, and links to them next to the link.
@@ -265,7 +263,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
             throw Error("'" + path + "' exists and is not a regular file");
         if (VSI_ISDIR(info.st_mode) && !(is(driver, "Zarr") && is_zarr_alone(end)))
             throw Error("'" + path + "' is a folder" +
-                        (is(driver, "Zarr") ? ", and no Zarr file alone is in it" : ""));
+                        (is(driver, "Zarr") ? " with more in it than one Zarr dataset" : ""));
         if (!options.overwrite) throw already_exists(path);
     }
     for (const auto& [side, owner] : sides) {
@@ -277,10 +275,10 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         // The file may contain the only copy of a user's classes or control points, or belong to a file that
         // will be restored. It is neither removed nor overwritten without -overwrite.
         if (!options.overwrite)
-            throw already_exists(side,
-                                 ", though '" + path +
-                                     "' does not: it is a side file of one that is gone, and would be read "
-                                     "with the new one");
+            throw already_exists(
+                side,
+                ", but '" + path +
+                    "' does not: it belonged to a file that is gone, and would be read with the new one");
     }
 }
 

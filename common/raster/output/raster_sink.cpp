@@ -87,8 +87,8 @@ void PendingOutput::open_elsewhere() {
                 continue;
             }
             throw Error("the temporary file of '" + options.path + "' (" + options.role +
-                            "), which rank 0 has made, is not to be had here: " + e.what(),
-                        "Name a destination on a file system that all ranks share.");
+                            ") of rank 0 cannot be opened here: " + e.what(),
+                        "Write to a file system that all ranks share.");
         }
     }
 }
@@ -109,7 +109,7 @@ void PendingOutput::open_tiff_writer(const Target& made, const std::string& path
     const GdalErrors errors;
     const bool closed = close_written(std::move(dataset), false);
     check(errors);
-    if (!closed) throw failure("not all of it got to the disk");
+    if (!closed) throw failure("it was not completely written to the disk");
     try {
         if (coding) {
             compressed = std::make_unique<CompressedWriter>(
@@ -265,7 +265,7 @@ void PendingOutput::check_written(const std::string& path) const {
     // Except for blocks that were left out on request.
     if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
         fault = "blocks are missing";
-    if (!fault.empty()) throw failure("read again, " + fault);
+    if (!fault.empty()) throw failure("read back, " + fault);
 }
 
 /// Checks GDAL's side file, because GDAL does not check whether it was written to the disk.
@@ -291,17 +291,17 @@ void PendingOutput::warn_of_lost_values(const StoreRule::Lost& lost) const {
 void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
     if (const auto made = written.number_for_nodata();
         !nodata && options.run && made && spec.categories.empty())
-        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
-                          " takes " + CPLSPrintf("%.17g", made->as_double()) +
-                          " for no value, where nothing else says so: pixels with that number become "
-                          "invalid. -dstnodata names another");
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() + " uses " +
+                          CPLSPrintf("%.17g", made->as_double()) +
+                          " as the default nodata value, so pixels with this value become invalid; set "
+                          "another with -dstnodata");
     // NaN is always nodata, and 0 is never a class of a map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
         return;
     options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
-                      " does not keep that " + CPLSPrintf("%.17g", nodata->as_double()) +
-                      " means no data: pixels without a value may be numbers in it");
+                      " does not store the nodata value " + CPLSPrintf("%.17g", nodata->as_double()) +
+                      ": nodata pixels may be read as valid values");
 }
 
 namespace {
@@ -309,7 +309,7 @@ namespace {
 void warn_of_lost(const std::string& place, const OutputOptions& options, const Target& target) {
     if (options.run)
         options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
-                          " does not keep " + place);
+                          " does not store " + place);
 }
 
 } // namespace
@@ -324,7 +324,7 @@ DatasetHandle PendingOutput::described() const {
     DatasetHandle whole(GetGDALDriverManager()->GetDriverByName("VRT")->Create(
         "", static_cast<int>(spec.shape.samples), static_cast<int>(spec.shape.lines), spec.shape.bands,
         target.type, nullptr));
-    if (!whole) throw failure("nothing can describe it");
+    if (!whole) throw failure("GDAL cannot make a VRT in memory");
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *whole);
     return whole;
 }
@@ -372,7 +372,7 @@ void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
         all += (k == 0 ? "" : k + 1 == lost.size() ? " and " : ", ") + lost[k];
     if (!all.empty())
         options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
-                          " has no place for " + all + ", which it loses");
+                          " cannot store " + all);
 }
 
 void PendingOutput::set_stale_files() const {
@@ -408,7 +408,7 @@ bool PendingOutput::complete_file(const GdalErrors& errors) {
     const bool closed =
         !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
     check(errors);
-    if (!closed) throw failure("not all of it got to the disk");
+    if (!closed) throw failure("it was not completely written to the disk");
     if (copies()) {
         check_written(stage);
         check_xml(stage + ".aux.xml");
@@ -457,7 +457,7 @@ void PendingOutput::show() {
     const std::string key = "\nlines";
     const size_t begin = text.find('=', text.find(key)), end = text.find('\n', begin);
     if (text.find(key) == std::string::npos || end == std::string::npos)
-        throw failure("its header does not tell how many lines there are");
+        throw failure("its header does not state the count of lines");
     one.before_lines = text.substr(0, begin + 2);
     one.after_lines = text.substr(end);
     one.lines.add(file->path(), spec.shape.lines); // before other processes can write into it
@@ -488,8 +488,8 @@ void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     shown->lines.check(shown->path);
     if (read_text_file(shown->header, largest_file::options, FileHolds::bytes) !=
         shown->header_text(spec.shape.lines))
-        throw Error("another process has changed '" + shown->header + "' while the run wrote it",
-                    "Run it again, and let no other program write the output.");
+        throw Error("another process changed '" + shown->header + "' during this run",
+                    "Run it again while no other program writes the output.");
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_lost_values(lost);
@@ -573,12 +573,12 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
     const bool read = good && kept.importFromWkt(wkt) == OGRERR_NONE;
     CPLFree(wkt);
     if (!good)
-        throw Error(std::string(target.driver->GetDescription()) + " cannot hold the SRS of " + name + " ('" +
-                        like.facts().srs->name() + "')",
+        throw Error(std::string(target.driver->GetDescription()) + " cannot store the SRS of " + name +
+                        " ('" + like.facts().srs->name() + "')",
                     "Write a GTiff (-of GTiff), or warp the source first.");
     const auto shape = like.shape();
     if (placed && read && !same_place(gt, gt, shape.samples, shape.lines, srs.get(), &kept))
-        warn_of_lost("where its pixels lie", options, target);
+        warn_of_lost("the position of its pixels", options, target);
 }
 
 } // namespace

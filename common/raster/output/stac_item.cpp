@@ -610,9 +610,9 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
     if (!time) {
         time = StacTime{"1970-01-01T00:00:00Z", utc_text(std::time(nullptr)) + "Z"};
         if (options.run)
-            options.run->warn(
-                "'" + options.stac.path + "' (-stac): no metadata state when '" + options.path +
-                "' was acquired, so the item says: at any time until now. Use -stac-datetime to state it");
+            options.run->warn("'" + options.stac.path + "' (-stac): the metadata of '" + options.path +
+                              "' do not state an acquisition time, so the item covers all times until now. "
+                              "Set the time with -stac-datetime");
     }
     const bool one = time->start == time->end;
     properties["datetime"] = one ? OrderedJson(time->start) : OrderedJson();
@@ -648,13 +648,14 @@ OrderedJson extensions_of(const OrderedJson& asset) {
 void check_stac_item(const OutputOptions& options) {
     const StacOptions& stac = options.stac;
     if (options.path == standard_output || is_no_file(options.path))
-        throw UsageError("-stac describes a file, and dst is not a file", "Name a file for dst.");
+        throw UsageError("-stac describes a file, but dst is not a file", "Use a file as dst.");
     if (options.role != "dst")
-        throw UsageError("-stac describes one raster, and this run makes several (" + options.role + ")",
+        throw UsageError("-stac describes one raster, but this run makes several (" + options.role + ")",
                          "Leave out -stac.");
     if (!stac.datetime.empty() && !parse_times(stac.datetime))
-        throw UsageError("-stac-datetime: '" + stac.datetime + "' is not a time",
-                         "2022-08-28T05:19:16Z is one, 2022-08-28 a day, START/END all between two of them.");
+        throw UsageError(
+            "-stac-datetime: '" + stac.datetime + "' is not a time",
+            "Give a time such as 2022-08-28T05:19:16Z, a day such as 2022-08-28, or a range START/END.");
     check_text_output({"-stac", stac.path, options.overwrite, options.run});
 }
 

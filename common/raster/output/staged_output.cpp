@@ -171,7 +171,7 @@ void PendingOutput::add_overviews(const CPLStringList& list) {
                                         false);
     build_overviews(*raster, list, levels, go_on, this);
     if (!close_written(std::move(raster)) && !cancelled())
-        throw failure("not all of its overviews got to the disk");
+        throw failure("its overviews were not completely written to the disk");
 }
 
 namespace {
@@ -324,7 +324,7 @@ void PendingOutput::copy_stage(const GdalErrors& errors) {
     if (cancelled()) throw Cancelled();
     if (!copy) throw failure(errors.text());
     const bool closed = close_written(std::move(copy), is_local(path));
-    if (errors.any() || !closed) throw failure(errors.text("not all of it got to the disk"));
+    if (errors.any() || !closed) throw failure(errors.text("it was not completely written to the disk"));
     if (is(target.driver, "netCDF")) finish_netcdf(path, file->destination(), *described());
     if (streamed.empty()) return;
     check_written(streamed);

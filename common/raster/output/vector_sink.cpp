@@ -41,7 +41,7 @@ GDALDriver* choose_driver(const VectorOptions& options) {
     check_is_file(options.path);
     if (!options.format.empty())
         return driver_by_name(options.format, writes_vectors, "write vector layers into files",
-                              "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
+                              "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another vector driver.");
     register_drivers();
     const std::string extension = extension_of(options.path);
     if (extension.empty()) return GetGDALDriverManager()->GetDriverByName("GPKG");
@@ -126,8 +126,8 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     const auto check = [&](bool good, const std::string& what) {
         if (!good || errors.any())
             throw Error(options.path + ": " + what + ": " +
-                            errors.text("GDAL gives no reason; usually the disk is full"),
-                        "Look whether there is space left, or choose another driver or path.");
+                            errors.text("GDAL gives no reason; the disk may be full"),
+                        "Check the free disk space, or choose another driver or path.");
     };
     OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
     CPLStringList layer_options = list_of(options.layer_options);
@@ -139,14 +139,16 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         placed = has_place(layer);
         if (!placed && !is_geojson(driver))
             throw Error(options.path + ": " + driver->GetDescription() +
-                            " places points in degrees, and the scene has no georeference",
-                        "Write a GeoPackage (.gpkg), which takes the scene's own lines and samples.");
+                            " needs points in degrees, but the scene has no georeference",
+                        "Write a GeoPackage (.gpkg), which can store lines and samples.");
         const OGRSpatialReference degrees = wgs84();
         if (placed) to_degrees.reset(OGRCreateCoordinateTransformation(&srs, &degrees));
         if (placed && !to_degrees)
-            throw Error(options.path + ": the scene's SRS does not lead to degrees on WGS 84, which " +
-                            driver->GetDescription() + " wants: " + errors.text(),
-                        "Write a GeoPackage (.gpkg), which takes any SRS.");
+            throw Error(
+                options.path +
+                    ": coordinates cannot be transformed from the scene's SRS to degrees on WGS 84, which " +
+                    driver->GetDescription() + " requires: " + errors.text(),
+                "Write a GeoPackage (.gpkg), which can store any SRS.");
         srs = degrees;
         if (EQUAL(driver->GetDescription(), "GeoJSON") && placed)
             layer_options.SetNameValue("RFC7946", "YES");
@@ -189,7 +191,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         if (placed) {
             const auto place = [&](std::array<double, 2> at) {
                 check(!to_degrees || to_degrees->Transform(1, &at[0], &at[1]),
-                      "a point has no place in degrees");
+                      "a point cannot be transformed to degrees");
                 return at;
             };
             const OGRGeometryH geometry = layer.polygons ? polygons_of(point, place) : point_at(point, place);
@@ -233,8 +235,8 @@ void check_vector_output(const VectorOptions& options) {
         if (name != end) check_side_is_free(name, folder_of(name) == folder_of(end) ? end : options.path);
         if (!options.overwrite)
             throw already_exists(name, name == end ? ""
-                                                   : ", though '" + options.path +
-                                                         "' does not: it is a side file of one that is gone");
+                                                   : ", but '" + options.path +
+                                                         "' does not: it belonged to a file that is gone");
     }
     if (!is_local(options.path)) return;
     const std::string folder = folder_of(end);
@@ -243,7 +245,7 @@ void check_vector_output(const VectorOptions& options) {
                     "Make the folder first.");
     if (access(folder.c_str(), W_OK) != 0)
         throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written",
-                    "Choose another place.");
+                    "Choose another folder.");
 }
 
 namespace {
@@ -280,12 +282,12 @@ void check_points(const std::string& path, const VectorOptions& options, const P
         GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
     if (!dataset || dataset->GetLayerCount() == 0)
         throw Error("'" + options.path + "' does not open after writing: " + errors.text("it has no layer"),
-                    "Is the disk full?");
+                    "Check the free disk space.");
     const bool located = dataset->GetLayer(0)->GetSpatialRef() != nullptr;
     const bool shapefile = EQUAL(dataset->GetDriverName(), "ESRI Shapefile");
     if (!layer.srs_wkt.empty() && shapefile && !located)
-        throw Error("'" + options.path + "' has lost its coordinate system in writing (.prj)",
-                    "Is the disk full?");
+        throw Error("'" + options.path + "' has no coordinate system after writing (.prj)",
+                    "Check the free disk space.");
     size_t found = 0; // GPX and similar formats also have layers for other data
     bool whole = true;
     for (int i = 0; i < dataset->GetLayerCount(); ++i) {
@@ -303,12 +305,13 @@ void check_points(const std::string& path, const VectorOptions& options, const P
     }
     const size_t wanted = layer.points.size();
     if (found != wanted)
-        throw Error("'" + options.path + "' holds " + std::to_string(found) + " of " +
+        throw Error("'" + options.path + "' has " + std::to_string(found) + " of " +
                         counted(wanted, "point") + " after writing" +
                         (errors.any() ? ": " + errors.text() : ""),
-                    "Is the disk full?");
+                    "Check the free disk space.");
     if (!whole)
-        throw Error("'" + options.path + "' has lost values of its points in writing", "Is the disk full?");
+        throw Error("'" + options.path + "' lacks values of points after writing",
+                    "Check the free disk space.");
 }
 
 /// Returns true for formats whose files can have several layers.
@@ -342,7 +345,8 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
             fill(*dataset, driver, options, layers[k], errors);
         dataset.reset();
         if (errors.any())
-            throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
+            throw Error("'" + options.path + "' cannot be written: " + errors.text(),
+                        "Check the free disk space.");
     }
     for (size_t k = 0; k < count && opens_again(driver); ++k)
         check_points(file->path(), options, layers[k], count == 1);

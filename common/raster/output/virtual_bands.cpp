@@ -133,26 +133,25 @@ void check_virtual_source(const RasterSource& like) {
     const SourceState& source = SourceAccess::state(like);
     if (like.facts().driver == "MATLAB")
         throw UsageError("'" + source.options.path +
-                             "' is a file of MATLAB's, which GDAL cannot read, and a "
-                             "VRT is read by GDAL alone",
-                         "Name the destination .hsi, or choose another output format with -of.");
+                             "' is a MATLAB file, which GDAL cannot read, so a VRT cannot use it",
+                         "Use the extension .hsi for the output, or choose another format with -of.");
     if (!source.grid && source.in_arrays())
         throw UsageError("'" + source.options.path + "' is read from arrays (" + like.facts().product +
-                             "), which a VRT cannot name",
-                         "Name the destination .hsi, or choose another output format with -of.");
+                             "), which a VRT cannot use",
+                         "Use the extension .hsi for the output, or choose another format with -of.");
     if (source.product && !source.product->stack.empty())
         throw UsageError("'" + source.options.path + "' is read from two images (" + like.facts().product +
-                             "), which a VRT of its bands cannot name",
-                         "Name the destination .hsi, or choose another output format with -of.");
+                             "), which a VRT of its bands cannot use",
+                         "Use the extension .hsi for the output, or choose another format with -of.");
     if (!source.options.drivers.empty())
         throw UsageError("-if " + source.options.drivers.front() +
-                             ": a VRT cannot say by which driver its source is to be opened",
+                             ": a VRT cannot state the driver of its source",
                          "Leave -if out, or choose another output format with -of.");
     if (!gdal_sees_pixels(source.options.path, source.options.header, true))
-        throw UsageError("GDAL does not read the header of '" + source.options.path +
-                             "' as it is meant: a VRT would not show its pixels",
-                         "Choose another output format with -of. GDAL knows no line of 10,000 characters, no "
-                         "comment within braces and no byte-order mark.");
+        throw UsageError("GDAL misreads the header of '" + source.options.path +
+                             "', so a VRT would show wrong pixels",
+                         "Choose another output format with -of. GDAL does not support lines of 10,000 "
+                         "characters, comments in braces or a byte-order mark.");
 }
 
 std::string with_derived_bands(const std::string& text, const std::string& destination,

@@ -97,9 +97,9 @@ void PendingOutput::make_virtual(const RasterSource& like, const std::vector<Vir
     }
     hand_over();
     if (options.run && !loaded(plugin_name))
-        options.run->note("'" + options.path + "' is read through the plugin " + plugin_name +
-                          ", which this GDAL does not find: programs that read it need GDAL_DRIVER_PATH, the "
-                          "folder of the plugin (docs/pixel_functions.md)");
+        options.run->note("'" + options.path + "' needs the plugin " + plugin_name +
+                          ", which this GDAL does not find: set GDAL_DRIVER_PATH to the plugin's folder in "
+                          "programs that read the file (docs/pixel_functions.md)");
 }
 
 void PendingOutput::make_computed(const RasterSource& like, const stream::Link& link) {
@@ -117,7 +117,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
         again.document = std::make_shared<const SceneDocument>(
             file ? parse_scene_document(text, folder_of(destination), destination) : document);
         const auto made = open_raster(again);
-        if (made->facts().bands.in_file != spec.shape.bands) throw failure("read again, it has other bands");
+        if (made->facts().bands.in_file != spec.shape.bands) throw failure("read back, it has other bands");
     }
     if (!file) {
         *options.document = std::move(document);
@@ -143,12 +143,12 @@ void check_virtual(const OutputOptions& options, const OutputSpec& spec, const R
     if (like.facts().access == Access::computed)
         throw UsageError("-of VRT: '" + like.path() +
                              "' is a virtual scene, which a VRT would compute again for every band",
-                         "Name the destination .hsi.");
+                         "Use the extension .hsi for the output.");
     check_virtual_source(like);
     if (like.facts().scaled)
-        throw UsageError("-of VRT: the scales of the bands of '" + like.path() +
-                             "' are applied before anything is computed, and a VRT computes from the numbers",
-                         "Write another format, or apply them first (gdal_translate -unscale -ot Float32).");
+        throw UsageError(
+            "-of VRT: the bands of '" + like.path() + "' have scales, but a VRT computes from stored values",
+            "Write another format, or apply the scales first (gdal_translate -unscale -ot Float32).");
 }
 
 const char* virtual_kind(const OutputOptions& options) { return is_computed(options) ? "an .hsi" : "a VRT"; }

@@ -187,7 +187,7 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
     if (!placed) return unknown || !scene.srs ? "the georeference" : "the geotransform";
     if (!same_place(wanted, found, file.GetRasterXSize(), file.GetRasterYSize(),
                     unknown ? nullptr : scene.srs.get(), srs))
-        return unknown ? "the georeference" : "where its pixels lie";
+        return unknown ? "the georeference" : "the position of its pixels";
     return unknown ? "the SRS" : "";
 }
 

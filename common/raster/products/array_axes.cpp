@@ -187,17 +187,17 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     // The file itself may be a product with known axes.
     const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;
     const std::string known =
-        product ? "Give '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "
+        product ? "Use '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "
                 : "Turn the axes: ";
     throw Error(
         name + ": " + cube->name + " is " + shape + ", and this GDAL (" + GDALVersionInfo("RELEASE_NAME") +
-            ") takes the " +
-            (axis ? std::to_string(cube->sizes[*axis]) + " bands for " + (*axis == 2 ? "columns" : "lines")
-                  : "columns for lines"),
+            ") reads the " +
+            (axis ? std::to_string(cube->sizes[*axis]) + " bands as " + (*axis == 2 ? "columns" : "lines")
+                  : "columns as lines"),
         known + "gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" + cube->name +
             ",transpose=" + turned + "' '" + file +
-            "' cube.nc; then take cube.nc with --config GDAL_NETCDF_BOTTOMUP NO, or its lines come "
-            "upside down.");
+            "' cube.nc; then use cube.nc with --config GDAL_NETCDF_BOTTOMUP NO to keep the order of its "
+            "lines.");
 }
 
 } // namespace hsi::raster

@@ -313,7 +313,7 @@ class StatedSrs {
         constexpr size_t longest = 60;
         if (text.size() > longest) text = text.substr(0, longest) + "...";
         const std::string note =
-            "the attribute " + name + " = '" + text + "' is ignored: no reference system is known by it";
+            "the attribute " + name + " = '" + text + "' is ignored: it is not a known reference system";
         if (std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end()) m_notes.push_back(note);
     }
 
@@ -424,21 +424,21 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
         return note(x.name + " and " + y.name + " are not evenly spaced: the scene has no position");
     if (told && (x.part || y.part)) {
         note("the attribute GeoTransform of " + teller + " is ignored: the coordinates " + x.name + " and " +
-             y.name + " are indices of a part of the grid");
+             y.name + " are indices into a part of the grid");
         told.reset();
     }
     if (x.at.empty() || y.at.empty()) {
         const bool single = x.single || y.single;
         if (!told && single)
             note("the only coordinate of " + (x.single ? x.name : y.name) +
-                 " gives no size of pixels: the scene has no position");
+                 " does not state the pixel size: the scene has no position");
         if (!told || (!single && (!x.at.empty() || !y.at.empty()))) return;
         product.geotransform = *told;
     } else {
         product.geotransform = grid_of(x, y);
         if (told && !same_grid(*told, *product.geotransform, product.samples, product.lines))
             note("the attribute GeoTransform of " + teller + " is ignored: the coordinates " + x.name +
-                 " and " + y.name + " give another position");
+                 " and " + y.name + " state another position");
     }
     product.srs = srs;
     if (!product.srs && are_degrees(x, y)) product.srs = srs_from("EPSG:4326");

@@ -120,11 +120,11 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
     layout.refusal = times ? "'" + file.path() + "': " + array->GetFullName() + " has " +
                                  counted(static_cast<size_t>(chosen.size), "time") +
                                  listed_times(file, coordinate_of(file, array, *all[chosen.index])) +
-                                 ", and a scene has one"
+                                 ", but a scene has one"
                            : "'" + file.path() + "': " + array->GetFullName() + " is " + shape +
-                                 ", and a scene has bands, lines and samples";
-    layout.advice = "Extract one: gdalmdimtranslate -array 'name=" + array->GetFullName() + ",view=[" + view +
-                    "]' '" + file.path() + "' one.nc";
+                                 ", but a scene has bands, lines and samples";
+    layout.advice = "Extract one cube: gdalmdimtranslate -array 'name=" + array->GetFullName() + ",view=[" +
+                    view + "]' '" + file.path() + "' one.nc";
 }
 
 /// Returns the index of the bands among three axes; nullopt if unknown. Sets `doubtful` if another axis has
@@ -368,8 +368,8 @@ std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
         constexpr const char* ordinals[] = {"first", "second", "last"};
         layout.doubt = "several axes are as long as the list of wavelengths (" +
                        std::to_string(axes[places->band].size) + "), and the " + ordinals[places->band] +
-                       " is taken for the bands. Name the axes by dimension scales (h5py: make_scale, "
-                       "attach_scale) to choose another";
+                       " is read as the bands. To choose another axis, name the axes with dimension scales "
+                       "(h5py: make_scale, attach_scale)";
     }
     take_places(layout, file, array, axes, *places);
     return layout;

@@ -213,7 +213,7 @@ class Values {
                 values = {*packed};
             else
                 note(std::string(name) + " is '" + told.no_numbers +
-                     "', which is not a number, and is ignored");
+                     "', which is not a number; it is ignored");
         }
         for (double& value : values)
             value = in_sign(value);
@@ -267,7 +267,7 @@ class Values {
         m_told = true;
         if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
             note(std::string(attribute) + " " + number_text(value.as_double()) +
-                 " is ignored: " + GDALGetDataTypeName(m_part.type) + " cannot hold it");
+                 " is ignored: " + GDALGetDataTypeName(m_part.type) + " cannot store it");
         add(value);
     }
 
@@ -368,7 +368,7 @@ class Values {
             for (double& bound : bounds)
                 bound = static_cast<double>(static_cast<float>(bound));
         if (!(bounds[0] <= bounds[1]))
-            return note("the valid range is ignored: its end is below its beginning");
+            return note("the valid range is ignored: its maximum is below its minimum");
         if (!is_floating(m_part.type)) {
             const auto [least, most] = ends_of(m_part.type);
             if (bounds[0] <= least) bounds[0] = -no_end;

@@ -73,7 +73,7 @@ void try_hdf(const std::string& name) {
     }
     if (!death->empty())
         throw Error("'" + path + "' is damaged: the " + library +
-                        " library, through which GDAL reads it, dies of it (" + *death + ")",
+                        " library, which GDAL uses to read it, crashes (" + *death + ")",
                     "Fetch or copy the file again.");
 }
 

@@ -49,7 +49,7 @@ class MatlabArrays final : public MatlabFile {
   private:
     std::shared_ptr<ArrayFile> open_arrays() const {
         auto file = ArrayFile::open(path());
-        if (!file) refuse("GDAL's reader of HDF5, which version 7.3 is, cannot open it");
+        if (!file) refuse("it has version 7.3, which is HDF5, but GDAL's HDF5 driver cannot open it");
         return file;
     }
 

@@ -137,9 +137,9 @@ std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Si
 std::string perhaps_size(const MatlabFile& file, const MatlabVariable& array) {
     const auto note = [&](const std::string& from, const Size& size) {
         return "'" + file.path() + "': " + array.text() + " is read as an image of one band; " + from +
-               " may be the size of a list of pixels (" + std::to_string(size.first) + " lines x " +
-               std::to_string(size.second) +
-               " samples): if so, save it as 'nRow' and 'nCol', or reshape() the array";
+               " may be the size of an image stored as a list of pixels (" + std::to_string(size.first) +
+               " lines x " + std::to_string(size.second) +
+               " samples): if so, save the size as 'nRow' and 'nCol', or reshape() the array";
     };
     std::vector<std::pair<const MatlabVariable*, int64_t>> counts;
     for (const MatlabVariable& one : file.variables()) {
@@ -260,11 +260,11 @@ void describe_bands(const MatlabCube& cube, Product& product) {
     if (!wavelengths) {
         if (const MatlabVariable* const other = count > 1 ? list_of_another_length(cube) : nullptr)
             product.notes.push_back("'" + file.path() + "': " + other->text() + " has " +
-                                    std::to_string(other->count()) + " wavelengths, and the scene " +
-                                    std::to_string(count) + " bands: they are left out");
+                                    std::to_string(other->count()) + " wavelengths, but the scene has " +
+                                    std::to_string(count) + " bands: the wavelengths are ignored");
         else if (const MatlabVariable* const perhaps = perhaps_wavelengths(file, count))
             product.notes.push_back("'" + file.path() + "': " + perhaps->text() +
-                                    " may be the wavelengths of the bands; call it 'wavelength' if it is");
+                                    " may be the wavelengths of the bands; if so, call it 'wavelength'");
         return;
     }
     const auto values = digits_of(file, *wavelengths);
@@ -445,7 +445,7 @@ Variables scenes_of(const MatlabFile& file) {
         return is_abundance(file, c, before) || are_spectra_of_pixels(c, before);
     });
     if (all.empty() && !known.empty())
-        refuse_matlab(file, "holds no array that is a scene, but what looks like abundances", known);
+        refuse_matlab(file, "has no array that is a scene, but possible abundances", known);
     // A cube is preferred to lists of values of its pixels, but not to a list with more bands.
     int64_t most = 0;
     for (const Candidate& c : all)
@@ -473,10 +473,10 @@ void refuse_matlab(const MatlabFile& file, const std::string& what, const Variab
     const std::string path = "'" + file.path() + "'";
     if (candidates.empty()) {
         const std::string all = list_of(all_of(file));
-        throw Error(path + " " + what, all.empty() ? "It has no variables." : "It has " + all + ".");
+        throw Error(path + " " + what, all.empty() ? "It has no variables." : "Its variables: " + all + ".");
     }
     throw Error(path + " " + what + ": " + list_of(candidates),
-                "Name one of them: " + file.path() + ":" + candidates.front()->name);
+                "Use one of them: " + file.path() + ":" + candidates.front()->name);
 }
 
 const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::string& name) {
@@ -496,7 +496,7 @@ const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::st
                     one->kind == "sparse" ? "Save it with full() in MATLAB."
                     : one->kind.rfind("complex", 0) == 0
                         ? "Save its abs() or real() in MATLAB."
-                        : "Scenes, labels and libraries are arrays of numbers.");
+                        : "Scenes, labels and libraries must be arrays of numbers.");
     return *one;
 }
 
@@ -507,8 +507,8 @@ std::optional<MatlabCube> find_matlab_cube(const std::string& name) {
     if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
     Variables fits = scenes_of(*file);
     if (fits.empty()) fits = those(*file, is_image);
-    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the scene", fits);
-    if (fits.empty()) refuse_matlab(*file, "holds no array that is a scene", {});
+    if (fits.size() > 1) refuse_matlab(*file, "has several arrays that may be the scene", fits);
+    if (fits.empty()) refuse_matlab(*file, "has no array that is a scene", {});
     return cube_of(file, *fits.front());
 }
 
@@ -521,7 +521,7 @@ std::shared_ptr<const Product> matlab_product(const std::string& name) {
     product->driver = "MATLAB";
     product->files = {cube->file->path()};
     const std::string others = list_of(all_of(*cube->file), cube->file->find(cube->variable.name));
-    if (!others.empty()) product->name += "; beside it " + others;
+    if (!others.empty()) product->name += "; other arrays: " + others;
     if (cube->shape.bands == 1 && is_image(cube->variable))
         if (std::string note = perhaps_size(*cube->file, cube->variable); !note.empty())
             product->notes.push_back(std::move(note));
@@ -537,7 +537,7 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     if (!file) return std::nullopt;
     if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
     Variables fits = those(*file, is_image);
-    if (fits.empty()) refuse_matlab(*file, "holds no array with two subscripts, as labels are", {});
+    if (fits.empty()) refuse_matlab(*file, "has no array with two subscripts, as labels need", {});
     const auto only = [&](const auto& test) {
         Variables left;
         std::copy_if(fits.begin(), fits.end(), std::back_inserter(left), test);
@@ -548,16 +548,16 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     const Variables all = fits;
     only([&](const MatlabVariable* v) { return is_logical(v) == mask; });
     only([](const MatlabVariable* v) { return v->type != GDT_Float32 && v->type != GDT_Float64; });
-    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the labels", fits);
+    if (fits.size() > 1) refuse_matlab(*file, "has several arrays that may be the labels", fits);
     const MatlabVariable& one = *fits.front();
     std::string note;
     if (const bool real = one.type == GDT_Float32 || one.type == GDT_Float64;
         !mask && real && all.size() > 1) {
         // Doubles are MATLAB's usual class, and do not show the type of content.
         if (one.count() > most_looked_at || !holds_classes(*file, one))
-            refuse_matlab(*file, "holds several arrays that may be the labels", all);
+            refuse_matlab(*file, "has several arrays that may be the labels", all);
         note = "'" + file->path() + "': labels are " + one.text() + ", and " + list_of(all, &one) +
-               " beside it is taken for a mask";
+               " is read as a mask";
     }
     MatlabCube cube = cube_of(file, one);
     cube.note = std::move(note);

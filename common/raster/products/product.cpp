@@ -196,7 +196,7 @@ std::vector<Product> in_arrays(const std::string& path, const WantedArray& wante
     if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
         is_later_zarr(of_file))
         throw Error("'" + of_file + "' is a Zarr dataset of version 3, which this GDAL (" +
-                        GDALVersionInfo("RELEASE_NAME") + ") does not open",
+                        GDALVersionInfo("RELEASE_NAME") + ") cannot open",
                     "Write it as version 2, or use GDAL 3.8 or newer.");
     if (!file) return {};
     const bool plane = wanted.use == WantedArray::Use::plane,
@@ -264,8 +264,8 @@ SceneFile find_scene(const std::string& path) {
         if (!(scene.product && scene.product->of_agency) && is_hdf5(text, path) &&
             EQUAL(extension_of(path).c_str(), "mat"))
             scene.notes.push_back("'" + path +
-                                  "' has not the beginning that MATLAB writes: it is read as any "
-                                  "HDF5 file, with its axes as they lie, not as MATLAB counts them");
+                                  "' does not begin like a MATLAB file: it is read as an HDF5 file, with its "
+                                  "axes in the order of HDF5, not of MATLAB");
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
             scene.product = shared(find_metadata_xml(path, bands));
@@ -325,7 +325,7 @@ SceneMetadata scene_of(const Product& product) {
 void complete_scene(const Product& product, SceneMetadata& scene) {
     if (scene.bands.size() != product.bands.size())
         throw Error("'" + product.path + "' (" + product.name + ") has " +
-                        counted(scene.bands.size(), "band") + ", and the product states " +
+                        counted(scene.bands.size(), "band") + ", but the product states " +
                         std::to_string(product.bands.size()),
                     "Keep the files of one product together.");
     double largest = 0;

@@ -189,7 +189,7 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     keep_if([](const Choice& c) { return c.array->GetFullName().rfind('/') == 0; });
     if (all.size() != 1) return std::nullopt;
     if (wanted.use == Use::library && &all != &found.cubes && !found.cubes.empty())
-        all.front().layout.doubt = "it is read as the library; the file also has the scene " +
+        all.front().layout.doubt = "it is read as the library, although the file also has the scene " +
                                    found.cubes.front().array->GetFullName();
     return std::move(all.front());
 }
@@ -459,7 +459,7 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
         std::find(lengths.begin(), lengths.end(), choice.layout.bands) == lengths.end())
         product.notes.push_back(
             "'" + product.path + "' (" + product.name + "): the list of wavelengths is ignored: it has " +
-            counted(lengths.front(), "number") + ", and the scene " + counted(bands, "band"));
+            counted(lengths.front(), "number") + ", but the scene has " + counted(bands, "band"));
     const Numbers good = lists.good();
     for (size_t b = 0; b < bands && good.size() == bands; ++b)
         product.bands[b].good = good.values[b] != 0;

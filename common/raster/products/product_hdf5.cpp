@@ -110,7 +110,7 @@ void take_locations(Product& product, const ArrayFile& file, const std::string& 
         const auto& axes = array->GetDimensions();
         if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
             static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
-            refuse_product(product, "has an array " + name + " that is not as large as the scene");
+            refuse_product(product, "has an array " + name + " whose size differs from the scene's");
     }
     product.longitude = longitude;
     product.latitude = latitude;
@@ -119,7 +119,7 @@ void take_locations(Product& product, const ArrayFile& file, const std::string& 
 
 void refuse_product(const Product& product, const std::string& what) {
     throw Error("'" + product.path + "' (" + product.name + ") " + what,
-                "The file is damaged or was cut: fetch it again from the archive.");
+                "The file is damaged or cut off: download it again from the archive.");
 }
 
 std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition) {
@@ -137,8 +137,8 @@ std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definitio
 std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code) {
     auto srs = code > 0 && code < 1e9 ? srs_from("EPSG:" + std::to_string(static_cast<int>(code))) : nullptr;
     if (!srs)
-        product.notes.push_back("'" + product.path + "' (" + product.name + ") has the EPSG code " +
-                                digits_of(code) + ", which does not exist: its grid has no reference system");
+        product.notes.push_back("'" + product.path + "' (" + product.name + ") has the unknown EPSG code " +
+                                digits_of(code) + ": its grid has no reference system");
     return srs;
 }
 
@@ -184,17 +184,17 @@ void check_product(Product& product) {
     if (least == most && product.bands.size() - wavelengths > 1) {
         for (ProductBand& band : product.bands)
             band.wavelength = band.fwhm = "";
-        note("all bands have the same wavelength, which cannot be: none is taken");
+        note("all bands have the same wavelength, which is impossible: the wavelengths are ignored");
     }
     if (are_micrometres(most, product.wavelength_units)) {
         product.wavelength_units = "Micrometers";
-        note("its wavelengths are too short for nanometres, and are taken for micrometres");
+        note("its wavelengths are too small for nanometres, so they are read as micrometres");
     }
     if (const auto& gt = product.geotransform) {
         const bool finite = std::all_of(gt->begin(), gt->end(), [](double v) { return std::isfinite(v); });
         if (finite && (*gt)[1] * (*gt)[5] - (*gt)[2] * (*gt)[4] != 0) return;
         product.geotransform.reset();
-        note("its grid has no extent, and is left out");
+        note("its grid has no extent and is ignored");
     }
 }
 

@@ -58,7 +58,7 @@ std::optional<double> number_told(Product& product, const std::shared_ptr<Holder
     const Numbers found = attribute_numbers(holder, name);
     if (!found.no_numbers.empty())
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + name + " is '" +
-                                found.no_numbers + "', which is not a number, and is ignored");
+                                found.no_numbers + "', which is not a number; it is ignored");
     return found.size() == 1 ? std::optional(found.values[0]) : std::nullopt;
 }
 /// Adds the bands of the last part, in their order. Throws Error for lists of other lengths.

@@ -162,12 +162,11 @@ std::string stacked(const std::array<std::string, 2>& images, const std::array<D
 /// Makes EnMAP L1B one scene of both images, by wavelength.
 void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::string>& numbers,
                      const std::array<std::string, 2>& images) {
-    const std::string advice =
-        "Keep the files of a product in one folder, under the names that they came with.";
+    const std::string advice = "Keep the files of a product in one folder, under their original names.";
     for (size_t d = 0; d < 2; ++d)
         if (images[d].empty())
             throw Error("'" + product.path + "' (" + product.name +
-                            ") has two images, and the image of the " + detectors[d] + " is missing",
+                            ") has two images, but the image of the " + detectors[d] + " is missing",
                         advice);
     const std::array datasets = {open_tiff(images[0]), open_tiff(images[1])};
     if (datasets[0]->GetRasterXSize() != datasets[1]->GetRasterXSize() ||
@@ -182,8 +181,8 @@ void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::
     if (entries[0].size() != count(0) ||
         entries[1].size() != count(1)) { // no such lists: one after the other
         if (count(0) + count(1) != product.bands.size())
-            refuse_product(product, "tells of " + counted(product.bands.size(), "band") +
-                                        ", and its images have " + std::to_string(count(0)) + " and " +
+            refuse_product(product, "states " + counted(product.bands.size(), "band") +
+                                        ", but its images have " + std::to_string(count(0)) + " and " +
                                         std::to_string(count(1)));
         for (size_t d = 0; d < 2; ++d) {
             entries[d].resize(count(d));
@@ -250,8 +249,8 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
         return product;
     }
     if (product.path.empty())
-        throw Error("'" + xml + "' describes a product of " + product.name + " whose image is missing",
-                    "Keep the files of a product in one folder, under the names that they came with.");
+        throw Error("'" + xml + "' describes a product of " + product.name + ", but the image is missing",
+                    "Keep the files of a product in one folder, under their original names.");
     product.files = {product.path, xml};
     check_product(product);
     return product;

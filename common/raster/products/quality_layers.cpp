@@ -266,17 +266,15 @@ QualityLayers layers_of_product(const Product& product) {
     if (!product.parts.empty() && product.driver != "MATLAB")
         add_arrays(found, emit ? emit_mask_of(product.path) : product.path);
     if (emit)
-        found.advice =
-            "Put its file EMIT_L2A_MASK_.. into the same folder, under the name that it came with, "
-            "or name a file with -mask-flags-from.";
+        found.advice = "Put its file EMIT_L2A_MASK_.. into the same folder, under its original name, or give "
+                       "a file with -mask-flags-from.";
     if (product.parts.empty()) {
         const std::string name = name_of(product.path);
         const size_t end = std::min(place_of(name, "SPECTRAL_IMAGE"), place_of(name, "METADATA.XML"));
         if (end != std::string::npos)
             add_quality_rasters(found, folder_of(product.path), name.substr(0, end));
-        found.advice =
-            "Put its files ..QL_QUALITY.. into the same folder, under the names that they came with, "
-            "or name a file with -mask-flags-from.";
+        found.advice = "Put its files ..QL_QUALITY.. into the same folder, under their original names, or "
+                       "give a file with -mask-flags-from.";
     }
     return found;
 }
@@ -289,8 +287,7 @@ QualityLayers layers_in_file(const std::string& path) {
         add_quality_rasters(found, folder_of(path), name.substr(0, at));
     if (found.layers.empty()) add_described_bands(found, path);
     found.advice =
-        "Flags are the bands of a raster, by their descriptions; -mask-exclude takes a raster of one "
-        "band.";
+        "Flags are the band descriptions of a raster; for a raster of one band, use -mask-exclude.";
     return found;
 }
 

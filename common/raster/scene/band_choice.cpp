@@ -30,7 +30,7 @@ std::vector<BandAt> by_wavelength(const std::vector<BandAt>& bands) {
 }
 
 std::string reach_of(const std::vector<BandAt>& known) {
-    return "Its good bands lie between " + nm_text(known.front().wavelength_nm) + " and " +
+    return "Its good bands are between " + nm_text(known.front().wavelength_nm) + " and " +
            nm_text(known.back().wavelength_nm) + ".";
 }
 
@@ -46,8 +46,8 @@ int nearest_band(const BandChoice& choice, const std::vector<BandAt>& known, con
     if (best + 1 < known.size())
         step = std::max(step, known[best + 1].wavelength_nm - known[best].wavelength_nm);
     if (std::abs(known[best].wavelength_nm - wanted) > step)
-        throw Error(choice.option + " " + choice.text + ": no band of " + scene +
-                        " is near; the nearest is at " + nm_text(known[best].wavelength_nm),
+        throw Error(choice.option + " " + choice.text + ": " + scene +
+                        " has no band near it; the nearest is at " + nm_text(known[best].wavelength_nm),
                     reach_of(known));
     return known[best].number;
 }
@@ -74,7 +74,7 @@ std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vec
         }
         if (known.empty())
             throw Error(choice.option + " " + choice.text + ": " + scene + " has no wavelengths",
-                        "Name bands by number: -b 1-30; gdal_hsi_info lists a file's bands.");
+                        "Choose bands by number, such as -b 1-30; gdal_hsi_info lists the bands.");
         if (choice.nearest) {
             add(nearest_band(choice, known, scene));
             continue;
@@ -86,7 +86,7 @@ std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vec
                 any = true;
             }
         if (!any)
-            throw Error(choice.option + " " + choice.text + ": no band of " + scene + " lies there",
+            throw Error(choice.option + " " + choice.text + ": " + scene + " has no band in this range",
                         reach_of(known));
     }
     return out;

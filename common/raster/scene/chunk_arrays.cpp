@@ -81,13 +81,13 @@ class ChunkArrays::Hands final : public BlockHands {
         const auto fail = [&](const std::string& what) { refuse(part, number, what); };
         const uint64_t end = m_file.m_file_bytes;
         if (place.offset > end || place.bytes > end - place.offset)
-            fail("ends behind the file, which has " + counted(end, "byte"));
+            fail("ends after the end of the file, which has " + counted(end, "byte"));
         const auto read = [&](char* to) {
             const auto hold =
                 m_file.m_remote ? m_file.m_remote->need({m_file.place(part, number)}) : RemoteFile::Hold();
             const int reason = read_at(m_file.file().get(), to, place.bytes, place.offset);
             if (reason != 0)
-                fail(reason > 0 ? std::string("cannot be read: ") + std::strerror(reason) : "is cut short");
+                fail(reason > 0 ? std::string("cannot be read: ") + std::strerror(reason) : "is cut off");
         };
         if (array.coding.filters.empty()) {
             if (place.bytes != bytes) fail("should have " + counted(bytes, "byte"));

@@ -34,7 +34,7 @@ class ChainOpening {
         if (again || names.size() >= deepest)
             throw Error(again ? "'" + name + "' is computed from itself"
                               : "'" + name + "' is computed from more than " + std::to_string(deepest) +
-                                    " scenes, one from the other",
+                                    " scenes in a row",
                         "Make the scene again.");
         names.push_back(name);
     }
@@ -89,8 +89,8 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     const std::string values = values_text_of(SourceAccess::state(*scene));
     if (!source.scene && !source.values.empty() && source.values != values)
         throw Error("the nodata of '" + source.path +
-                        "' was changed since the scene was made (bands and nodata were " + source.values +
-                        ", are " + values + ")",
+                        "' was changed after the scene was made (bands and nodata were " + source.values +
+                        ", are now " + values + ")",
                     "Make the scene again: results from the old source may not apply.");
     return scene;
 }
@@ -213,7 +213,7 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
                 document.store);
         }
     } catch (const UsageError& e) { // bands and a window are not from the user here
-        throw Error("'" + name + "' does not fit what it is computed from: " + e.what(), e.advice());
+        throw Error("'" + name + "' does not fit its source: " + e.what(), e.advice());
     } catch (const Error& e) {
         throw Error("'" + name + "': " + e.what(), e.advice());
     }
@@ -227,16 +227,16 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
     DatasetHandle dataset(GDALDataset::FromHandle(
         GDALOpenEx(document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
     if (!dataset)
-        throw Error("'" + name + "' is damaged: 'raster' does not describe one (" +
+        throw Error("'" + name + "' is damaged: 'raster' does not describe a raster (" +
                         errors.text("nothing opens") + ")",
-                    "Make it again with the tool that has made it.");
+                    "Make it again with the tool that made it.");
     if (dataset->GetRasterXSize() != cube.samples || dataset->GetRasterYSize() != cube.lines ||
         dataset->GetRasterCount() != cube.bands)
         throw Error("'" + name + "' is damaged: it describes " +
                         size_text(dataset->GetRasterXSize(), dataset->GetRasterYSize()) + " pixels of " +
-                        std::to_string(dataset->GetRasterCount()) + " bands and computes " +
+                        std::to_string(dataset->GetRasterCount()) + " bands, but computes " +
                         size_text(cube.samples, cube.lines) + " of " + std::to_string(cube.bands),
-                    "Make it again with the tool that has made it.");
+                    "Make it again with the tool that made it.");
     return dataset;
 }
 
@@ -279,7 +279,7 @@ DocumentSource document_source(const RasterSource& like) {
         throw std::logic_error("pixels that come from elsewhere, or in parts, have no name");
     if (s.masking.counted)
         throw UsageError("-of HSI: '" + s.options.path +
-                             "' is opened with a mask, which the scene does not know",
+                             "' is opened with a mask, which a virtual scene cannot store",
                          "Write another format, or leave out -mask-output.");
     DocumentSource source;
     // A named header states more than the data that it describes.

@@ -102,7 +102,7 @@ std::vector<std::string> notes_of(const SourceState& s) {
         if (!is_wrong_band_list(s.scene, key)) continue;
         notes.push_back(s.name() + ": the list '" + key + "' has " +
                         counted(band_list_size(s.scene, key), "value") + " for " +
-                        counted(s.scene.file_bands, "band") + ", and is left out");
+                        counted(s.scene.file_bands, "band") + " and is ignored");
     }
     return notes;
 }

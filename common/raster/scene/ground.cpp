@@ -54,7 +54,7 @@ class Reprojection {
         if (a.IsSame(&b)) return;
         m_made.reset(OGRCreateCoordinateTransformation(&a, &b));
         if (!m_made)
-            throw Error("PROJ knows no way from the SRS of the scene to another one",
+            throw Error("PROJ cannot transform coordinates from the scene's SRS to the SRS of a file",
                         "Warp the file to the SRS of the scene (gdalwarp -t_srs).");
     }
     explicit operator bool() const { return m_made != nullptr; }
@@ -72,8 +72,9 @@ class Reprojection {
 
 std::string geographic_wkt(const std::string& wkt) {
     if (wkt.empty())
-        throw Error("the scene has no SRS, so that its place on Earth is unknown",
-                    "Give its SRS (gdal_edit.py -a_srs), or -angle solar_zenith=... and solar_azimuth=...");
+        throw Error(
+            "the scene has no SRS, so its position on Earth is unknown",
+            "Set its SRS (gdal_edit.py -a_srs), or give -angle solar_zenith=... and solar_azimuth=...");
     OGRSpatialReference srs;
     srs.SetWellKnownGeogCS("WGS84");
     char* text = nullptr;
@@ -96,8 +97,8 @@ class Planes : public stream::CubeSource {
 
 const Affine& georeference(const std::optional<Affine>& geotransform, const std::string& whose) {
     if (!geotransform)
-        throw Error(whose + " has no georeference", "Files of other sizes than the scene are read where they "
-                                                    "lie on the ground: give files of its size.");
+        throw Error(whose + " has no georeference",
+                    "Only a file of the scene's size can be used without a georeference.");
     return *geotransform;
 }
 

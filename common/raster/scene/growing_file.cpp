@@ -77,14 +77,13 @@ bool same_element(const std::string& a, const std::string& b) {
 /// Returns the change of a header's field, in words; empty if it is the same in another spelling.
 std::string change(const std::string& was, const std::string& is) {
     const auto before = elements(was), now = elements(is);
-    if (was.empty() || is.empty())
-        return was == is ? "" : is.empty() ? "is not there any more" : "was not there";
+    if (was.empty() || is.empty()) return was == is ? "" : is.empty() ? "is missing now" : "was missing";
     if (before.size() != now.size())
-        return "had " + counted(before.size(), "value") + " and has " + std::to_string(now.size());
+        return "had " + counted(before.size(), "value") + " and now has " + std::to_string(now.size());
     for (size_t i = 0; i < now.size(); ++i)
         if (!same_element(before[i], now[i]))
             return (now.size() == 1 ? "" : "value " + std::to_string(i + 1) + " ") + "was " + before[i] +
-                   " and is " + now[i];
+                   " and is now " + now[i];
     return {};
 }
 
@@ -93,20 +92,20 @@ void check_regular(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
         throw Error("-follow: '" + path + "' is not a regular file",
-                    "Have its lines written into a file, and follow that.");
+                    "Write its lines to a file, and follow that file.");
 }
 
 EnviFile pair_of(const std::string& path) {
     if (!is_local(path))
         throw UsageError("-follow: '" + path + "' is not a file on a local file system",
-                         "Follow the file where it is written.");
+                         "Follow the file on the machine that writes it.");
     check_regular(path);
     if (const auto named = envi_file_of_header(path)) return *named;
     const std::string header = envi_header_beside(path);
     if (header.empty())
         throw Error("-follow: '" + path + "' has no ENVI header",
-                    "A scene that grows is a raw ENVI file, BIL or BIP. Its header, which must be there when "
-                    "the run begins, may leave out 'lines'.");
+                    "Follow a raw ENVI file, BIL or BIP. Its header must exist when the run begins, but need "
+                    "not state 'lines'.");
     return {path, header};
 }
 
@@ -114,15 +113,14 @@ void check_layout(const EnviFile& file, const EnviHeader& header) {
     const std::string name = "-follow: the ENVI header of '" + file.data + "'";
     for (const char* key : {"samples", "bands", "data type"})
         if (header.find(key) == nullptr)
-            throw Error(name + " does not state '" + key + "'", "'lines' alone may be missing.");
+            throw Error(name + " does not state '" + key + "'", "Only 'lines' may be missing.");
     const std::string interleave = word(header, "interleave");
     if (!equal_names(interleave, "bil") && !equal_names(interleave, "bip") && word(header, "bands") != "1")
-        throw Error(
-            name + " has interleave = " + (interleave.empty() ? "bsq, unless it says more" : interleave) +
-                ": bands that follow one another do not grow by lines",
-            "Write the scene as BIL or BIP, or leave -follow out when it is complete.");
+        throw Error(name + " has interleave = " + (interleave.empty() ? "bsq by default" : interleave) +
+                        ", but a bsq file does not grow by lines",
+                    "Write the scene as BIL or BIP, or leave -follow out when it is complete.");
     if (const std::string packed = word(header, "file compression"); !packed.empty() && packed != "0")
-        throw Error(name + " has file compression = " + packed + ", which hides where lines begin",
+        throw Error(name + " has file compression = " + packed + ", so the beginnings of lines are unknown",
                     "Write the scene uncompressed.");
 }
 
@@ -192,8 +190,7 @@ bool GrowingFile::look_at_header() {
 /// \return false if the header has changed meanwhile.
 bool GrowingFile::read_header() {
     if (m_header_state == HeaderState()) {
-        m_header_fault =
-            "'" + m_file.header + "' has been removed or renamed while the run followed its lines";
+        m_header_fault = "'" + m_file.header + "' was removed or renamed while the run followed its lines";
         return true;
     }
     EnviHeader header;
@@ -204,14 +201,14 @@ bool GrowingFile::read_header() {
     }
     if (header_state() != m_header_state) return false;
     if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
-        m_header_fault = "'" + m_file.header + "' is not an ENVI header any more";
+        m_header_fault = "'" + m_file.header + "' is no longer an ENVI header";
         return true;
     }
     m_header_fault.clear();
     m_late_fields.clear();
     const auto check = [&](const char* key, const std::string& text) {
         if (text.empty()) return;
-        throw Error("the ENVI header of '" + m_file.data + "' has been changed while the run followed it: '" +
+        throw Error("the ENVI header of '" + m_file.data + "' was changed while the run followed it: '" +
                         key + "' " + text,
                     "Run it again.");
     };
@@ -233,12 +230,12 @@ void GrowingFile::look() {
     struct stat info {};
     const std::string begin = "'" + m_file.data + "'";
     if (::stat(m_file.data.c_str(), &info) != 0)
-        throw Error(begin + " has been removed or renamed while the run followed it", "Run it again.");
+        throw Error(begin + " was removed or renamed while the run followed it", "Run it again.");
     if (info.st_dev != m_device || info.st_ino != m_inode)
-        throw Error(begin + " has been replaced by another file while the run followed it", "Run it again.");
+        throw Error(begin + " was replaced by another file while the run followed it", "Run it again.");
     const int64_t size = info.st_size;
     if (size < m_size)
-        throw Error(begin + " has shrunk from " + std::to_string(m_size) + " to " + counted(size, "byte") +
+        throw Error(begin + " shrank from " + std::to_string(m_size) + " to " + counted(size, "byte") +
                         " while the run followed it",
                     "Run it again.");
     if (size > m_size) m_grown = std::chrono::steady_clock::now();
@@ -271,10 +268,10 @@ void GrowingFile::mark(int64_t line) {
 void GrowingFile::check_marks() const {
     for (const Mark& mark : m_marks)
         if (bytes_at(mark.begin) != mark.bytes)
-            throw Error("'" + m_file.data + "' has been written again while the run followed it: line " +
+            throw Error("'" + m_file.data + "' was overwritten while the run followed it: line " +
                             std::to_string((mark.begin - m_offset) / m_line_bytes) +
-                            " (counted from 0) is another one",
-                        "Run it again, with a file that lines are only added to.");
+                            " (counted from 0) is different",
+                        "Run it again with a file that only grows.");
 }
 
 int64_t GrowingFile::wait(int64_t lines) {
@@ -314,13 +311,12 @@ std::string GrowingFile::rest() const {
     if (m_promised && whole >= *m_promised) {
         const int64_t beyond = data - *m_promised * m_line_bytes;
         if (beyond < m_row_bytes) return {}; // as for a complete file
-        return "'" + m_file.data + "' goes on for " + counted(beyond, "byte") + " behind the " +
+        return "'" + m_file.data + "' has " + counted(beyond, "byte") + " after the " +
                counted(*m_promised, "line") + " that its header states";
     }
     if (part == 0) return {};
-    return "'" + m_file.data + "' ended within line " + std::to_string(whole) +
-           " (counted from 0): " + std::to_string(part) + " of its " + counted(m_line_bytes, "byte") +
-           " have come";
+    return "'" + m_file.data + "' ended within line " + std::to_string(whole) + " (counted from 0), after " +
+           std::to_string(part) + " of its " + counted(m_line_bytes, "byte");
 }
 
 } // namespace hsi::raster

@@ -34,7 +34,7 @@ struct LookupTable::Impl {
             out[i] = x > 0 && y > 0 ? SwathPixel{x - 1, y - 1} : SwathPixel{};
             if ((swath_samples > 0 && x > swath_samples) || (swath_lines > 0 && y > swath_lines))
                 throw Error(name() + " points to sample " + std::to_string(x) + ", line " +
-                                std::to_string(y) + ", outside of the scene of " +
+                                std::to_string(y) + ", outside the scene of " +
                                 size_text(swath_samples, swath_lines) + " pixels",
                             "The file is damaged, or the table belongs to another scene.");
         }
@@ -127,8 +127,8 @@ void take_raster(Table& table) {
     const DatasetHandle dataset = open_raster(table.path);
     const auto refuse = [&](const std::string& what) {
         throw Error("'" + table.path + "' is not a lookup table: " + what,
-                    "A table is part of a product (EMIT), or a raster of two bands of integers: sample and "
-                    "line of the scene, from 1, and 0 for none.");
+                    "Use a product with a table (EMIT), or a raster of two integer bands: sample and line of "
+                    "the scene, counted from 1, and 0 for no pixel.");
     };
     if (dataset->GetRasterCount() != 2) refuse("it has " + counted(dataset->GetRasterCount(), "band"));
     for (int k = 1; k <= 2; ++k) {
@@ -149,10 +149,10 @@ void take_raster(Table& table) {
 
 void take_product(Table& table, const Product& product) {
     if (!product.lookup)
-        throw Error("'" + table.path + "' (" + product.name + ") holds no lookup table",
-                    product.longitude.empty() ? "Its pixels are on a grid, or their places are not told."
-                                              : "gdalwarp -geoloc brings results onto a grid by longitude "
-                                                "and latitude.");
+        throw Error("'" + table.path + "' (" + product.name + ") has no lookup table",
+                    product.longitude.empty()
+                        ? "Its pixels are already on a grid, or their positions are unknown."
+                        : "Use gdalwarp -geoloc to warp results to a grid by longitude and latitude.");
     table.product = product;
     table.samples = product.lookup->samples;
     table.lines = product.lookup->lines;
@@ -333,9 +333,9 @@ std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>
         state.file.samples == table->swath_samples() && state.file.lines == table->swath_lines();
     if (known && !whole && !cut)
         throw UsageError("the lookup table is for a scene of " +
-                             size_text(table->swath_samples(), table->swath_lines()) + " pixels, " +
+                             size_text(table->swath_samples(), table->swath_lines()) + " pixels, but " +
                              state.name() + " has " + size_text(state.file.samples, state.file.lines),
-                         "src is the product itself, or what a tool made of all of it.");
+                         "Use the product itself as src, or a result computed from all of its pixels.");
     const Rect window = state.window();
     const int64_t x = window.x + (cut ? cut->first : 0), y = window.y + (cut ? cut->second : 0);
     state.grid = OnGrid{std::make_shared<GridSource>(table, pixels, x, y), swath, table->path()};

@@ -78,7 +78,7 @@ SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDAL
     constexpr double top = 120;
     const std::array<Place, 4> at{place_on(zeniths, *c.sun_zenith, "-sza", path),
                                   place_on(heights, std::min(c.sensor_altitude - c.elevation, top),
-                                           "the height of the sensor over the ground", path),
+                                           "the height of the sensor above the ground", path),
                                   place_on(elevations, c.elevation, "-elevation", path),
                                   place_on(water, c.water_vapour, "-water-vapour", path)};
     const size_t bands = sizes[5];
@@ -96,7 +96,8 @@ SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDAL
         if (weight == 0) continue;
         if (!array.Read(start, count, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64),
                         corner.data()))
-            throw Error("-lut: cannot read modtran_data of '" + path + "'", "Is the file complete?");
+            throw Error("-lut: cannot read modtran_data of '" + path + "'",
+                        "Check that the file is complete.");
         for (size_t k = 0; k < corner.size(); ++k)
             table.radiances[k / bands][k % bands] += weight * corner[k];
     }
@@ -134,9 +135,9 @@ std::optional<SimulatedRadiances> read_columns(const std::string& path) {
         const auto cells = cells_of(line);
         if (cells.size() != table.concentrations.size() + 1)
             throw Error("-lut " + path + ": line " + std::to_string(table.wavelengths_nm.size() + 2) +
-                            " has " + std::to_string(cells.size()) + " cells, the first line " +
+                            " has " + std::to_string(cells.size()) + " cells, but the first line has " +
                             std::to_string(table.concentrations.size() + 1),
-                        "Write a line per wavelength, with the radiance at each concentration.");
+                        "Write one line per wavelength, with the radiance at each concentration.");
         table.wavelengths_nm.push_back(cells[0]);
         for (size_t k = 1; k < cells.size(); ++k)
             table.radiances[k - 1].push_back(cells[k]);
@@ -157,12 +158,12 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
         table.concentrations = {0, 500, 1000, 2000, 4000, 8000, 16000};
     if (shape.lines != 1 || table.wavelengths_nm.empty())
         throw Error(
-            "-lut " + path + " is not a table of radiances",
+            "-lut " + path + " is not a radiance table",
             "Give an HDF5 file with modtran_data, a raster of one line with wavelengths, or a CSV table "
             "with a column wavelength.");
     if (static_cast<int64_t>(table.concentrations.size()) != shape.samples)
-        throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, and " +
-                        std::to_string(table.concentrations.size()) + " concentrations are known",
+        throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, but " +
+                        std::to_string(table.concentrations.size()) + " concentrations",
                     "Give the concentration of each sample with -concentrations.");
     // In double precision, which readers of scenes do not offer: k is a small difference of radiances.
     const GdalErrors errors;
@@ -200,17 +201,17 @@ SimulatedRadiances read_radiance_table(const std::string& path, const TableCondi
     const bool twice = std::adjacent_find(different.begin(), different.end()) != different.end();
     if (std::any_of(different.begin(), different.end(), [](double v) { return v < 0; }))
         throw Error("-lut " + path + " has a negative concentration, " + short_text(different.front()),
-                    "Concentrations are in ppm m, from 0 on.");
+                    "Give concentrations in ppm m, 0 or more.");
     if (different.size() < 2 || twice || !std::all_of(different.begin(), different.end(), is_finite))
-        throw Error("-lut " + path + " does not have two concentrations or more, each once",
+        throw Error("-lut " + path + " does not have at least two different concentrations",
                     "Name each column by its concentration in ppm m, or give -concentrations.");
     for (const auto& spectrum : table.radiances)
         if (spectrum.empty() || !std::all_of(spectrum.begin(), spectrum.end(),
                                              [](double v) { return v >= 0 && std::isfinite(v); }))
-            throw Error("-lut " + path + " holds radiances that are negative or not numbers",
-                        "Give simulated radiances, of each concentration at each wavelength.");
+            throw Error("-lut " + path + " has radiances that are negative or not numbers",
+                        "Give the simulated radiance for each concentration and wavelength.");
     if (!std::all_of(table.wavelengths_nm.begin(), table.wavelengths_nm.end(), is_finite))
-        throw Error("-lut " + path + " holds wavelengths that are not numbers", "Give them in nm.");
+        throw Error("-lut " + path + " has wavelengths that are not numbers", "Give wavelengths in nm.");
     return table;
 }
 

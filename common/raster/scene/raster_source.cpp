@@ -62,10 +62,10 @@ namespace {
     for (int i = 1; i <= 8; ++i) {
         const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
         if (sub == nullptr) break;
-        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + without_whole_names(sub);
+        advice += (advice.empty() ? "Use one of its subdatasets: " : ", ") + without_whole_names(sub);
     }
     if (advice.empty() && may_hold_arrays(dataset.GetDescription()))
-        advice = "It has no array that GDAL and its HDF5 library can read as a scene: gdalmdiminfo lists its "
+        advice = "GDAL and its HDF5 library cannot read any array in it as a scene; gdalmdiminfo lists its "
                  "arrays.";
     throw Error(name + " has no raster bands", advice);
 }
@@ -75,7 +75,7 @@ void take_bad_bands(SourceState& s) {
     const std::string& path = s.options.bad_bands;
     if (path.empty()) return;
     const auto refuse = [&](const std::string& what) {
-        throw Error("-bbl " + path + ": " + what, "gdal_hsi_noise -bad-bands writes such a table.");
+        throw Error("-bbl " + path + ": " + what, "Make the table with gdal_hsi_noise -bad-bands.");
     };
     const TextTable table = read_text_table(path, read_file(path, largest_file::library));
     const auto column = [&](const char* name) {
@@ -88,7 +88,7 @@ void take_bad_bands(SourceState& s) {
     for (const auto& row : table.rows) {
         const double number = cell_number(row[band]), value = cell_number(row[good]);
         if (number != std::floor(number) || (value != 0 && value != 1))
-            refuse("'" + row[band] + "', '" + row[good] + "' are not a band and 1 or 0");
+            refuse("'" + row[band] + "', '" + row[good] + "' are not a band number and 1 or 0");
         if (!(number >= 1 && number <= s.scene.file_bands))
             refuse("band " + row[band] + " is not in " + s.name() + ", which has " +
                    counted(s.scene.file_bands, "band"));
@@ -119,10 +119,9 @@ void choose_bands(SourceState& s) {
         if (count > 1 && b.interpretation == GCI_AlphaBand) {
             // GDAL gives any four bands of bytes these meanings by default.
             if (count == 4)
-                s.notes.push_back(
-                    "band " + std::to_string(b.file_band) + " of " + s.name() +
-                    " is called alpha: it tells where the others are valid and is no band of the "
-                    "scene (-b 1-4 takes it for one)");
+                s.notes.push_back("band " + std::to_string(b.file_band) + " of " + s.name() +
+                                  " is called alpha: it marks valid pixels and is not used as a band of the "
+                                  "scene (-b 1-4 uses it)");
             continue;
         }
         if (s.options.use_bbl && b.bad())
@@ -149,7 +148,8 @@ void exclude_bands(SourceState& s) {
     for (const BandChoice& range : s.options.excluded)
         if (std::none_of(s.bands.begin(), s.bands.end(),
                          [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
-            s.notes.push_back("-exclude-range " + range.text + ": no band of " + s.name() + " lies there");
+            s.notes.push_back("-exclude-range " + range.text + ": " + s.name() +
+                              " has no band in this range");
     s.bands.erase(std::remove_if(s.bands.begin(), s.bands.end(),
                                  [&](int b) { return range_around(s.options.excluded, nm(b)) != nullptr; }),
                   s.bands.end());
@@ -173,8 +173,8 @@ void choose_window(SourceState& s) {
     const Rect w = *s.options.window, file = s.scene.window;
     if (w.empty() || !file.contains(w))
         throw UsageError("-srcwin " + std::to_string(w.x) + " " + std::to_string(w.y) + " " +
-                         std::to_string(w.w) + " " + std::to_string(w.h) + " does not lie inside " +
-                         s.name() + ", which has " + size_text(file.w, file.h) + " pixels");
+                         std::to_string(w.w) + " " + std::to_string(w.h) + " is not inside " + s.name() +
+                         ", which has " + size_text(file.w, file.h) + " pixels");
     s.scene.window = w;
 }
 
@@ -220,9 +220,8 @@ void note_short_nodata(SourceState& s) {
         if (!(std::fabs(value - limit) < near * std::fabs(limit)) || !range || range->holds(limit)) continue;
         s.notes.push_back((s.options.nodata ? std::string("-srcnodata ") : "the nodata value ") +
                           number_text(value) + (s.options.nodata ? "" : " of " + s.name()) +
-                          " has too few digits to mask " + number_text(limit) +
-                          ", the limit of Float32, in Float64: -srcnodata " + number_text(limit) +
-                          " masks it");
+                          " has too few digits to match " + number_text(limit) +
+                          ", the limit of Float32, in Float64 bands: use -srcnodata " + number_text(limit));
         return;
     }
 }
@@ -245,7 +244,7 @@ void match_nodata(SourceState& s) {
         s.notes.push_back((s.options.nodata ? "-srcnodata " : "the nodata value ") +
                           number_text(b.nodata->as_double()) +
                           (s.options.nodata ? " is ignored: " : " of " + s.name() + " is ignored: ") +
-                          GDALGetDataTypeName(b.type) + " cannot hold it");
+                          GDALGetDataTypeName(b.type) + " cannot store it");
         return;
     }
 }
@@ -438,7 +437,7 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
     VSIStatBufL info{};
     if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
         VSI_ISDIR(info.st_mode))
-        return {"a folder", "Give a file in it."};
+        return {"a folder", "Use a file in it."};
     if (!is_regular_file(path)) return {};
     constexpr size_t enough = 200;
     const std::string begin = beginning_of_file(path, enough), mark = R"("format": "gdal_hsi_)";
@@ -446,17 +445,17 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
         return {"a file of statistics",
                 "Give it with -statistics to the tools that take it, such as gdal_hsi_pca and gdal_hsi_mnf."};
     if (begin.rfind('{', 0) == 0 && begin.find(mark) != std::string::npos)
-        return {"a model of this suite's",
-                "Give it with -apply; the page models.md says which tool takes which model."};
+        return {"a model of these tools",
+                "Use it with -apply; docs/models.md lists the models of each tool."};
     if (is_scene_document(path))
-        return {"a scene that computes (.hsi)",
-                "GDAL opens it by the plugin gdal_HSI (GDAL_DRIVER_PATH); else write it as a raster first."};
+        return {"a virtual scene (.hsi)", "Set GDAL_DRIVER_PATH to the folder of the plugin gdal_HSI, or "
+                                          "write the scene as a raster first."};
     const GdalErrors quiet;
     const DatasetHandle vector = open_in_gdal({path, {}, GDAL_OF_VECTOR, {}, {}});
     if (!vector || vector->GetLayerCount() == 0) return {};
     const std::string driver = vector->GetDriver() ? vector->GetDriver()->GetDescription() : "vector";
     return {driver == "CSV" ? "a table of text (CSV)" : "a vector file (" + driver + ")",
-            "src is a raster; labels, points and masks may be vector files."};
+            "Use a raster as src; labels, points and masks can be vector files."};
 }
 
 /// \throws Error for a FITS file whose image has one axis, or more axes than GDAL's driver supports.
@@ -480,7 +479,7 @@ void check_fits_axes(const std::string& path) {
     for (int k = 4; k <= axes; ++k)
         first += k > 4 ? ", 0" : "0";
     throw Error("cannot open '" + path + "': its image has " + counted(axes, "axis", "axes") + " (" + shape +
-                    "), and GDAL's driver FITS reads 2 or 3",
+                    "), but GDAL's driver FITS reads 2 or 3",
                 axes == 1 ? "Write the spectrum as a table (.csv) or in netCDF."
                           : "Write one cube of it, for example with astropy: fits.writeto('cube.fits', "
                             "fits.getdata('" +
@@ -492,8 +491,8 @@ std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
     auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
     if (file->wait(0) == 0) {
         const std::string rest = file->rest();
-        throw Error(rest.empty() ? "no line of '" + options.path + "' has come" : rest,
-                    "-follow SECONDS is how long a line may take.");
+        throw Error(rest.empty() ? "no line of '" + options.path + "' has arrived" : rest,
+                    "Use a larger -follow SECONDS, the longest wait for a line.");
     }
     file->show(1);
     return file;
@@ -511,7 +510,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
         if (DatasetHandle matlab = open_matlab(options.path)) {
             if (!options.open_options.empty())
                 throw UsageError("-oo " + options.open_options.front() +
-                                 ": files of MATLAB's have no options");
+                                 ": MATLAB files have no open options");
             return matlab;
         }
     try_hdf(options.path);
@@ -540,21 +539,21 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
     if (dataset && !options.named_by.empty()) check_dataset_names(*dataset, options.named_by);
     if (dataset) return dataset;
     if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
-        throw Error(
-            "'" + options.path + "' is a spectral library (" +
-                counted(library->spectra.size(), "spectrum", "spectra") + " of " +
-                counted(library->bands(), "band") + "), and no raster",
-            "gdal_hsi_unmix, gdal_hsi_detect -target and gdal_hsi_atdca -reference take libraries, and "
-            "gdal_hsi_info lists one.");
+        throw Error("'" + options.path + "' is a spectral library (" +
+                        counted(library->spectra.size(), "spectrum", "spectra") + " of " +
+                        counted(library->bands(), "band") + "), not a raster",
+                    "Use libraries with gdal_hsi_unmix, gdal_hsi_detect -target, gdal_hsi_atdca -reference "
+                    "or gdal_hsi_info.");
     if (const auto [kind, advice] = stack.empty() && options.drivers.empty()
                                         ? other_kind(options.path)
                                         : std::pair<std::string, std::string>();
         !kind.empty())
-        throw Error("cannot open '" + options.path + "': it is " + kind + ", and no raster", advice);
+        throw Error("cannot open '" + options.path + "': it is " + kind + ", not a raster", advice);
     check_fits_axes(options.path);
     if (const std::string header = unreadable_header(options.path); !header.empty())
-        throw Error("cannot open '" + options.path + "': its header '" + header + "' may not be read");
-    throw Error("cannot open '" + options.path + "': " + errors.text("it is not a raster that GDAL knows"));
+        throw Error("cannot open '" + options.path + "': its header '" + header + "' is not readable");
+    throw Error("cannot open '" + options.path +
+                "': " + errors.text("GDAL does not recognise it as a raster"));
 }
 
 DatasetHandle DatasetPool::take() {
@@ -691,7 +690,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     choose_access(*s, *dataset, opening);
     if (s->growing && !s->raw())
         throw Error("-follow: " + s->name() + " is not read as a raw file",
-                    "Leave -follow out when it is complete.");
+                    "Leave -follow out if the file is complete.");
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read without GDAL, but without_bands() may still need a handle; opening again is then
     // cheap.
@@ -784,7 +783,7 @@ std::shared_ptr<RasterSource> FileSource::in_samples() const {
     for (const BandMetadata& b : m->scene.bands)
         if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
             throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
-                            " and of other types, and no type holds the values of all",
+                            " and of other types, but no type can store the values of all",
                         "Choose bands of one type with -b.");
     return SourceAccess::divided(*this, all_bits(sample_type(m->type)), m->type);
 }

@@ -282,8 +282,8 @@ void check_raw_span(const SourceState& source) {
         end = std::max(end, source.raw()->layout.at(band - 1, w.bottom() - 1, w.right() - 1) +
                                 source.raw()->layout.sample_bytes);
     if (end > info.st_size)
-        throw Error(source.name() + " is truncated: its header promises data up to byte " +
-                        std::to_string(end) + ", the file has " + std::to_string(info.st_size),
+        throw Error(source.name() + " is truncated: its header describes data up to byte " +
+                        std::to_string(end) + ", but the file has " + std::to_string(info.st_size),
                     "The copy may be incomplete, or the header belongs to another file.");
 }
 
@@ -295,11 +295,10 @@ void check_raw_end(const SourceState& source) {
     const int64_t end = raw.at(source.scene.file_bands - 1, source.file.lines - 1, source.file.samples - 1) +
                         raw.sample_bytes;
     if (info.st_size - end >= source.file.samples * raw.sample_bytes)
-        throw Error(
-            source.name() + " has " + counted(info.st_size, "byte") + ", and its header states " +
-                std::to_string(end),
-            "The header may be cut short or belong to another file. When the rest is not part of the scene, "
-            "gdal_translate -of VRT makes a source of the described part.");
+        throw Error(source.name() + " has " + counted(info.st_size, "byte") + ", but its header states " +
+                        std::to_string(end),
+                    "The header may be cut off or belong to another file. If the other bytes are not part of "
+                    "the scene, use gdal_translate -of VRT to make a source of the described part.");
 }
 
 } // namespace hsi::raster

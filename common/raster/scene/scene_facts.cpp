@@ -30,7 +30,8 @@ std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>
     for (int k = 0; k < shape().bands; ++k)
         if (std::find(indices.begin(), indices.end(), k) == indices.end()) others.push_back(k);
     if (others.empty())
-        throw Error("no band of '" + path() + "' is left", "Every band has been found empty.");
+        throw Error("no band of '" + path() + "' is left",
+                    "All bands are empty: check the nodata value (-srcnodata).");
     return with_bands(others);
 }
 

@@ -44,18 +44,18 @@ void leave_out_word_for_nodata(SourceState& s) {
     if (end != text->c_str() && *end == '\0') return;
     for (BandMetadata& b : s.scene.bands)
         b.nodata.reset();
-    s.notes.push_back(s.name() + ": data ignore value = " + *text + " is not a number, and is ignored");
+    s.notes.push_back(s.name() + ": data ignore value = " + *text + " is not a number and is ignored");
 }
 
 /// Checks the whole number: GDAL reads as much as possible from the beginning of a text, and uses 32 bits.
 void check_whole_number(const std::string& text, const std::string& what) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits) throw Error(what + ", which is not a whole number", "Write digits alone.");
+    if (!digits) throw Error(what + ", which is not a whole number", "Write only digits.");
     constexpr size_t longest = 10; // number of digits
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (text.size() > longest || std::stoll(text) > most)
-        throw Error(what + ", and GDAL reads numbers up to " + std::to_string(most) + " there",
-                    "Cut the file into pieces that have less.");
+        throw Error(what + ", but GDAL's limit is " + std::to_string(most),
+                    "Cut the file into smaller pieces.");
 }
 
 /// Returns true for drivers that return a file's samples in the file's order.
@@ -123,9 +123,9 @@ void note_two_scales(SourceState& s) {
         return b.offset.value_or(0) == 0 && std::fabs(told - 1) < 1e-6;
     });
     if (!s.scales.own || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
-    s.notes.push_back(s.name() + ": its bands have gains or offsets, and its header also states '" +
+    s.notes.push_back(s.name() + ": its bands have gains or offsets, but its header also states '" +
                       (other ? "data reflectance gain values" : "reflectance scale factor") +
-                      "': only those of the bands count, for all bands");
+                      "', which is ignored");
 }
 
 } // namespace
@@ -145,7 +145,7 @@ void check_envi_header(SourceState& s) {
         if (needed && header.find(key) == nullptr)
             missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
     }
-    const std::string advice = "The header was cut short, or written by hand: complete it.";
+    const std::string advice = "Complete the header: it was cut off, or written by hand.";
     if (const std::string* word = header.find("interleave");
         several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
         !equal_names(*word, "bip"))
@@ -155,18 +155,17 @@ void check_envi_header(SourceState& s) {
         if (const std::string* text = header.find(key))
             check_whole_number(*text, name + " has " + key + " = " + *text);
     if (const std::string* order = header.find("byte order"); wide && order == nullptr)
-        s.notes.push_back(name +
-                          " does not state 'byte order': taken for 0, the least significant byte first");
+        s.notes.push_back(name + " does not state 'byte order': 0 is assumed, least significant byte first");
     else if (wide && *order != "0" && *order != "1")
         throw Error(name + " has byte order = " + *order + ", which is invalid",
-                    "Write 0 where the least significant byte comes first, or 1.");
+                    "Write 0 if the least significant byte comes first, else 1.");
     leave_out_word_for_nodata(s);
     for (const std::string& note : envi_map_info(header).notes)
         s.notes.push_back(name + ": " + note);
     for (const std::string& list : header.unreadable())
         s.notes.push_back("a list of " + name + " is ignored: " + list);
     for (const std::string& key : header.repeated())
-        s.notes.push_back(name + " tells '" + key + "' more than once: the last counts");
+        s.notes.push_back(name + " states '" + key + "' more than once: the last value is used");
     for (const EnviField& field : header.fields())
         if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)
             throw Error(name + " ends within '" + field.key + "'", advice);
@@ -233,9 +232,10 @@ void check_band_lists(SourceState& s) {
     };
     for (const char* key : {"wavelength", "fwhm", "bbl"})
         if (const auto [what, count] = unknown(key); count > 0)
-            s.notes.push_back(s.name() + ": " + what + ", which is not a number" +
-                              (key == std::string("bbl") ? ": " : " above 0: ") +
-                              (key == std::string("bbl") ? "the band is taken for good" : "unknown there"));
+            s.notes.push_back(
+                s.name() + ": " + what + ", which is not a number" +
+                (key == std::string("bbl") ? ": " : " above 0: ") +
+                (key == std::string("bbl") ? "the band is used as good" : "the value is unknown there"));
     note_widths(s);
     for (const auto& [gains, offsets] :
          {std::pair{"data gain values", "data offset values"},
@@ -243,7 +243,8 @@ void check_band_lists(SourceState& s) {
         auto what = unknown(gains).first;
         if (what.empty()) what = unknown(offsets).first;
         if (what.empty()) continue;
-        s.notes.push_back(s.name() + ": " + what + ", which is not a scale: gains and offsets are ignored");
+        s.notes.push_back(s.name() + ": " + what +
+                          ", which is not a valid scale: gains and offsets are ignored");
         s.scene.envi.erase(gains);
         s.scene.envi.erase(offsets);
         if (s.scene.driver != "ENVI" || gains != std::string("data gain values")) continue;
@@ -255,7 +256,8 @@ void check_band_lists(SourceState& s) {
     }
     if (const std::string* text = s.scene.envi.find("reflectance scale factor");
         text != nullptr && envi_number(*text).value_or(0) <= 0) {
-        s.notes.push_back(s.name() + ": reflectance scale factor = " + *text + " is none, and is left out");
+        s.notes.push_back(s.name() + ": reflectance scale factor = " + *text +
+                          " is not a valid scale and is ignored");
         s.scene.envi.erase("reflectance scale factor");
     }
     note_two_scales(s);
@@ -266,25 +268,22 @@ void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset) {
     const CPLStringList files(dataset.GetFileList());
     for (int i = 0; i < files.size(); ++i)
         if (files[i] != s.options.path && !gdal_sees_pixels(files[i], {}, false))
-            throw Error(s.name() + " shows '" + files[i] +
-                            "', whose header GDAL does not read as it is meant",
-                        "Name that file itself. GDAL knows no line of 10,000 characters, no comment within "
-                        "braces and "
-                        "no byte-order mark.");
+            throw Error(s.name() + " shows '" + files[i] + "', whose header GDAL misreads",
+                        "Use that file itself. GDAL does not support lines of 10,000 characters, comments in "
+                        "braces or a byte-order mark.");
 }
 
 void check_types(SourceState& s, GDALDataset* dataset) {
     for (const BandMetadata& b : s.scene.bands) {
         if (dataset != nullptr && is_signed_byte(*dataset, b.file_band))
-            throw Error(
-                "band " + std::to_string(b.file_band) + " of " + s.name() +
-                    " has signed bytes, which this GDAL reads as 0 to 255",
-                "gdal_calc.py -A FILE --allBands A --calc A --type Int16 --outfile NEW makes a file with "
-                "their values; GDAL 3.7 and newer have a type for them.");
+            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() +
+                            " has signed bytes, which this GDAL reads as 0 to 255",
+                        "Convert the file with gdal_calc.py -A FILE --allBands A --calc A --type Int16 "
+                        "--outfile NEW, or use GDAL 3.7 or newer.");
         if (GDALDataTypeIsComplex(b.type))
             throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " is complex (" +
                             GDALGetDataTypeName(b.type) + "); real values are needed",
-                        "gdal_translate -ot Float32 keeps the real part.");
+                        "Use gdal_translate -ot Float32 to keep the real part.");
         if (!convertible(sample_type(b.type)))
             throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " has the type " +
                         GDALGetDataTypeName(b.type) + ", which is not supported");
@@ -332,7 +331,7 @@ void note_lost_locations(SourceState& s) {
     const std::string product = product_of_locations(s.scene);
     if (!product.empty() && !is_there(product))
         s.notes.push_back(s.name() + " was made from '" + product +
-                          "', which is not there: its pixels have no longitude and latitude");
+                          "', which is missing: its pixels have no longitude and latitude");
 }
 
 } // namespace hsi::raster

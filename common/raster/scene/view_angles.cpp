@@ -58,9 +58,9 @@ class ArrayPlane final : public stream::CubeSource {
         m_windowed = lines == m_place.all_lines && samples == m_place.all_samples;
         if (!m_windowed && (lines != m_place.shape.lines || samples != m_place.shape.samples))
             throw Error("'" + m_array + "' of '" + m_path + "' has " + std::to_string(samples) + " x " +
-                            std::to_string(lines) + " pixels, the scene has " +
+                            std::to_string(lines) + " pixels, but the scene has " +
                             std::to_string(m_place.all_samples) + " x " + std::to_string(m_place.all_lines),
-                        "Give the angles of this scene (-geometry, -angle).");
+                        "Use the angles of this scene (-geometry, -angle).");
     }
     stream::CubeShape shape() const override { return m_place.shape; }
     stream::BlockLayout layout() const override { return {}; }
@@ -234,7 +234,7 @@ void add_neon_tile(Found& to, const std::string& path, const GDALGroup& metadata
                                                    : "flight line " + std::to_string(k));
         }
         to.add(angle, std::move(input), plane);
-        if (!without.empty()) to.angles.back().fault = "its Logs do not have " + joined(without, ", ");
+        if (!without.empty()) to.angles.back().fault = "its Logs lack " + joined(without, ", ");
     }
 }
 

@@ -91,7 +91,7 @@ class Directories {
     const std::vector<Directory>& all() const { return m_all; }
 
   private:
-    static Error unknown() { return Error("GDAL makes a COG of an unknown form"); }
+    static Error unknown() { return Error("this GDAL writes COGs in an unknown layout"); }
     template <class T>
     T number(uint64_t at) const {
         T value{};

@@ -43,7 +43,7 @@ class TiffFile {
 
     bool swapped() const { return m_swapped; }
     bool big() const { return m_big; }
-    Error unknown() const { return Error("'" + m_path + "' is not a TIFF as GDAL makes it"); }
+    Error unknown() const { return Error("'" + m_path + "' does not have the layout of GDAL's TIFFs"); }
 
     int64_t end() const {
         const off_t at = ::lseek(m_file.get(), 0, SEEK_END);
@@ -63,7 +63,7 @@ class TiffFile {
             std::vector<unsigned char> bytes(values.size() * size);
             for (size_t i = 0; i < values.size(); ++i) {
                 if (size < 8 && values[i] >> (8 * size) != 0)
-                    throw Error("'" + m_path + "' has no room for a file of this size",
+                    throw Error("'" + m_path + "' is too large for a TIFF that is not a BigTIFF",
                                 "Use -co BIGTIFF=YES.");
                 put(values[i], bytes.data() + i * size, size);
             }

@@ -156,7 +156,8 @@ bool TiffDecoder::decode_here(uint64_t block, int band, int64_t column, int64_t 
     {
         const auto hold = m_remote ? m_remote->need({extent}) : RemoteFile::Hold();
         const FileHandle& file = m_remote ? m_remote->local() : m_file;
-        if (::pread(file.get(), stored.data(), stored.size(), at) != size) refuse("ends behind the file");
+        if (::pread(file.get(), stored.data(), stored.size(), at) != size)
+            refuse("ends after the end of the file");
     }
     const int64_t lines = std::min(m_form.lines, m_dataset.GetRasterYSize() - row * m_form.lines);
     if (m_decoder.decode(stored, lines, samples)) return true;

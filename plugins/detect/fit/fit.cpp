@@ -24,19 +24,20 @@ FitFeature feature_to_fit(const FitRange& range, const std::vector<double>& spec
                           const std::string& what) {
     const size_t n = range.x.size();
     if (n < least_fit_bands)
-        throw Error(what + " has " + counted(n, "good band") + ", and a fit needs " +
+        throw Error(what + " has " + counted(n, "good band") + ", but a fit needs at least " +
                         std::to_string(least_fit_bands),
-                    "Give a wider range.");
+                    "Use a wider range.");
     FitFeature feature;
     feature.removed.resize(n);
     if (!math::Continuum(range.x).remove(spectrum.data(), feature.removed.data()))
-        throw Error(what + ": the target has no continuum, since its first or its last value there is not "
-                           "above 0",
-                    "Give a range whose ends have a signal.");
+        throw Error(what +
+                        ": the target has no continuum, since its first or last value there is not above 0",
+                    "Use a range where the target is above 0 at both ends.");
     const auto& removed = feature.removed;
     if (1 - *std::min_element(removed.begin(), removed.end()) < least_fit_depth)
-        throw Error(what + ": the target has no feature there: its continuum lies less than 0.001 above it",
-                    "Give a range with an absorption of the target.");
+        throw Error(what +
+                        ": the target has no feature there: the depth below its continuum is less than 0.001",
+                    "Use a range where the target absorbs.");
     for (size_t i = 1; i < n; ++i)
         feature.weight += (1 - removed[i - 1] + 1 - removed[i]) / 2 * (range.x[i] - range.x[i - 1]);
     return feature;

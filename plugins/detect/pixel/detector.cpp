@@ -24,7 +24,7 @@ void check_finite(const Targets& targets) {
     for (size_t k = 0; k < targets.spectra.size(); ++k)
         if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
                          [](double v) { return std::isfinite(v); }))
-            throw Error("target '" + targets.names[k] + "' holds values that are not numbers");
+            throw Error("target '" + targets.names[k] + "' has values that are not numbers");
 }
 
 /// Returns x / |x|.
@@ -75,7 +75,7 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
     }
     if (asked > rank)
         throw Error("the background has " + counted(rank, "component") + ", not " + std::to_string(asked),
-                    "Ask for fewer components, or for as many as are good (auto).");
+                    "Use fewer components, or auto.");
     return asked;
 }
 
@@ -234,9 +234,10 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
             contrast += whitened[a] * whitened[a];
         }
         if (!is_enough_contrast(contrast, targets.absorption))
-            throw no_target(targets.names[k], targets.absorption        ? "absorbs nothing"
-                                              : d.method == Method::cem ? "is zero beside the background"
-                                                                        : "is the mean of the background");
+            throw no_target(targets.names[k], targets.absorption ? "absorbs nothing"
+                                              : d.method == Method::cem
+                                                  ? "is zero compared with the background"
+                                                  : "equals the mean of the background");
         for (size_t a = 0; a < n; ++a)
             for (size_t b = 0; b <= a; ++b)
                 row[b] += factor[a * n + b] * whitened[a];
@@ -298,10 +299,10 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
     if (moments.valid_pixels < 2)
         throw Error("the background has " + counted(moments.valid_pixels, "valid pixel") +
                         ": its statistics need at least 2",
-                    "Give a background of more pixels.");
+                    "Use a background of more pixels.");
     if (static_cast<int>(moments.constant.size()) == moments.bands)
         throw Error("the background has no variance: all of its valid pixels are equal",
-                    "Give a background of several kinds of pixels.");
+                    "Use a background whose pixels differ.");
     if (method != Method::cem) d.constant = moments.constant;
     for (int b = 0; b < moments.bands; ++b)
         if (!std::binary_search(d.constant.begin(), d.constant.end(), b)) {

@@ -24,16 +24,17 @@ double symmetric_quantile(double rate, double a, double b) {
 double threshold_of(const Detector& detector, double rate) {
     const auto n = static_cast<double>(detector.background_pixels);
     const auto p = static_cast<double>(detector.dimensions());
-    const char* const advice = "Give a -background, whose scores tell, or a -threshold.";
+    const char* const advice = "Give a -threshold, or a -background whose scores are measured.";
     // Fewer components may have a distribution although all bands do not.
-    const char* const fewer = "Take -nc auto, the components that the background has pixels enough for.";
+    const char* const fewer =
+        "Use -nc auto, which takes as many components as the background's pixels support.";
     if (detector.ridge > 0 || detector.shrinkage > 0)
-        throw Error("something was added to the background's matrix: its scores have no known distribution",
+        throw Error("the background's matrix was regularised, so the distribution of the scores is unknown",
                     fewer);
     if (n < p + 2)
         throw Error("the background has " + counted(detector.background_pixels, "pixel") + " for " +
                         counted(detector.dimensions(), detector.components > 0 ? "component" : "band") +
-                        ": its scores tell nothing of false alarms",
+                        ", too few to predict false alarms",
                     p > 1 ? fewer : advice);
     const double each = detector.targets > 1 ? rate / detector.targets : rate, spread = (n - 1) * (n - 1) / n;
     switch (detector.method) {
@@ -41,7 +42,7 @@ double threshold_of(const Detector& detector, double rate) {
         return spread * math::beta_quantile_of_tail(rate, p / 2, (n - p - 1) / 2);
     case Method::ace:
         if (p < 2)
-            throw Error("ace of one band is 1 or -1 everywhere, so it has no threshold for false alarms",
+            throw Error("ace of one band is 1 or -1 in all pixels, so no threshold separates false alarms",
                         advice);
         return symmetric_quantile(each, 0.5, (p - 1) / 2);
     case Method::mf: {

@@ -143,10 +143,10 @@ void TunedPlan::add_target(const TunedTask& task, size_t k) {
         contrast += sum * sum / task.eigenvalues[c];
     }
     const std::string name = "target '" + task.targets.names[k] + "' ";
-    if (!std::isfinite(contrast)) throw Error(name + "holds values that are not numbers");
+    if (!std::isfinite(contrast)) throw Error(name + "has values that are not numbers");
     if (!(contrast >= least_contrast))
-        throw TargetIsMean(name + "is the mean of the scene in these components",
-                           "Leave it out, take another spectrum, or more components (-nc).");
+        throw TargetIsMean(name + "equals the mean of the scene in these components",
+                           "Leave it out, or use another spectrum or more components (-nc).");
     for (double& v : w)
         v /= contrast;
     places.insert(places.end(), t.begin(), t.end());
