@@ -524,7 +524,7 @@ BAD = {
     "beside the scene": (lambda f: write_labels(f / "labels.tif", truth(), geotransform=(900000, 20, 0, 4480000, 0, -20)), [],
                          "no labelled pixel inside the scene"),
     "no georeference": (lambda f: write_labels(f / "labels.tif", truth(30, 30), epsg=None, geotransform=None), [],
-                        "has 30x30 pixels, the scene 48x40"),
+                        "has 30x30 pixels, the scene has 48x40"),
     "not labels": (lambda f: shutil.copy(f / "scene.dat", f / "labels.tif") and gdal.Translate(
         str(f / "labels.tif"), str(f / "scene.dat"), bandList=[1]) and None, [], "is not a class number"),
     "a cube as labels": (lambda f: gdal.Translate(str(f / "labels.tif"), str(f / "scene.dat")) and None, [], "has 8 bands"),

@@ -72,7 +72,7 @@ def test_step_counts_of_the_dry_run(scene, tmp_path):
         result = succeed(eadp(scene, tmp_path / "p.tif", "-dry-run"))
     for time, steps in zip(range(65, 521, 65), (28, 39, 48, 56, 62, 68, 74, 79)):
         assert f"T={time}: {steps} FED steps" in result.out
-    assert "454 FED steps a component, 3178 for 7 components" in result.out
+    assert "454 FED steps per component, 3178 for 7 components" in result.out
     assert "79 sweeps" in result.out and "halo 83" in result.out
 
 

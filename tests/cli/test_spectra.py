@@ -296,7 +296,7 @@ def test_a_class_without_values_is_told(scene, tmp_path):
     classes[0, 8, 8:12] = 2
     write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")
     result = succeed(spectra(scene, tmp_path / "l.tif", tmp_path / "o.csv"))
-    assert "none of its 1 labelled pixel has a valid spectrum" in result.err
+    assert "its 1 labelled pixel has no valid spectrum" in result.err
     assert list(csv_of(tmp_path / "o.csv")) == ["band", "wavelength", "Class 2"]
     classes[0, 8] = 0
     write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")

@@ -113,8 +113,8 @@ TEST(BandMatch, LongLists) {
 TEST(BandMatch, TheFirstBandWithoutAPartnerIsNamedAndTheOthersAreCounted) {
     const auto m = model_of({4, 6, 7, 9}, {500, 510, 530, 540});
     EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 510, 535, 540}}),
-              "'m.json' was made for other bands than scene.img gives: the model's band 7 (530.0 nm) has no "
-              "partner: the nearest in the scene, at 535.0 nm, is too far away");
+              "'m.json' was made for other bands than scene.img has: the model's band 7 (530.0 nm) has no "
+              "match: the nearest in the scene, at 535.0 nm, is too far away");
     EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 515, 525, 540}}),
               "'m.json' was made for other bands than scene.img has: 2 of the model's 4 bands have no match; "
               "the first is band 6 (510.0 nm): the nearest in the scene, at 515.0 nm, is too far away");
@@ -141,7 +141,7 @@ TEST(BandMatch, WithoutWavelengthsTheOrderCountsAndThenTheNumbers) {
     const std::string none = complaint(m, {{1, 2, 3, 4}, {}});
     EXPECT_NE(none.find("not its band 7"), std::string::npos) << none;
     const std::string few = complaint(m, {{1, 2}, {}});
-    EXPECT_NE(few.find("was made for 3 bands, scene.img gives 2"), std::string::npos) << few;
+    EXPECT_NE(few.find("was made for 3 bands, but scene.img has 2"), std::string::npos) << few;
 }
 
 TEST(BandMatch, AsManyBandsAreFoundByTheirNumbersWhereTheyAreTheModels) {

@@ -472,7 +472,7 @@ def test_whole_lines_stay_where_the_last_one_is_none(line, tmp_path, tells_lines
     tool, *words = command("ace", recorder.path, tmp_path / "out", line)
     result = run(tool, "-follow", 0.05, *words)
     assert result.code == 1
-    assert "ended within line 7 (counted from 0): 5 of its" in result.err
+    assert "ended within line 7 (counted from 0), after 5 of its" in result.err
     assert "the 7 whole lines before it, and is kept" in result.err
     os.truncate(recorder.path, 7 * recorder.line_bytes)
     header = recorder.path.with_suffix(".hdr")

@@ -413,7 +413,7 @@ def test_labels_outside_of_the_mask_train_nothing(files, tmp_path):
         outputs = [tmp_path / "m.json"] if name == "svm_train" else ["-model", tmp_path / "m.json", tmp_path / "o.tif"]
         result = succeed(run(f"gdal_hsi_{name}", "-overwrite", *args, "-mask", files / "clear.tif", files / "scene.img",
                              tmp_path / "labels.tif", *outputs))
-        assert "class 3: none of its 24 labelled pixels is in the mask" in result.err
+        assert "class 3: its 24 labelled pixels are not in the mask" in result.err
         assert "24 of 80 labelled pixels are not in the mask and left out" in result.out
         model = json.loads((tmp_path / "m.json").read_text())
         assert [c["value"] for c in model["classes"]] == [1, 2]

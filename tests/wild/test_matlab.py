@@ -580,8 +580,8 @@ def test_hdf5_that_is_called_mat(tmp_path):
 
 
 LABEL_FILES = {  # what is read from it (None: nothing), and the message
-    "a mask": (lambda la: {"gt": la.astype("f8"), "valid": la > 0}, "gt", "valid (24x30 logical) beside it"),
-    "a mask first": (lambda la: {"a": la > 0, "gt": la.astype("f4")}, "gt", "a (24x30 logical) beside it"),
+    "a mask": (lambda la: {"gt": la.astype("f8"), "valid": la > 0}, "gt", "valid (24x30 logical) is read as a mask"),
+    "a mask first": (lambda la: {"a": la > 0, "gt": la.astype("f4")}, "gt", "a (24x30 logical) is read as a mask"),
     "whole numbers": (lambda la: {"gt": la.astype("u1"), "valid": la > 0}, "gt", ""),
     "fractions": (lambda la: {"height": la + 0.5, "valid": la > 0}, None, "height (24x30 double), valid (24x30 logical)"),
     "one class": (lambda la: {"gt": (la > 0) * 1.0, "valid": la > 0}, None, "gt (24x30 double), valid (24x30 logical)"),

@@ -217,7 +217,7 @@ def test_pictures_share_a_stretch(tmp_path):
     for b in range(4):
         dataset.GetRasterBand(b + 1).SetScale(0.1)
     dataset = None
-    for name, message in (("empty.img", "no displayed pixel has a value"), ("other.img", "is of other bands than"),
+    for name, message in (("empty.img", "no displayed pixel has a value"), ("other.img", "has other bands than"),
                           ("scaled.tif", "its values have scale 0.1")):
         with assert_untouched(tmp_path):
             result = run("gdal_hsi_quicklook", "-q", "-like", name, "b.img", "no.png", cwd=tmp_path)

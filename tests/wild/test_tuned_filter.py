@@ -195,7 +195,7 @@ def test_a_target_that_is_the_mean(files):
         f.write("wavelength_nm,mean\n" + "".join(f"{w},{v:.17g}\n" for w, v in zip(NM, mean)))
     with assert_untouched(folder):
         result = mtmf("-target", folder / "mean.csv", folder / "scene.img", folder / "s.tif")
-    assert result.code == 1 and "target 'mean' is the mean of the scene" in first_error(result)
+    assert result.code == 1 and "target 'mean' equals the mean of the scene" in first_error(result)
 
 
 @pytest.mark.parametrize("args,code,text", [
