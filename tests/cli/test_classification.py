@@ -554,7 +554,7 @@ def label_tools(folder, labels):
 
 ODD = {
     "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "class labels."]),
-    "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the least is -3)", "from 1 to 65535"]),
+    "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the lowest is -3)", "from 1 to 65535"]),
     "nothing but 0": (lambda: 0 * truth(), ["no labelled pixel", "all are 0, nodata or negative", "from 1 to 65535"]),
     "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "convert each colour"]),
     "a cube": (lambda: np.stack([truth()] * 5), ["has 5 bands", "not the scene"]),

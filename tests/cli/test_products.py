@@ -117,7 +117,7 @@ def test_prisma_is_refused_with_a_way_out(prisma, tmp_path):
     succeed(vd(path))  # the file itself is recognised (test_product_scenes.py)
     succeed(vd(name))
     result = vd("-if", "HDF5Image", name)
-    assert result.code == 1 and "takes the 12 bands for lines" in first_error(result)
+    assert result.code == 1 and "reads the 12 bands as lines" in first_error(result)
     check_turned(follow(result, tmp_path / "cube.nc"), want, tmp_path)
 
 

@@ -241,7 +241,7 @@ def test_what_is_refused(torch):
     with pytest.raises(hsi.UsageError, match="shares memory"):
         hsi.spp(x, out=x)
     other = Foreign(np.zeros(x.shape, np.float32), 1, data=(torch.empty_like(x).data_ptr(), False))
-    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, and src on CUDA device 0"):
+    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, but src is on CUDA device 0"):
         hsi.spp(x, out=other)
 
 
@@ -382,7 +382,7 @@ def test_two_devices(torch):
     x = scene(200, 150, 40)
     s = spectra(x)
     first, second = (torch.from_numpy(x).to(f"cuda:{k}") for k in (0, 1))
-    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, and src on CUDA device 0"):
+    with pytest.raises(hsi.UsageError, match="dst is on CUDA device 1, but src is on CUDA device 0"):
         hsi.spp(first, out=torch.empty_like(second))
     with pytest.raises(hsi.UsageError, match="device: cuda:0 was requested, but src is in the memory of CUDA device 1"):
         hsi.spp(second, device="cuda:0")

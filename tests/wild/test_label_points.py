@@ -187,7 +187,7 @@ def test_polygons_in_pixel_coordinates(tmp_path, driver, name, up):
     assert "its coordinates are read as samples and lines of the scene" in said
     assert ("as in QGIS" in said) == up
     again, said = pixels_of(tmp_path, tmp_path / "flat.tif", path, "-pixel-coordinates")
-    assert again == found and "taken for" not in said
+    assert again == found and "are read as" not in said
 
 
 def test_pixel_coordinates_count_within_srcwin(tmp_path):

@@ -212,7 +212,7 @@ def test_names_that_an_envi_library_cannot_hold(tmp_path):
     labels = scene_with_commas(tmp_path)
     result = succeed(run("gdal_hsi_spectra", tmp_path / "s.tif", tmp_path / "l.tif", tmp_path / "o.sli"))
     said = " ".join(result.err.split())
-    assert "'Corn, young' is 'Corn young (2)' there, and 1 other name has changed likewise" in said and ".csv" in said
+    assert "'Corn, young' becomes 'Corn young (2)', and 1 other name has changed likewise" in said and ".csv" in said
     header = (tmp_path / "o.hdr").read_text()
     names = [n.strip() for n in header.split("spectra names = {")[1].split("}")[0].split(",")]
     assert names == ["Corn young (2)", "Corn young", "Corn young (3)", "x"]

@@ -219,8 +219,8 @@ def test_ace_of_one_dimension(files, words, pixels, said):
     ("rx", (2, 1), ["-nc", "auto"], "use a larger background"), ("rx", (2, 1), ["-shrinkage", "auto"], "use a larger background"),
     ("rx", (2, 1), [], "use a larger background"), ("rx", (3, 1), ["-shrinkage", "auto"], "use -nc auto, or a larger background"),
     ("rx", (4, 1), [], "use -nc auto, -shrinkage auto, or a larger background"),
-    ("ace", (3, 1), ["-nc", "auto"], "take -shrinkage auto, or a larger background"),
-    ("ace", (3, 1), [], "take -shrinkage auto, or a larger background")])
+    ("ace", (3, 1), ["-nc", "auto"], "use -shrinkage auto, or a larger background"),
+    ("ace", (3, 1), [], "use -shrinkage auto, or a larger background")])
 def test_advice_that_was_not_followed_yet(files, method, size, options, advice):
     """The message omits advice that cannot help: two pixels are as far from their mean in one component as in all
     bands."""

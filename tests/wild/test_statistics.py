@@ -591,7 +591,7 @@ def test_what_the_tools_refuse(tmp_path, lines):
 
     for tool in "gdal_hsi_pca", "gdal_hsi_mnf", "gdal_hsi_vd", "gdal_hsi_eadp", "gdal_hsi_detect":
         fails(1, "have no match", tool, source=few)
-    fails(2, "-mask changes nothing", "gdal_hsi_mnf", "-mask", mask)
+    fails(2, "-mask has no effect", "gdal_hsi_mnf", "-mask", mask)
     fails(2, "cannot be used with", "gdal_hsi_pca", "-apply", tmp_path / "s.stat")
     fails(2, "-no-pca", "gdal_hsi_eadp", "-no-pca")
     fails(2, "cannot be used with -method", "gdal_hsi_detect", "-method", "sam", "-target-pixel", 1, 1)

@@ -244,7 +244,7 @@ def test_what_single_precision_holds_is_no_matter_for_a_warning(tmp_path):
     # Values that are too small instead of too close, down to zero: a factor helps.
     for scale in (1e-47, 1e-60):
         result = run("gdal_hsi_spp", "-q", write(tmp_path / "small.tif", data * scale, "f8"), tmp_path / "o.tif")
-        assert COARSE in result.err and re.search(r"Multiply them before: .*--calc 'A\*1e\+\d\d'", result.err)
+        assert COARSE in result.err and re.search(r"Multiply them first: .*--calc 'A\*1e\+\d\d'", result.err)
     # A few unusual pixels and holes must not hide it.
     hidden = 1e6 + 1e-3 * np.random.default_rng(1).standard_normal((3, 200, 210))
     hidden[:, :90], hidden[:, 150, ::7] = -1, 3
