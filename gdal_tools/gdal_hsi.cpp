@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One executable for all tools: called as gdal_hsi_spp (a link) it is that tool, called as gdal_hsi the
-// suite.
+// Contains all tools in one executable. Called as gdal_hsi_spp (a link) it is that tool; called as gdal_hsi
+// it is the suite.
 #include "catalogue.h"
 #include "links/links.h"
 #include "terminal/terminal.h"

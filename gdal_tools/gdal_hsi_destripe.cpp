@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_destripe: stripes along the columns of a pushbroom scanner are taken away. Two passes: the levels
-// of columns, then every pixel.
+// gdal_hsi_destripe: removes stripes along the columns of a pushbroom scanner. Two passes: the first finds
+// the levels of columns, and the second corrects every pixel.
 #include "core/counted.h"
 #include "core/error.h"
 #include "destripe/destripe.h"
@@ -55,7 +55,7 @@ raster::OutputSpec spec_of(const raster::RasterSource& scene) {
     return spec;
 }
 
-/// The levels of columns, by one pass; bands without a value are left out.
+/// Finds the levels of columns in one pass. Bands without a value are left out.
 destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& scene) {
     std::unique_ptr<destripe::LevelScan> scan;
     const bool any = scene.attempt([&](bool again) {
@@ -66,7 +66,7 @@ destripe::Columns columns_of(tool::Run& run, const Settings& s, tool::Scene& sce
         if (!tool::run_pass(run, *cube, *scan, {}, pass)) {
             const size_t count = static_cast<size_t>(scene.shape().bands * scene.shape().samples);
             scan.reset();
-            return count > 0; // -dry-run
+            return count > 0; // reached with -dry-run
         }
         return scan->valid_pixels() > 0;
     });

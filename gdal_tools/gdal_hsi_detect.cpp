@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
-// method wants them, and one for the scores; local RX takes its background from a halo in a single pass, and
-// so do groups of columns from themselves. Groups of a map have their moments in one pass together.
+// gdal_hsi_detect: scores of targets or anomalies. One pass computes the moments of the background if the
+// method needs them, and one pass the scores. Local RX needs a single pass, which reads its background from a
+// halo, and groups of columns need one too. The groups of a map get their moments together in one pass.
 #include "core/error.h"
 #include "gdal_hsi_detect/approaches.h"
 #include "gdal_hsi_detect/options.h"
@@ -64,7 +64,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     std::visit(Dispatch{run, s, source, targets, mask.get(), given ? &*given : nullptr}, s.how);
 }
 
-/// The options of a call, and their result.
+/// Holds the options of a call, and their result.
 struct Declared {
     Options options;
     Settings settings;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_endmembers: the pixels that span a scene, as points. Two passes: the scene's moments, then the
-// components that the search decides on, which are kept where memory allows.
+// gdal_hsi_endmembers: finds the pixels that span a scene, and writes them as points. Two passes: the moments
+// of the scene, then the components that the search uses, which are kept if there is enough memory.
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -45,20 +45,20 @@ using tool::Content;
 struct Settings {
     raster::VectorOptions members;
     std::string method = "nfindr", original, spectra, numbers, curve;
-    int count = 0; ///< of a range the last one
-    int first = 0; ///< of a range; 0 without one
+    int count = 0; ///< last number of a range
+    int first = 0; ///< first number of a range; 0 if there is no range
     uint64_t seed = 1;
     bool residual = false;
     tools::KnownSpectra reference;
     std::vector<std::string> with;
 };
 
-/// The result of a search: the endmembers, and with -residual those of a search for one less, if two are
-/// left; the variance of the scene, as the mean of all bands, for a range.
+/// Holds the result of a search: the endmembers; with -residual also those of a search for one fewer, if at
+/// least two remain; and for a range the variance of the scene, averaged over the bands.
 struct Found {
     std::vector<atdca::Target> members, fewer;
     double variance = 0;
-    int64_t pixels = 0; ///< valid ones
+    int64_t pixels = 0; ///< number of valid pixels
 };
 
 std::unique_ptr<stream::StatisticsScan> moments_of(const tool::Scene& scene) {
@@ -77,7 +77,7 @@ endmembers::Options search_options(const Settings& s) {
             s.first > 0};
 }
 
-/// ATDCA by orthogonal subspace projection, as gdal_hsi_atdca does it.
+/// Finds endmembers by ATDCA with orthogonal subspace projection, as gdal_hsi_atdca does.
 Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tools::AtdcaComputing computing(run, "atdca", {}, atdca::simd_target(), atdca::make_cpu_backend);
     tools::TargetCount count;
@@ -87,7 +87,7 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     options.keep_scene = !s.with.empty() || !scene.raster()->held_by_system();
     tool::end_of_plan(run, [&] { tools::print_search_plan(run, *scene.counted(), options); });
     double variance = 0;
-    if (s.first > 0) { // the search itself sums no moments
+    if (s.first > 0) { // this search does not compute the moments that a range needs
         scene.set_fate(nullptr);
         variance = mean_variance(scene.scan("moments", 0.1, [&] { return moments_of(scene); }));
     }
@@ -122,7 +122,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
     run.report()["search"]["looks"] = found.looks;
 }
 
-/// N-FINDR and VCA.
+/// Finds endmembers by N-FINDR or VCA.
 Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
@@ -158,9 +158,9 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     return all;
 }
 
-/// The residuals of fully constrained unmixing with each of several sets of endmembers, in one pass: each
-/// tile is unmixed with one set after the other, so that it is read once. The squares of the errors are added
-/// exactly: tiles and other sets do not change a bit.
+/// Computes in one pass the residuals of fully constrained unmixing with each of several sets of endmembers.
+/// Each tile is read once and unmixed with one set after another. Squares of errors are added exactly, so
+/// that tiles and other sets do not change any bit.
 class Residuals final : public stream::Operation {
   public:
     explicit Residuals(const std::vector<unmix::Endmembers>& sets) : m_squares(sets.size()) {
@@ -169,7 +169,7 @@ class Residuals final : public stream::Operation {
             m_most = std::max(m_most, set.count());
         }
     }
-    /// Root mean square over pixels and bands.
+    /// Returns the root mean square over pixels and bands.
     double of(size_t k) const {
         return std::sqrt(m_squares.value(k) / static_cast<double>(m_steps[k]->valid()));
     }
@@ -221,8 +221,8 @@ class Residuals final : public stream::Operation {
             }
         }
         std::vector<std::unique_ptr<stream::Worker>> steps;
-        std::vector<int> counts;    ///< of endmembers
-        std::vector<float> results; ///< abundances and errors of one set
+        std::vector<int> counts;    ///< numbers of endmembers
+        std::vector<float> results; ///< abundances and errors for one set
         math::ExactSums squares;
     };
 
@@ -246,8 +246,9 @@ unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene, const 
     return endmembers;
 }
 
-/// The root mean square, over pixels and bands, of the residuals of fully constrained unmixing with each of
-/// the sets. Many at once would take their buffers from the tiles. share: of the progress.
+/// Returns, for each of the sets, the root mean square over pixels and bands of the residuals of fully
+/// constrained unmixing. Processes a few sets in each pass, because their buffers take memory from the tiles.
+/// share: part of the progress.
 std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
                                  const std::vector<unmix::Endmembers>& sets, double share) {
     constexpr size_t at_once = 32;
@@ -264,7 +265,7 @@ std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
     return found;
 }
 
-/// A set that holds half of the pixels explains these, to the user.
+/// Warns if more than half of the pixels are endmembers, because so many explain any scene.
 void warn_of_few_pixels(tool::Run& run, const Found& found) {
     const auto count = static_cast<int64_t>(found.members.size());
     if (2 * count <= found.pixels) return;
@@ -273,7 +274,8 @@ void warn_of_few_pixels(tool::Run& run, const Found& found) {
              "(-t), or a larger scene");
 }
 
-/// -residual: how well the endmembers explain the scene, and a warning where one less did better.
+/// Reports for -residual how well the endmembers explain the scene, and warns if one endmember fewer is
+/// better.
 void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
                      const Found& found) {
     const auto count = found.members.size();
@@ -305,17 +307,19 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
 
 // --- A range of numbers: -t 2-20
 
-/// The part of the scene that the first t endmembers explain.
+/// Holds how much of the scene the first t endmembers explain.
 struct Step {
     int t = 0;
-    double height = 0;     ///< of the t-th over the flat through those before it
-    double log_volume = 0; ///< of the simplex, to the base of 10; -inf: it is flat
+    double height = 0;     ///< distance of the t-th endmember from the affine hull of those before it
+    double log_volume = 0; ///< log10 of the volume of the simplex; -inf if the simplex is flat
     double rmse = 0;       ///< of fully constrained unmixing, over pixels and bands
     double explained = 0;  ///< 1 - rmse^2 / variance
-    double gain = 0;       ///< in that by the last one; of the first step by all of its endmembers
+    double gain = 0;       ///< increase of `explained` by the last endmember; in the first step, by all of
+                           ///< its endmembers
 };
 
-/// Heights of the vertices of a simplex, each over the flat through those before it; the first one's is 0.
+/// Returns the distance of each vertex of a simplex from the affine hull of those before it; 0 for the first
+/// vertex.
 std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) {
     std::vector<std::vector<double>> basis;
     std::vector<double> heights{0.0};
@@ -323,7 +327,7 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
         std::vector<double> v(spectra[k]);
         for (size_t b = 0; b < v.size(); ++b)
             v[b] -= spectra.front()[b];
-        for (int twice = 0; twice < 2; ++twice) // once leaves rounding errors
+        for (int twice = 0; twice < 2; ++twice) // after one turn, rounding errors remain
             for (const auto& q : basis) {
                 const double product = std::inner_product(q.begin(), q.end(), v.begin(), 0.0);
                 for (size_t b = 0; b < v.size(); ++b)
@@ -338,7 +342,8 @@ std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) 
     return heights;
 }
 
-/// Unmixes the scene by the first 2, 3 .. endmembers, from s.first on. Ends where one is a mixture of others.
+/// Unmixes the scene with the first 2, 3, ... endmembers, beginning with s.first. Ends at an endmember that
+/// is a mixture of others.
 std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
                           const tools::ManyScenes* many, const Found& found) {
     const auto all = endmembers_of(run, scene, many, found.members);
@@ -350,7 +355,8 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
         Step step;
         step.t = t;
         step.height = heights[static_cast<size_t>(t) - 1];
-        log_volume += math::log10(step.height / (t - 1)); // of t vertices: heights over (t - 1)!
+        log_volume += math::log10(step.height / (t - 1)); // the volume of t vertices is the product of
+                                                          // heights over (t - 1)!
         step.log_volume = log_volume;
         if (t < s.first) continue;
         unmix::Endmembers some;
@@ -378,11 +384,12 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
 
 constexpr double least_depth = 0.05;
 
-/// The knee of the residuals: the step farthest below the chord from the first to the last one, in a square
-/// whose sides are the range and the fall of the curve. That is the difference curve of V. Satopaa, J.
-/// Albrecht, D. Irwin, B. Raghavan: Finding a "kneedle" in a haystack: detecting knee points in system
-/// behavior, ICDCS workshops 2011, without smoothing, at its greatest value. None: of fewer than three steps,
-/// of a curve that does not fall, or falls evenly (a depth under least_depth).
+/// Returns the knee of the residuals: the step with the greatest distance from the chord between the first
+/// and the last step, in a square whose sides are the range and the decrease of the curve. This is the
+/// maximum of the difference curve of V. Satopaa, J. Albrecht, D. Irwin, B. Raghavan: Finding a "kneedle" in
+/// a haystack: detecting knee points in system behavior, ICDCS workshops 2011, without smoothing. Returns
+/// nullopt for fewer than three steps, and for a curve that does not fall or falls evenly (a depth below
+/// least_depth).
 std::optional<size_t> knee_of(const std::vector<Step>& steps) {
     if (steps.size() < 3) return {};
     const double fall = steps.front().rmse - steps.back().rmse;
@@ -401,7 +408,7 @@ std::optional<size_t> knee_of(const std::vector<Step>& steps) {
     return best;
 }
 
-/// "1.25e+340": more than a double holds.
+/// Returns a power of ten as text, such as "1.25e+340", which a double cannot represent.
 std::string power_text(double log10) {
     if (std::isinf(log10)) return "0";
     double exponent = std::floor(log10), digits = std::round(std::pow(10, log10 - exponent) * 1e4) / 1e4;
@@ -420,7 +427,7 @@ std::string formatted(const char* format, double v) {
     return text;
 }
 
-/// A cell of a table as CSV has it.
+/// Returns a cell of a table as CSV.
 std::string quoted_cell(const std::string& text) {
     std::string cell = "\"";
     for (const char c : text) {
@@ -430,12 +437,13 @@ std::string quoted_cell(const std::string& text) {
     return cell + "\"";
 }
 
-/// Whether -plot is the table.
+/// Is true if -plot requests the table.
 bool is_table(const std::string& path) {
     return path.size() > 4 && equal_names(path.substr(path.size() - 4), ".csv");
 }
 
-/// The table of the steps as CSV. scenes: of each endmember; empty: there is one alone.
+/// Returns the table of the steps as CSV. scenes: the scene of each endmember; empty if there is only one
+/// scene.
 std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members,
                    const std::vector<std::string>& scenes, int chosen) {
     std::string text = "t,line,sample,height,log10_volume,rmse,explained,gain,chosen";
@@ -455,7 +463,7 @@ std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Targ
 
 constexpr tools::Plot::Frame curve_frame{660, 400, 80, 620, 40, 340};
 
-/// A plot of the residuals over t, with a line at the number that was chosen.
+/// Returns a plot of the residuals over t, with a line at the chosen number.
 tools::Plot plot_of(const std::vector<Step>& steps, int chosen) {
     constexpr tools::Rgb red{204, 51, 17}, blue{0, 85, 170};
     double most = 0;
@@ -483,12 +491,12 @@ tools::Plot plot_of(const std::vector<Step>& steps, int chosen) {
     return plot;
 }
 
-/// -t 2-20: the explained part for every count, as a table, into the report and the plot. Returns the chosen
-/// count: at the knee, or the last one.
+/// Computes for "-t 2-20" the explained part for every number, and writes it as a table, to the report and to
+/// the plot. Returns the chosen number, which is at the knee, or the last one.
 int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const tools::ManyScenes* many,
                   Found found, const tools::PlotOutput& plot) {
     const auto steps = explain(run, s, scene, many, found);
-    std::vector<std::string> scenes; // with -with
+    std::vector<std::string> scenes; // used with -with
     for (auto& member : found.members) {
         if (many == nullptr) break;
         const auto place = many->place_of(member.line);
@@ -541,7 +549,7 @@ int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const t
     return chosen;
 }
 
-/// "12" or "2-20" into the settings. \throws UsageError.
+/// Reads "12" or "2-20" into the settings. \throws UsageError.
 void read_numbers(Settings& s) {
     const char *at = s.numbers.data(), *const end = at + s.numbers.size();
     const auto number = [&](int& value) {

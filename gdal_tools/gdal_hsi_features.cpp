@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_features: the continuum of spectra removed, or their absorption features measured. One pass.
+// gdal_hsi_features: removes the continuum of spectra, or measures their absorption features, in one pass.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -38,12 +38,12 @@ struct Settings {
 // Ranges and their bands
 // ----------------------------------------------------------------------------------------------------------
 
-/// The ranges, and the scene reduced to their bands.
+/// Holds the ranges, and the scene reduced to their bands.
 struct Plan {
     std::vector<std::string> names;
     std::vector<double> from, to; ///< nm
     std::vector<features::Range> ranges;
-    std::vector<size_t> bands; ///< indices in the scene that it was made for, rising
+    std::vector<size_t> bands; ///< indices in the scene that the plan was made for, ascending
 };
 
 std::string name_of_all(const std::vector<double>& nm, const std::vector<size_t>& rising) {
@@ -71,7 +71,7 @@ void add_range(Plan& plan, const raster::RasterSource& scene, const std::string&
     plan.ranges.push_back(std::move(range));
 }
 
-/// -output removed has each band once.
+/// Refuses ranges that share a band, because -output removed has each band once.
 void refuse_shared(const Plan& plan, const raster::RasterSource& scene) {
     std::vector<int> owner(static_cast<size_t>(scene.shape().bands), -1);
     for (size_t k = 0; k < plan.ranges.size(); ++k)
@@ -101,7 +101,7 @@ Plan plan_of(const Settings& s, const raster::RasterSource& scene) {
     return plan;
 }
 
-/// The scene with the bands of the ranges alone; the plan's are then those.
+/// Returns the scene with only the bands of the ranges, and changes the indices of the plan accordingly.
 std::shared_ptr<raster::RasterSource> cut_to(Plan& plan, const std::shared_ptr<raster::RasterSource>& scene) {
     for (auto& range : plan.ranges)
         for (size_t& b : range.bands)
@@ -175,7 +175,8 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Factors that bands do not share, and offsets, make another spectrum.
+/// Returns the scene with its scaled values where bands have different factors, or offsets, because these
+/// change the form of the spectrum.
 std::shared_ptr<raster::RasterSource> meant_values(tool::Run& run,
                                                    std::shared_ptr<raster::RasterSource> source) {
     const bool apply = !source->facts().bands.values.one_factor();
@@ -212,7 +213,7 @@ tool::Work work_of(const Settings& s, const Plan& plan, const raster::RasterSour
     return work;
 }
 
-/// One pass; false when no pixel is valid.
+/// Runs one pass. Returns false if no pixel is valid.
 bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
              const std::shared_ptr<raster::RasterSource>& all, double share) {
     auto plan = plan_of(s, *all);
@@ -242,8 +243,8 @@ bool measure(tool::Run& run, const Settings& s, FeatureComputing& computing,
 // A library
 // ----------------------------------------------------------------------------------------------------------
 
-/// One spectrum in one range, over the bands where it has a value. x: their wavelengths; empty with fewer
-/// than 3, or without a continuum.
+/// Holds one spectrum in one range, with the bands where it has a value and their wavelengths x. Empty if
+/// there are fewer than 3 bands, or no continuum.
 struct RemovedRange {
     std::vector<size_t> bands;
     std::vector<double> x, ratio;
@@ -261,8 +262,8 @@ RemovedRange removed_range(const raster::SpectralLibrary& library, size_t spectr
     return out;
 }
 
-/// The library with the spectra divided by their continua, or a table of features: a row a spectrum and
-/// range.
+/// Writes the library with the spectra divided by their continua, or a table of features with one row for
+/// each spectrum and range.
 void run_library(tool::Run& run, const Settings& s, raster::SpectralLibrary library) {
     const auto& o = run.options();
     const bool removed = s.output == features::Output::removed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_gas: from radiance to the enhancement of methane or carbon dioxide, each group of columns against
-// its own background, in one pass; and from an enhancement to plumes.
+// gdal_hsi_gas: computes the enhancement of methane or carbon dioxide from radiance in one pass, with each
+// group of columns as its own background, and finds plumes in an enhancement.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -63,7 +63,7 @@ void take_groups(Settings& s) {
     if (!equal_names(s.columns_text, "all")) {
         const auto v = to_number(s.columns_text);
         constexpr double most = 1e9;
-        if (!v || *v != std::floor(*v)) // or NaN
+        if (!v || *v != std::floor(*v)) // or v is NaN
             throw UsageError("-columns-per-group: '" + s.columns_text + "' is not a whole number",
                              "Give a number of columns, or all.");
         if (*v < 1 || *v > most)
@@ -194,7 +194,7 @@ raster::OutputSpec spec_of(const Settings& s, const stream::CubeShape& shape) {
     return spec;
 }
 
-/// Reports the groups, and those without values. \throws Error when no group has values.
+/// Reports the groups, and those without values. \throws Error if no group has values.
 void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter, int bands) {
     std::array<int64_t, 3> states{};
     int64_t least = std::numeric_limits<int64_t>::max();
@@ -231,7 +231,8 @@ void report_groups(tool::Run& run, const Settings& s, const gas::Filter& filter,
                  ": the filter loses much of its contrast. " + advice);
 }
 
-/// Decided by the product, the unit or the file's name: values alone do not distinguish both.
+/// Warns of reflectance, which it recognises by the product, the unit or the name of the file, because values
+/// alone do not distinguish it from radiance.
 void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
     const auto& facts = scene.facts();
     const std::string file = facts.path.substr(facts.path.find_last_of('/') + 1);
@@ -242,7 +243,7 @@ void warn_of_reflectance(tool::Run& run, const raster::RasterSource& scene) {
                             "radiance of the scene (L1)");
 }
 
-/// The pixels of one band that are brighter than a flare, each with the 5x5 pixels around it.
+/// Finds the pixels of one band that are brighter than a flare, and marks the 5x5 pixels around each.
 class FlareScan final : public stream::Operation {
   public:
     FlareScan(const stream::CubeShape& scene, double threshold)
@@ -286,8 +287,8 @@ class FlareScan final : public stream::Operation {
     std::shared_ptr<stream::PixelMask> m_counting;
 };
 
-/// The pixels that count: the mask's pixels without flares. Null: all. \throws Error without a band for
-/// flares.
+/// Returns the pixels that count: those of the mask without flares; null if all count. \throws Error if there
+/// is no band for flares.
 std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const Settings& s,
                                                          const std::shared_ptr<raster::RasterSource>& scene) {
     std::shared_ptr<const stream::PixelMask> mask = run.masks_statistics() ? run.mask() : nullptr;
@@ -312,9 +313,9 @@ std::shared_ptr<const stream::PixelMask> counting_pixels(tool::Run& run, const S
     return scan.counting();
 }
 
-/// The state of a run before the filter.
+/// Holds the state of a run before the filter.
 struct Prepared {
-    std::map<int, double> absorption; ///< by the band's number in the file
+    std::map<int, double> absorption; ///< by the number of the band in the file
     std::shared_ptr<const stream::PixelMask> counting;
 };
 
@@ -331,7 +332,8 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape) {
     return work;
 }
 
-/// One pass over the scene, whose bands are those that the filter uses. False when no pixel is valid.
+/// Filters the scene in one pass; its bands are those that the filter uses. Returns false if no pixel is
+/// valid.
 bool filter_scene(tool::Run& run, const Settings& s, GasComputing& computing,
                   const std::shared_ptr<raster::RasterSource>& scene, const Prepared& prepared, bool again) {
     const auto shape = scene->shape();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_pca: principal components, scene to scene. Two passes: mean and covariance of the valid pixels,
-// then the projection; one pass with a saved model, forward or back.
+// gdal_hsi_pca: transforms a scene to principal components. Two passes: mean and covariance of the valid
+// pixels, then the projection. With a saved model it takes one pass, forward or inverse.
 #include "core/error.h"
 #include "pca/pca.h"
 #include "raster/raster_sink.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_quicklook: a picture for people. Scenes in the colours of three bands, class maps in their own
-// with a legend, side by side, with rings around points. One pass over each scene picks the values that are
-// shown.
+// gdal_hsi_quicklook: makes a picture for viewing. Scenes in the colours of three bands, and class maps in
+// their own colours with a legend, are placed side by side, with rings around points. One pass over each
+// scene reads the values that are shown.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -47,24 +47,24 @@ struct Settings {
     bool frame = false;
     int64_t size = 1200;
     std::array<double, 2> stretch = {2, 98};
-    double gamma = 0; ///< 0: by the kind of picture
+    double gamma = 0; ///< 0: chosen by the kind of picture
     bool each = false, no_legend = false;
     std::string
-        for_values; ///< options that were given and mean nothing for class maps: "-stretch and -gamma"
+        for_values; ///< options that were given and have no meaning for class maps: "-stretch and -gamma"
 };
 
 // Panels
 // ----------------------------------------------------------------------------------------------------------
 
-/// The pixel of a scene that each pixel of a panel shows: the one at its centre.
+/// Maps each pixel of a panel to the pixel of the scene at its centre.
 struct Scale {
-    int64_t samples, lines;             ///< of the scene
-    int64_t panel_samples, panel_lines; ///< of the panel
+    int64_t samples, lines;             ///< size of the scene
+    int64_t panel_samples, panel_lines; ///< size of the panel
     int64_t sample(int64_t x) const { return (2 * x + 1) * samples / (2 * panel_samples); }
     int64_t line(int64_t y) const { return (2 * y + 1) * lines / (2 * panel_lines); }
 };
 
-/// A panel whose longer side is at most `size`: small scenes are enlarged by a whole number.
+/// Returns a panel whose longer side is at most `size`. Small scenes are enlarged by an integer factor.
 Scale scale_of(const stream::CubeShape& shape, int64_t size) {
     const int64_t longest = std::max(shape.samples, shape.lines);
     Scale scale{shape.samples, shape.lines, shape.samples, shape.lines};
@@ -78,10 +78,10 @@ Scale scale_of(const stream::CubeShape& shape, int64_t size) {
     return scale;
 }
 
-/// Values of the pixels that a panel shows, [band][y][x]; NaN: none.
+/// Values of the pixels that a panel shows, [band][y][x]; NaN if missing.
 using Picked = std::vector<std::vector<float>>;
 
-/// A pass that keeps the pixels that a panel shows. Every one is in the core of one tile.
+/// Keeps the pixels that a panel shows, in one pass. Every pixel is in the core of one tile.
 class Picking final : public stream::Operation {
   public:
     Picking(const Scale& scale, Picked& picked) : m_scale(scale), m_picked(picked) {}
@@ -90,9 +90,10 @@ class Picking final : public stream::Operation {
     }
 
   private:
-    /// The first place of a panel that shows `first` of a scene's `count` or one behind it.
+    /// Returns the first place of a panel that shows pixel `first` of the `count` pixels of a scene, or a
+    /// later one.
     static int64_t first_place(int64_t first, int64_t count, int64_t places) {
-        // The least x with (2x + 1) * count / (2 * places) >= first, in whole numbers.
+        // The smallest x with (2x + 1) * count / (2 * places) >= first, in integers.
         const int64_t least = 2 * places * first - count;
         return least <= 0 ? 0 : (least + 2 * count - 1) / (2 * count);
     }
@@ -119,7 +120,7 @@ class Picking final : public stream::Operation {
     Picked& m_picked;
 };
 
-/// The lowest and the highest shown value of a band.
+/// Lowest and highest shown value of a band.
 using Limits = std::array<double, 2>;
 
 Limits limits_of(const std::vector<float>& values, const std::array<double, 2>& percent) {
@@ -128,7 +129,7 @@ Limits limits_of(const std::vector<float>& values, const std::array<double, 2>& 
         if (std::isfinite(v)) finite.push_back(v);
     if (finite.empty()) return {0, 1};
     Limits out{};
-    for (size_t k = 0; k < 2; ++k) { // linear between order statistics
+    for (size_t k = 0; k < 2; ++k) { // interpolates linearly between order statistics
         const double at = percent[k] / 100 * static_cast<double>(finite.size() - 1);
         const auto below = static_cast<std::ptrdiff_t>(at);
         std::nth_element(finite.begin(), finite.begin() + below, finite.end());
@@ -157,16 +158,17 @@ uint8_t shade(float value, const Limits& limits, double gamma) {
 // What a panel shows
 // ----------------------------------------------------------------------------------------------------------
 
-/// One of the files.
+/// Describes one of the files.
 struct Shown {
     std::string path;
     std::shared_ptr<raster::RasterSource> source;
-    std::unique_ptr<raster::LabelSource> classes; ///< of a class map; else null
-    std::vector<int> bands; ///< of the source, 0-based: red, green and blue, or one that is shown in grey
-    bool natural = false;   ///< by wavelengths of visible light
+    std::unique_ptr<raster::LabelSource> classes; ///< for a class map; else null
+    std::vector<int> bands; ///< bands of the source, from 0 on: red, green and blue, or one band in grey
+    bool natural = false;   ///< true if chosen by wavelengths of visible light
 };
 
-/// The legend's reader where a raster of one band is a class map: it has names or colours of classes.
+/// Returns a reader of the classes if a raster of one band is a class map, which has names or colours of
+/// classes.
 std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& source) {
     if (source.facts().bands.in_file != 1 || !tool::is_integer_type(source.facts().type)) return nullptr;
     raster::LabelOptions options;
@@ -177,7 +179,7 @@ std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& sourc
     return whole && !labels->legend().empty() ? std::move(labels) : nullptr;
 }
 
-/// Red, green and blue of a scene.
+/// Chooses red, green and blue of a scene.
 void choose_bands(Shown& shown, bool asked) {
     const int count = shown.source->shape().bands;
     shown.bands.clear();
@@ -198,7 +200,7 @@ void choose_bands(Shown& shown, bool asked) {
     for (size_t b = 0; b < nm.size(); ++b)
         if (std::isfinite(nm[b])) known.emplace_back(nm[b], static_cast<int>(b));
     std::sort(known.begin(), known.end());
-    if (known.size() < 3) { // components come with the first ones first
+    if (known.size() < 3) { // the first components come first
         shown.bands = {0, count == 3 ? 1 : (count - 1) / 2, count - 1};
         return;
     }
@@ -207,7 +209,7 @@ void choose_bands(Shown& shown, bool asked) {
                                   return std::fabs(a.first - wanted) < std::fabs(b.first - wanted);
                               })->second);
     shown.natural = shown.bands[0] != shown.bands[1] && shown.bands[1] != shown.bands[2];
-    if (!shown.natural) // of a sensor without visible light: long waves as red, short ones as blue
+    if (!shown.natural) // the sensor has no visible light: long waves are red, and short waves blue
         shown.bands = {known.back().second, known[known.size() / 2].second, known.front().second};
 }
 
@@ -223,8 +225,8 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
             raster::OpenOptions options;
             options.path = s.beside;
             f.source = raster::open_raster(options);
-            if (asked &&
-                f.source->facts().bands.in_file == files[0].source->facts().bands.in_file) { // the same bands
+            if (asked && f.source->facts().bands.in_file ==
+                             files[0].source->facts().bands.in_file) { // the bands are the same
                 options.bands = files[0].source->bands();
                 f.source = raster::open_raster(options);
             }
@@ -246,7 +248,7 @@ std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
     return files;
 }
 
-/// The file of -like: a scene at the bands that src is shown with, or a class map.
+/// Opens the file of -like: a scene with the bands that src is shown with, or a class map.
 std::optional<Shown> open_like(tool::Run& run, const Settings& s, const std::vector<Shown>& files) {
     if (s.like.empty()) return {};
     Shown like;
@@ -290,12 +292,12 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
-/// The colour of pixels without a value or label with -frame: not grey, and not a colour of
+/// Colour of pixels without a value or label with -frame. It is not grey, and not a colour of
 /// raster::default_colour().
 constexpr Rgb no_value_colour{190, 210, 240};
 
-/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
-/// infinite one, get the colour `none`; returns their count.
+/// Draws one band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value, or with an
+/// infinite one, get the colour `none`. Returns their number.
 int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
                     const std::vector<Limits>& limits, double gamma, const Rgb& none) {
     int64_t with_value = 0;
@@ -325,7 +327,7 @@ std::vector<Entry> entries_of(const raster::LabelSource& labels) {
     return out;
 }
 
-/// The classes that the picture shows, each once.
+/// Adds the classes that the picture shows to the legend, each once.
 void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend) {
     for (const auto& e : entries)
         if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
@@ -334,14 +336,15 @@ void add_to_legend(const std::vector<Entry>& entries, std::vector<Entry>& legend
             legend.push_back(e);
 }
 
-/// Classes of `like` pass their colours to those of the same name, or number if neither has a name.
+/// Gives the colours of the classes of `like` to classes of the same name, or of the same number if neither
+/// has a name.
 void take_colours(const raster::LabelSource& like, std::vector<Entry>& entries) {
     for (const Entry& known : entries_of(like))
         for (Entry& e : entries)
             if (e.name == known.name && (!e.name.empty() || e.value == known.value)) e.colour = known.colour;
 }
 
-/// A class map; classes without an entry get one.
+/// Draws a class map. Classes without an entry get one.
 void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, raster::LabelSource& labels,
                   std::vector<Entry>& entries, const Rgb& none) {
     std::vector<uint16_t> line(static_cast<size_t>(scale.samples));
@@ -459,7 +462,7 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
 
 struct Panel {
     size_t file;
-    std::vector<int> bands; ///< of its source; empty: a class map
+    std::vector<int> bands; ///< of its source; empty for a class map
 };
 
 std::string bands_text(const Shown& file, const std::vector<int>& bands, bool colours = true) {
@@ -484,7 +487,7 @@ void check_options(const Settings& s, const std::vector<Shown>& files) {
                          "Leave the option out.");
 }
 
-/// Says why a panel is black, or black and white.
+/// Warns that a panel is black, or black and white, and says why.
 void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<int>& bands,
                          const Picked& picked, const std::vector<Limits>& limits, int64_t with_value,
                          const std::array<double, 2>& percent) {
@@ -505,7 +508,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
             }
         char text[160];
         if (limits[k][0] < limits[k][1]) {
-            constexpr size_t few = 50; // one of these is inside, or fewer
+            constexpr size_t few = 50; // at most one of so many pixels is inside the limits
             if (within * few > values) continue;
             std::snprintf(text, sizeof text,
                           ": %zu of %zu displayed values are within the stretch, from %g to %g per cent: all "
@@ -526,7 +529,7 @@ void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<in
     }
 }
 
-/// -like: those that its scene has at these bands.
+/// Returns the limits of -like, which are those of its scene at these bands.
 std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& like,
                                 const std::vector<int>& bands) {
     const auto values = pick(run, like.source, bands, scale_of(like.source->shape(), s.size), 0);
@@ -537,7 +540,7 @@ std::vector<Limits> limits_like(tool::Run& run, const Settings& s, const Shown& 
     return limits_of_all(values, s.stretch);
 }
 
-/// The description of a band, or its number and wavelength.
+/// Returns the description of a band, or its number and wavelength.
 std::string name_of_band(const raster::RasterSource& source, int band) {
     const auto& facts = source.facts().bands;
     const auto b = static_cast<size_t>(band);
@@ -548,7 +551,7 @@ std::string name_of_band(const raster::RasterSource& source, int band) {
                : "band " + number;
 }
 
-/// The colour bar of a grey panel; its numbers are scaled values if the band has a scale.
+/// Returns the colour bar of a grey panel. Its numbers are scaled values if the band has a scale.
 ColourBar bar_of(const raster::RasterSource& source, int band, const Limits& limits, double gamma) {
     const auto& values = source.facts().bands.values;
     const auto b = static_cast<size_t>(band);
@@ -651,7 +654,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         std::find_if(files.begin(), files.end(), [](const Shown& file) { return file.classes == nullptr; });
     const Rgb none = s.frame ? no_value_colour : Rgb{};
     std::optional<ColourBar> bar;
-    std::optional<std::vector<Limits>> shared; ///< of src, for files with its bands
+    std::optional<std::vector<Limits>> shared; ///< of src, for files with the same bands
     Json shown = Json::array();
     for (size_t k = 0; k < panels.size(); ++k) {
         Shown& file = files[panels[k].file];

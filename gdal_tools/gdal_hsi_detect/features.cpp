@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sff: the fit of absorption features.
+// sff: fits absorption features.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -29,15 +29,15 @@
 namespace hsi::detect_tool {
 namespace {
 
-/// A line of -features.
+/// Is a line of -features.
 struct FeatureLine {
     std::string name;
     double from = 0, to = 0;
-    std::optional<double> weight; ///< empty: its area
+    std::optional<double> weight; ///< empty: the area of the feature
     double least_fit = 0, least_depth = 0;
 };
 
-/// The lines of -features. \throws Error naming the file and the line.
+/// Reads the lines of -features. \throws Error that names the file and the line.
 std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) {
     std::vector<FeatureLine> lines;
     if (path.empty()) return lines;
@@ -73,13 +73,13 @@ std::vector<FeatureLine> read_features(tool::Run& run, const std::string& path) 
     return lines;
 }
 
-/// The task at a scene's bands, and the bands that take part.
+/// Holds the task for the bands of a scene, and the bands that are used.
 struct FeaturePlan {
     detect::FitTask task;
-    std::vector<int> bands; ///< indices in the scene, rising
+    std::vector<int> bands; ///< indices in the scene, ascending
 };
 
-/// Adds one target; `lines`: its features.
+/// Adds one target with the features `lines`.
 void add_features(FeaturePlan& plan, const raster::RasterSource& scene, const std::vector<FeatureLine>& lines,
                   const std::vector<double>& spectrum, detect::FitTarget target) {
     const auto nm = scene.facts().bands.wavelengths_nm;
@@ -136,7 +136,7 @@ FeaturePlan plan_features(const Features& how, const raster::RasterSource& scene
         plan.bands.insert(plan.bands.end(), range.bands.begin(), range.bands.end());
     std::sort(plan.bands.begin(), plan.bands.end());
     plan.bands.erase(std::unique(plan.bands.begin(), plan.bands.end()), plan.bands.end());
-    // From here on the bands of the ranges are all that there is.
+    // From here on, indices count only the bands of the ranges.
     for (auto& range : plan.task.ranges)
         for (size_t& b : range.bands)
             b = static_cast<size_t>(
@@ -161,7 +161,7 @@ void report_features(tool::Run& run, const detect::FitTask& task) {
              counted(task.ranges.size(), "range"));
 }
 
-/// Roughly: every target has a feature in each range.
+/// Estimates the work, assuming that every target has a feature in each range.
 tool::Work work_of_features(const Settings& s, const Features& how, const raster::RasterSource& scene,
                             size_t targets) {
     const auto nm = scene.facts().bands.wavelengths_nm;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Backgrounds of groups: columns of the scanner, or the classes of a map.
+// Detects with the backgrounds of groups: columns of the scanner, or classes of a map.
 #include "gdal_hsi_detect/approaches.h"
 
 #include "core/counted.h"
@@ -36,7 +36,7 @@ detect::GroupOptions group_options(const Groups& how, detect::Targets targets) {
         how.exclusion.share, how.exclusion.iterations};
 }
 
-/// Statistics of groups, and scores by these: the classes of a map are read again and again on the CPU.
+/// Returns the work of statistics and scores of groups. On the CPU the classes of a map take several passes.
 tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, size_t targets) {
     const auto shape = scene.shape();
     const double values = static_cast<double>(shape.float_bytes()) / 4,
@@ -54,7 +54,8 @@ tool::Work work_of_groups(const Groups& how, const raster::RasterSource& scene, 
     return work;
 }
 
-/// group_options() with the targets at the bands of the source; nullopt if one of them has no spectrum there.
+/// Returns group_options() with the targets at the bands of the source, or nullopt if a target has no
+/// spectrum there.
 std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTargets& targets,
                                                      const raster::RasterSource& source) {
     auto options = group_options(how, {targets.names(), {}});
@@ -65,8 +66,8 @@ std::optional<detect::GroupOptions> group_options_at(const Groups& how, DetectTa
     return options;
 }
 
-/// The map of -background-by on the scene's grid, its classes numbered as they rise. \throws Error naming the
-/// file.
+/// Reads the map of -background-by on the grid of the scene, and numbers its classes in ascending order.
+/// \throws Error that names the file.
 detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::RasterSource& scene) {
     const auto shape = scene.shape();
     const auto grid = raster::grid_of(scene);
@@ -114,9 +115,9 @@ detect::GroupPlane read_groups(tool::Run& run, const Groups& how, const raster::
     return plane;
 }
 
-/// The groups of a map while their statistics are made.
+/// Holds the groups of a map while their statistics are computed.
 struct GroupDetectors {
-    std::vector<std::unique_ptr<detect::Detector>> detectors; ///< null: the group has no scores
+    std::vector<std::unique_ptr<detect::Detector>> detectors; ///< null if the group has no scores
     std::vector<detect::GroupRecord> records;
 };
 
@@ -149,7 +150,7 @@ void add_group(const Groups& how, const detect::Targets& targets, const stream::
     groups.records.push_back(record);
 }
 
-/// Adds all groups, with a further pass if shrinkages are to be found.
+/// Adds all groups, with a further pass if shrinkages must be found.
 template <class Pass>
 GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene& scene,
                            const detect::GroupBackgrounds& backgrounds, const detect::GroupPlane& plane,
@@ -174,7 +175,7 @@ GroupDetectors make_groups(tool::Run& run, const Groups& how, const tool::Scene&
     return groups;
 }
 
-/// The memory of groups from the first pass to the last. \throws Error when it is more than half of the
+/// Returns the memory of groups from the first pass to the last. \throws Error if it is more than half of the
 /// memory.
 uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream::CubeShape& shape,
                           const detect::GroupPlane& plane, size_t targets) {
@@ -192,11 +193,12 @@ uint64_t memory_of_groups(const tool::Run& run, const Groups& how, const stream:
     return bytes;
 }
 
-/// Groups of a map on a device, which reads the scene once. False when it does not fit there.
+/// Detects with groups of a map on a device, which reads the scene once. Returns false if the scene does not
+/// fit there.
 bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                               std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                               const detect::PixelMask* mask, const detect::GroupPlane& plane) {
-    bool found = false, fits = true; // a spectrum of every target
+    bool found = false, fits = true; // found: every target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
         const auto options = group_options_at(how, targets, *source);
@@ -233,7 +235,8 @@ bool detect_classes_on_device(tool::Run& run, const Settings& s, const Groups& h
     return true;
 }
 
-/// The devices for groups. For classes it is one, which holds the scene. The ranks of a job hold parts of it.
+/// Returns the devices for groups. For classes this is one device, which holds the scene, or one for each
+/// rank, which holds a part of it.
 std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                                            const raster::RasterSource& source, size_t targets) {
     if (!how.by_columns() && run.ranks().several()) {
@@ -247,18 +250,18 @@ std::vector<CudaDevice> devices_for_groups(tool::Run& run, const Groups& how,
                             : tool::choose_devices(run, "detect_groups", work, 1);
 }
 
-/// Groups of columns: statistics and scores of each at once.
+/// Computes statistics and scores of groups of columns in one pass.
 void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                        std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                        const detect::PixelMask* mask) {
     const detect::Columns columns{run.options().source.window ? run.options().source.window->x : 0,
                                   how.columns};
-    bool found = false; // a spectrum of every target
+    bool found = false; // true if every target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
         if (!again)
             tools::warn_of_map_columns(run, "-background-by columns",
-                                       *source); // of a run that is not refused
+                                       *source); // the run is not refused
         const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
         if (!found) return false;
@@ -287,7 +290,7 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
     throw tool::no_valid_pixel(*source);
 }
 
-/// Groups of a map: the moments of all in one pass, then the scores.
+/// Computes the moments of all groups of a map in one pass, then the scores.
 void detect_by_classes(tool::Run& run, const Settings& s, const Groups& how, GroupComputing& computing,
                        const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                        const detect::PixelMask* mask) {

@@ -23,7 +23,7 @@ namespace {
 
 using tool::Content;
 
-/// Its scores are made by a detect::Detector, of the method of the same number.
+/// Is true if a detect::Detector computes the scores, with the method of the same number.
 bool has_detector(Approach approach) { return approach <= Approach::rx; }
 Method method_of(Approach approach) { return static_cast<Method>(approach); }
 bool has_target(Approach approach) {
@@ -44,7 +44,7 @@ bool normal_scores(const Options& o) {
            !grouped(o);
 }
 
-/// "0.1", "99%".
+/// Reads a threshold such as "0.1" or "99%".
 void parse_threshold(Options& o) {
     const std::string& text = o.map.threshold_text;
     const bool percent = !text.empty() && text.back() == '%';
@@ -58,7 +58,7 @@ void parse_threshold(Options& o) {
                          "Use 99% to keep the best 1 % of the pixels.");
 }
 
-/// -shrinkage, which was given.
+/// Reads -shrinkage, which must have been given.
 void parse_shrinkage(Options& o) {
     std::string text = o.shrinkage.text;
     const std::string prefix = "bands:";
@@ -119,7 +119,7 @@ void check_groups(const tool::Call& call, const Options& o, const std::string& m
                          "Use -shrinkage ledoit-wolf for groups of few pixels.");
 }
 
-/// -shrinkage and -nc.
+/// Reads -shrinkage and -nc.
 void parse_conditioning(const tool::Call& call, Options& o, const std::string& method) {
     for (const char* name : {"shrinkage", "nc"}) {
         if (!call.given(name) || o.approach == Approach::mtmf) continue;
@@ -152,7 +152,7 @@ void parse_conditioning(const tool::Call& call, Options& o, const std::string& m
             "-threshold.");
 }
 
-/// A threshold that no score, or every score, reaches was meant in another unit.
+/// Refuses a threshold that no score or every score reaches, because it was meant in another unit.
 void check_reach(const Options& o, const std::string& method) {
     if (!o.map.threshold) return;
     constexpr double pi = 3.14159265358979323846, half_circle = 180, whole = 100;
@@ -180,7 +180,7 @@ void check_reach(const Options& o, const std::string& method) {
         if (v > 1 && o.features.score == detect::FitScore::fit)
             throw UsageError(given + "scores are between 0 and 1", share);
         break;
-    default: // any
+    default: // any value is possible
         break;
     }
 }
@@ -207,10 +207,10 @@ void check_threshold(const tool::Call& call, const Options& o, const std::string
                          "Give -background FILE to measure its scores, or a -threshold.");
 }
 
-/// Options that look at the scene for its background.
+/// Options that read the scene for its background.
 constexpr const char* backgrounds_of_scene[] = {"window", "background", "background-by", "exclude-share"};
 
-/// -statistics takes the place of the pass over the background, and of no other one.
+/// Checks -statistics, which replaces the pass over the background but no other pass.
 void check_statistics(const tool::Call& call, const Options& o, const std::string& method) {
     if (o.statistics.empty()) return;
     if (!has_background(o.approach))
@@ -229,7 +229,7 @@ void check_statistics(const tool::Call& call, const Options& o, const std::strin
                          "Give the share itself: -shrinkage 0.1.");
 }
 
-/// A scene that is still being written is looked at once, line by line.
+/// Checks -follow: a scene that is still being written is read once, line by line.
 void check_follow(const tool::Call& call, const Options& o, const tool::CommonOptions& options,
                   const std::string& method) {
     if (!options.source.follow) return;
@@ -314,7 +314,7 @@ void check_tuned(const tool::Call& call, Options& o, const tool::CommonOptions& 
                          "Write another format.");
 }
 
-/// The settings of the approach, from checked options.
+/// Returns the settings of the approach, from checked options.
 decltype(Settings::how) approach_of(const Options& o) {
     if (o.approach == Approach::sff) return o.features;
     if (o.approach == Approach::mtmf) return o.mixtures;

@@ -37,7 +37,7 @@
 namespace hsi::detect_tool {
 namespace {
 
-/// A threshold that is known, where it came from, into the metadata.
+/// Adds a known threshold and its origin to the metadata.
 void describe_threshold(const Settings& s, const detect::Decision& decision,
                         std::map<std::string, std::string>& metadata) {
     if (!decision.threshold) return;
@@ -88,7 +88,7 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     scores.holes = true;
     scores.metadata["HSI_DETECT_METHOD"] = s.method;
     std::visit([&](const auto& how) { describe(how, scores.metadata); }, s.how);
-    const Metadata smaller{{"HSI_BETTER", "smaller"}}; // for gdal_hsi_accuracy -scores
+    const Metadata smaller{{"HSI_BETTER", "smaller"}}; // read by gdal_hsi_accuracy -scores
     for (const auto& name : names) {
         if (!std::holds_alternative<Mixtures>(s.how)) {
             scores.bands.push_back({name, s.method == "sam" || s.method == "sid" ? smaller : Metadata()});
@@ -101,7 +101,7 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
     return scores;
 }
 
-/// The arguments of the pixel function.
+/// Returns the arguments of the pixel function.
 raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targets& targets, size_t number) {
     raster::VirtualBand band;
     const size_t n = d.used.size();
@@ -131,7 +131,7 @@ raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targe
     return band;
 }
 
-/// Pixels without a score, and why.
+/// Reports how many pixels have no score, and why.
 void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
     tool::report_invalid(run, found.valid(), found.invalid());
     if (const auto* const fit = dynamic_cast<const detect::FeatureFit*>(&found)) {
@@ -158,16 +158,18 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
                  "background, else nodata");
 }
 
-/// The results of a pass's scores: the best of each target, and for the map the count of pixels of each
-/// target. Counts and extremes have no order: tiles, lanes and ranks change nothing.
+/// Collects results of a pass over scores: the best score of each target and, for the map, the number of
+/// pixels of each target. Numbers and extremes do not depend on order, so tiles, lanes and ranks do not
+/// change them.
 class ScoreTally {
   public:
-    /// map: the second output is one. background: pixels that are counted separately; null: none.
+    /// map: the second output is a map. background: other pixels are counted separately; null if there is
+    /// none.
     ScoreTally(size_t scores, int bands_a_score, bool small_is_best, bool map,
                const detect::PixelMask* background)
         : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_bands(bands_a_score),
           m_small(small_is_best), m_map(map), m_background(background) {}
-    /// Takes the counts of an operation on devices.
+    /// Takes over the counts of an operation on devices.
     ScoreTally(const ScoreTally& like, const detect::ScoreCounts& counts)
         : ScoreTally(like.best.size(), like.m_bands, like.m_small, like.m_map, like.m_background) {
         if (counts.best.size() == best.size()) best = counts.best;
@@ -219,21 +221,22 @@ class ScoreTally {
             }
     }
 
-    std::vector<float> best;                 ///< by target; NaN: no pixel has a score
-    std::vector<int64_t> mapped;             ///< pixels of the map, by target
-    int64_t pixels = 0;                      ///< with a score, where there is a map
-    int64_t outside = 0, outside_mapped = 0; ///< pixels outside of the background; those with a target
+    std::vector<float> best;                 ///< for each target; NaN if no pixel has a score
+    std::vector<int64_t> mapped;             ///< pixels of the map, for each target
+    int64_t pixels = 0;                      ///< pixels with a score, if there is a map
+    int64_t outside = 0, outside_mapped = 0; ///< pixels outside of the background; those of them with a
+                                             ///< target
 
   private:
     void take_best(size_t k, float score) {
         if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
     }
-    int m_bands; ///< of the output; the first is the score
+    int m_bands; ///< bands of the output for one target; the first one is the score
     bool m_small, m_map;
     const detect::PixelMask* m_background;
 };
 
-/// "615 of 20736 pixels (2.97 %)"
+/// Returns "615 of 20736 pixels (2.97 %)".
 std::string share_text(int64_t some, int64_t all, const std::string& of) {
     char percent[32];
     std::snprintf(percent, sizeof percent, " (%.3g %%)",
@@ -245,7 +248,7 @@ Json share_json(int64_t some, int64_t all) {
     return {{"pixels", some}, {"of", all}, {"share", static_cast<double>(some) / static_cast<double>(all)}};
 }
 
-/// "forest 0.93, soil 0.7 and 12 others", of those that have a text.
+/// Returns "forest 0.93, soil 0.7 and 12 others", for the targets that have a text.
 std::string by_target(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
     constexpr size_t most = 10;
     std::string list;
@@ -294,7 +297,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
                  ": all pixels reach this threshold. Angles between spectra without negative values are at "
                  "most 1.5708 radians: check that the threshold is not in degrees");
     constexpr double too_often = 3;
-    constexpr int64_t few = 5; // a rate says nothing of fewer
+    constexpr int64_t few = 5; // fewer pixels allow no conclusion about the rate
     if (!s.map.false_alarms || s.ranks() || reach < few ||
         static_cast<double>(reach) <= too_often * *s.map.false_alarms * static_cast<double>(pixels))
         return;
@@ -305,7 +308,7 @@ void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
              "targets; use -background with pixels without targets to measure the threshold");
 }
 
-/// False when no pixel is valid. \throws Error when there are valid ones, but none has a score.
+/// Returns false if no pixel is valid. \throws Error if there are valid pixels, but none has a score.
 bool has_scores(const detect::Detection& detection) {
     if (detection.valid() > 0) return true;
     const auto* const groups = dynamic_cast<const detect::GroupedDetection*>(&detection);
@@ -369,10 +372,10 @@ void report_groups(tool::Run& run, const Groups& how, const detect::GroupedDetec
                  ": scores lose much of their contrast; use -shrinkage ledoit-wolf, or larger groups");
 }
 
-/// The rank of the threshold among `pixels` scores, 1 the best. \throws Error for a rate that is lower than
-/// one pixel of the background.
+/// Returns the rank of the threshold among `pixels` scores, where 1 is the best. \throws Error if the rate is
+/// less than one pixel of the background.
 int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
-    constexpr double rounding = 1e-9; // 100 - 99.9 is a little less than 0.1
+    constexpr double rounding = 1e-9; // 100 - 99.9 is slightly less than 0.1
     const double share = s.map.percent ? (100 - *s.map.percent) / 100 : *s.map.false_alarms;
     const auto rank = static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
     const auto* const one = std::get_if<OneBackground>(&s.how);
@@ -387,8 +390,8 @@ int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
     return std::max<int64_t>(1, rank);
 }
 
-/// The threshold that is one of the scores: two passes, which find it exactly. Sets decision.threshold. False
-/// when no pixel has a score.
+/// Finds the score that is the threshold, exactly and in two passes, and sets decision.threshold. Returns
+/// false if no pixel has a score.
 bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
                  const detect::PixelMask* mask, detect::Decision& decision) {
     const auto shape = scoring.cube.shape();
@@ -467,7 +470,7 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
     outputs.plan(run.options().destination, scores);
     if (!s.map.path.empty()) {
         auto options = run.side_output("-map", s.map.path);
-        options.nodata.reset(); // it is the scores': 0 means no target in a map
+        options.nodata.reset(); // it was for the scores: in a map, 0 means no target
         raster::OutputSpec map;
         map.shape = {scene.samples, scene.lines, 1};
         map.metadata = scores.metadata;
@@ -477,8 +480,8 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const ra
         for (const auto& name : names)
             classes.push_back({static_cast<int>(classes.size()) + 1, name});
         raster::describe_class_map(classes, options, map);
-        map.keep_nan = true; // 0 is not a target: for missing pixels, or pixels without a score within a
-                             // threshold
+        map.keep_nan = true; // marks missing pixels, and pixels without a score within a threshold, because 0
+                             // is not a target
         outputs.plan(options, map);
     }
     if (const auto* const how = std::get_if<Features>(&s.how); how != nullptr && !how->depth.empty())
@@ -507,7 +510,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 
 namespace {
 
-/// Decides what is a detection, as requested. Returns false when no pixel has a score.
+/// Sets what counts as a detection, as requested. Returns false if no pixel has a score.
 bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
             const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
     decision.threshold = s.map.threshold;
@@ -524,15 +527,15 @@ bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t ta
     return true;
 }
 
-/// The same for a comparison with scores in double precision: scores that are stored as the threshold are
-/// also within it.
+/// Returns the same decision for comparisons with scores in double precision. Scores that are stored as the
+/// same number as the threshold are also within it.
 detect::Decision as_stored(const Settings& s, detect::Decision decision) {
     if (s.ranks() && decision.threshold)
         decision.threshold = detect::edge_of(static_cast<float>(*decision.threshold), s.small_is_best());
     return decision;
 }
 
-/// The last pass. False when no pixel is valid.
+/// Runs the last pass. Returns false if no pixel is valid.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
                   const std::vector<std::string>& names, const detect::PixelMask* mask,
@@ -541,7 +544,7 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     const ScoreTally none(std::max<size_t>(1, names.size()), std::holds_alternative<Mixtures>(s.how) ? 2 : 1,
                           s.small_is_best(), !s.map.path.empty(), s.background.empty() ? nullptr : mask);
     tools::TalliedOperation<ScoreTally> tallied(detection, none, detection.output_bands().size());
-    // A device also counts with its scores, but not pixels outside of a background.
+    // A device counts while it computes scores, but does not count pixels outside of a background separately.
     const bool counted = detection.score_counts() != nullptr && !run.ranks().several() &&
                          (s.background.empty() || s.map.path.empty());
     stream::Operation& operation = counted ? static_cast<stream::Operation&>(detection) : tallied;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the data on the gas and the sensor that the filters need, from files.
+// Reads from files what the filters need to know about the gas and the sensor.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -25,7 +25,7 @@
 namespace hsi::gas_tool {
 namespace {
 
-/// The scene with only the bands of the ranges.
+/// Returns the scene with only the bands of the ranges.
 std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& s,
                                                 const std::shared_ptr<raster::RasterSource>& scene) {
     const auto& nm = scene->facts().bands.wavelengths_nm;
@@ -44,14 +44,15 @@ std::shared_ptr<raster::RasterSource> in_ranges(tool::Run& run, const Settings& 
     return tool::only_bands(scene, used);
 }
 
-/// Whether a file consists of three columns without names: a number that rises by 1, nm, and a value.
+/// Returns whether a file consists of three columns without names: a number that rises by 1, a wavelength in
+/// nm, and a value.
 bool is_numbered(const std::string& path) {
-    if (raster::is_pipe_or_device(path)) return false; // the library's reader refuses it
+    if (raster::is_pipe_or_device(path)) return false; // the reader of libraries refuses it
     std::string text;
     try {
         text = raster::read_input(path, largest_file::options);
     } catch (const Error&) {
-        return false; // a library of another form
+        return false; // the library has another form
     }
     std::istringstream lines(text);
     std::string line, word;
@@ -75,7 +76,7 @@ void check_absorption(tool::Run& run, const std::string& role, const std::vector
         throw Error(role + " has no negative value at the scene's bands",
                     "A unit absorption, the change of ln(radiance) per ppm m, is negative. Multiply an "
                     "absorption coefficient by -1 with -library-scale.");
-    constexpr double too_much = 0.01; // in 1/ppm m: 100 ppm m would leave a third of the light
+    constexpr double too_much = 0.01; // in 1/(ppm m): 100 ppm m would leave a third of the light
     const double most = std::fabs(*std::max_element(
         k.begin(), k.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); }));
     if (most > too_much)
@@ -95,7 +96,7 @@ void save_absorption(tool::Run& run, const Settings& s, const raster::RasterSour
     raster::write_spectral_library(output, library, run.options().destination.history);
 }
 
-/// k by the table, and the scene without the bands that are beyond it.
+/// Returns k from the table, and removes the bands outside of the table from the scene.
 std::vector<double> absorption_of_table(tool::Run& run, const Settings& s,
                                         std::shared_ptr<raster::RasterSource>& scene) {
     const auto table = raster::read_radiance_table(s.lut, s.conditions);

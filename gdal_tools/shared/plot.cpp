@@ -17,7 +17,7 @@ constexpr double tick_length = 5;
 constexpr double legend_gap = 16, legend_line = 28, legend_row = 22;
 constexpr size_t longest_name = 48; ///< letters in a legend
 constexpr double dash = 7, dash_gap = 5;
-constexpr double area_share = 0.2; ///< of the colour of an area
+constexpr double area_share = 0.2; ///< share of the colour of an area
 
 std::string number_in(const char* format, double value) {
     char text[64];
@@ -49,7 +49,8 @@ std::vector<double> ticks_of(const Axis& axis) {
     return ticks;
 }
 
-/// `before`: the length of the broken line so far, for dashes; below 0: the line is solid.
+/// Draws a line. `before` is the length of the broken line so far, for dashes; if it is negative, the line is
+/// solid.
 void draw_line(Canvas& canvas, double x0, double y0, double x1, double y1, const Rgb& colour, double width,
                double before = -1) {
     const double dx = x1 - x0, dy = y1 - y0, length = std::hypot(dx, dy);
@@ -75,7 +76,7 @@ void draw_curve(Canvas& canvas, const std::vector<Plot::Point>& points, const Rg
     }
 }
 
-/// Columns of pixels; both lines have the same x, ascending.
+/// Fills the area between two lines, column by column. Both lines have the same ascending x.
 void draw_area(Canvas& canvas, const std::vector<Plot::Point>& points, const std::vector<Plot::Point>& other,
                const Rgb& colour) {
     for (size_t k = 1; k < points.size(); ++k) {
@@ -106,7 +107,7 @@ std::string points_text(const std::vector<Plot::Point>& points) {
 }
 
 double scaled_to(const Axis& axis, double value) { return axis.logarithmic ? std::log10(value) : value; }
-/// 0 at the lower limit, 1 at the upper one.
+/// Returns the position on the axis: 0 at the lower limit, 1 at the upper limit.
 double place_on(const Axis& axis, double value) {
     const double low = scaled_to(axis, axis.lowest), range = scaled_to(axis, axis.highest) - low;
     return range > 0 ? (scaled_to(axis, value) - low) / range : 0;
@@ -284,7 +285,7 @@ Canvas Plot::picture() const {
             const double back = s.anchor == Anchor::start    ? 0
                                 : s.anchor == Anchor::middle ? length / 2
                                                              : length;
-            // The upper left corner, or the lower left one of a text upwards.
+            // The upper left corner of a horizontal text, or the lower left corner of a vertical text.
             const int64_t x = std::llround(upwards ? s.x0 - letter_height : s.x0 - back),
                           y = std::llround(upwards ? s.y0 + back : s.y0 - letter_height);
             draw_text(canvas, x, y, text, upwards);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The model file: JSON that people can read, with numbers that survive the round trip.
+// Reads and writes the file of a model: readable JSON, with numbers that are read back exactly.
 #include "core/json.h"
 #include "core/text_file.h"
 #include "mnf/mnf.h"

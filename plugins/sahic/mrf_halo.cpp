@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How far the Markov random field looks: measured, and tested for every penalty and number of iterations that
-// has a halo (tests/sahic/mrf_test.cpp).
+// Contains how far the Markov random field reaches, as measured and tested for every penalty and number of
+// iterations that has a halo (tests/sahic/mrf_test.cpp).
 #include "sahic/sahic.h"
 
 namespace hsi::sahic {
