@@ -188,9 +188,9 @@ int number_of(const std::string& word) {
     return std::to_string(value) == word ? value : 0;
 }
 
-/// Returns what a word of -leave-out means for a file with this legend. A number belongs to the first fold
-/// that has it: in this file the name of that class decides, and the number decides only where the class has
-/// no other name.
+/// Returns the names that a word of -leave-out stands for in a file with this legend. A number stands for
+/// the name that the first fold with this number gives it, and for itself if the class has no name in this
+/// file.
 std::vector<std::string> asked_of(const std::string& word, const std::vector<raster::LabelClass>& legend,
                                   const Known& known) {
     const int value = number_of(word);
@@ -593,7 +593,7 @@ void check_left_out(const std::vector<accuracy::Result>& results, const std::vec
                      "The remaining classes are " + joined(list, ", ") + ".");
 }
 
-/// Keeps in `all` only the words that this reference lacks, too.
+/// Keeps in `all` only the words that this reference lacks too.
 void keep_common(bool first, const std::vector<std::string>& lacking, std::vector<std::string>& all) {
     if (first) all = lacking;
     std::erase_if(all, [&](const std::string& word) {

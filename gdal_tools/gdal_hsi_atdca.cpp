@@ -52,7 +52,7 @@ struct Settings : tools::TargetCount {
 /// The rasters that classify: a label map, and scores per target.
 class TargetRasters {
   public:
-    /// A map whose name ends in .vrt has no pixels of its own: it refers to `like`, the cube that it
+    /// A map whose name ends in .vrt has no pixels: it refers to `like`, the cube that it
     /// classifies.
     TargetRasters(const tool::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
                   const raster::RasterSource& like) {

@@ -35,7 +35,7 @@ namespace index_tool {
 
 using indices::Operand;
 
-/// An index that the user asked for.
+/// Is an index that the user requested.
 struct Asked {
     Asked(const indices::Index& one, bool may_lack)
         : index(one), expression(one.formula), optional(may_lack) {}

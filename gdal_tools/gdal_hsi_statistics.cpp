@@ -282,9 +282,9 @@ KnownBands without_empty_bands(tool::Run& run, const std::vector<std::string>& n
     return {bands_of_scene(*first->without_bands(empty)), known.second};
 }
 
-/// Checks bands that the statistics leave out because their scenes have no value there. \throws Error when
-/// the scene has a value in one of them: the result would then depend on the order of scenes. Returns the
-/// bands that this scene lacks as well.
+/// Checks the bands that the statistics leave out because their scenes have no value there. Returns the bands
+/// that this scene lacks too. \throws Error if the scene has a value in one of the left-out bands, because
+/// the result would then depend on the order of scenes.
 model::ModelBands check_left_out(tool::Run& run, const std::string& name, const Statistics& all,
                                  const std::string& first) {
     const auto out = all.left_out();

@@ -149,7 +149,7 @@ void run_vd(tool::Run& run, const Settings& settings) {
                       : hfc ? scene.scan("covariance", 1, scan(stream::Statistics::covariance))
                             : scene.scan("moments", 1, scan(stream::Statistics::moments));
     tool::end_of_plan(run);
-    // HFC needs them, too, where an eigenvalue is too small for single precision.
+    // HFC also needs them if an eigenvalue is too small for single precision.
     if (hfc && !given && statistics.valid_pixels > 1 &&
         !vd::estimate(statistics, vd::Method::hfc, settings.false_alarm).resolved)
         statistics = scene.scan("moments", 0, scan(stream::Statistics::moments));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The errors that reach a user. The message states what is wrong, and the advice states what to do.
+// Contains the errors that users see. The message states what is wrong, and the advice states what to do.
 #pragma once
 
 #include <stdexcept>

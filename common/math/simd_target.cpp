@@ -23,7 +23,7 @@ std::string lower(std::string text) {
 std::string name_of(int64_t target) {
     const std::string name = lower(hwy::TargetName(target));
     if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
-    for (const char* family : {"neon", "sve"}) // likewise
+    for (const char* family : {"neon", "sve"}) // their names also end in versions
         if (name.rfind(family, 0) == 0) return family;
     return name == "scalar" || name == "emu128" ? "portable" : name;
 }

@@ -40,7 +40,7 @@ void on_new_threads(int members, const Work& work) {
         for (int member = 1; member < members; ++member)
             joined.threads.emplace_back(work, member);
     } catch (const std::system_error&) {
-        // There are no more threads: the existing ones do the work.
+        // The system has no more threads, so the existing ones do the work.
     }
     work(0);
 }

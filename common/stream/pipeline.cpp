@@ -57,7 +57,7 @@ bool lies_on_device(const CubeSource& source, const Operation& operation) {
 /// Lets tiles pass in order, one at a time.
 class Turnstile {
   public:
-    /// Waits until every earlier tile has left. Returns false if the run was aborted meanwhile.
+    /// Waits until every earlier tile has left. Returns false if the run was aborted during the wait.
     bool enter(int64_t position) {
         std::unique_lock lock(m_mutex);
         m_changed.wait(lock, [&] { return m_next == position || m_aborted; });
@@ -261,8 +261,8 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
-    /// Announces the tiles that were not announced before, as many as the reader accepts. The lane is about
-    /// to read `position`.
+    /// Announces tiles that were not announced before, as many as the reader accepts. The lane will read
+    /// `position` next.
     void name_what_comes(CubeReader& reader, int64_t position) {
         const std::lock_guard lock(m_named_mutex);
         while (m_named < m_count && reader.expect(tile_at(m_named).window))

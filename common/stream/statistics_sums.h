@@ -67,7 +67,8 @@ struct PixelSums {
     std::vector<int64_t> finite; ///< by band: pixels with a finite value
     math::ExactSums sum;         ///< of x_b
     math::ExactSums product;     ///< of x_a x_b, b <= a, at at_lower(a, b); empty for means
-    math::ExactSums difference;  ///< of d_a d_b likewise, d of a pair; empty unless requested
+    math::ExactSums difference;  ///< the same sums for differences d of pairs, d_a d_b; empty unless
+                                 ///< requested
 };
 
 /// Sums over blocks of at most 2^13 pixels, which were rounded within each block.

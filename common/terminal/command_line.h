@@ -38,7 +38,7 @@ struct GivenOption {
 /// The parsed command line.
 struct CommandLine {
     bool help = false;                ///< -h or --help is in a position for options
-    bool json_usage = false;          ///< likewise --json-usage
+    bool json_usage = false;          ///< the same for --json-usage
     std::vector<GivenOption> options; ///< in order
     std::vector<std::string> arguments;
 };

@@ -59,7 +59,7 @@ struct CommonOptions {
 
 /// The precision in which a tool computes with the values of a scene.
 enum class Precision {
-    single, ///< a warning names bands whose values single precision can hardly distinguish
+    single, ///< a warning names bands whose values are almost equal in single precision
     full,   ///< every value unchanged
 };
 

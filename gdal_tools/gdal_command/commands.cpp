@@ -563,7 +563,7 @@ class Command final : public GDALAlgorithm {
             // A .gdalg.json file is opened like a raster, and opening must write nothing.
             if (m_executionForStreamOutput)
                 throw UsageError("this command writes files, so it cannot be used in a .gdalg.json file");
-            // The recorded command runs with the executable, whoever the caller was.
+            // The recorded command names the executable, even if another program made the call.
             const std::string command =
                 terminal::quote_command(m_call.definition().executable(), give_values());
             const auto on_warning = [&](const std::string& text) {

@@ -289,7 +289,7 @@ class Assessment {
             target.counts.seal();
         m_all.seal();
     }
-    /// Where each target has a band, pixels of other targets count as background, too.
+    /// Adds the background. If each target has a band, pixels of other targets count as background too.
     template <class Score>
     void add_background(const uint16_t* classes, const char* open, const Score& score) {
         const auto wide = static_cast<size_t>(m_scores.source->shape().samples);

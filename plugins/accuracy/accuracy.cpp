@@ -319,7 +319,7 @@ Result join(std::vector<Result> parts) {
         all.alarms += part.alarms;
         all.masked += part.masked;
     }
-    for (size_t i = 1; i < n; ++i) // keeps classes of two names apart
+    for (size_t i = 1; i < n; ++i) // gives different numbers to classes with different names
         while (std::any_of(all.classes.begin(), all.classes.begin() + static_cast<ptrdiff_t>(i),
                            [&](const Class& o) { return o.value == all.classes[i].value; }))
             ++all.classes[i].value;

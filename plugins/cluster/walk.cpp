@@ -65,7 +65,7 @@ void walk_kept(Scene& scene, const std::string& name, uint64_t visitor_bytes,
                const std::function<void(Visitor&)>& merge) {
     constexpr int64_t unit = 64; // groups that a thread takes at a time
     const auto pass = scene.make_pass(name);
-    // At most as many threads as have room in memory for their sums.
+    // Uses at most as many threads as there is memory for their sums.
     const uint64_t left = pass.memory - std::min(pass.memory, scene.held);
     const auto members = static_cast<int>(
         std::clamp<uint64_t>(left / std::max<uint64_t>(visitor_bytes, 1), 1, std::max(pass.lanes, 1)));
@@ -221,7 +221,7 @@ void Look::find_exactly(const Centres& centres, const std::vector<int>& among, u
     std::array<double, group> best, here;
     std::array<int32_t, group> index, any;
     expand();
-    if (static_cast<int>(among.size()) > centres.count / 2) { // all at once costs no more
+    if (static_cast<int>(among.size()) > centres.count / 2) { // computing all of them costs no more
         measure(centres, 0, centres.count, best.data(), index.data());
     } else {
         for (size_t n = 0; n < among.size(); ++n) {

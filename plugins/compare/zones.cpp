@@ -30,7 +30,7 @@ class Forest {
         m_parent.push_back(static_cast<int32_t>(m_parent.size()));
         return m_parent.back();
     }
-    /// Joins a and b; returns true when they were apart.
+    /// Joins a and b. Returns true if they were separate before.
     bool join(int32_t a, int32_t b) {
         a = find(a);
         b = find(b);

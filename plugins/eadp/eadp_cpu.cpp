@@ -507,7 +507,8 @@ class DiffusionWorker final : public stream::Worker {
     /// Returns 2 tau_max times the mean of two g in [0, 1]; 0 if one of them marks an invalid pixel.
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
-    /// Sends the lines at the borders of the core to the neighbours, and puts theirs into the window.
+    /// Sends the lines at the borders of the core to the neighbours, and stores the lines received from them
+    /// in the window.
     void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
         const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
         const auto each = [&](int64_t first, const auto& work) {
@@ -621,8 +622,8 @@ class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:
     explicit CpuWrittenDiffusion(const Diffusion& diffusion, parallel::Group* joined = nullptr)
         : m_tile(diffusion, joined), m_joined(joined != nullptr) {
-        // A component and its copies of one stage are made together. If a thread is free, it writes the
-        // earlier ones meanwhile.
+        // A component and its copies of one stage are computed together. If a thread is free, it writes the
+        // earlier ones at the same time.
         size_t most = 0;
         for (const auto& s : diffusion.stages)
             most = std::max(most, s.coefficients.size());

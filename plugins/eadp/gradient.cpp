@@ -16,7 +16,8 @@ int64_t mirrored(int64_t i, int64_t n) {
     return i < n ? i : 2 * n - 1 - i;
 }
 
-/// Returns what the kernels' smooth_row() and smooth_column() make of a constant value, to the bit.
+/// Returns the result of smooth_row() and smooth_column() of the kernels for a constant value, to the last
+/// bit.
 double filtered_constant(const std::vector<double>& weights, double value) {
     double sum = weights[0] * value;
     for (size_t t = 1; t < weights.size(); ++t)

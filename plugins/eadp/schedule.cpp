@@ -133,7 +133,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
 } // namespace
 
 std::vector<double> fed_coefficients(double time, int cycles) {
-    // A run asks for them several times, and calls of the library often repeat a request.
+    // A run requests these several times, and calls of the library often repeat a request.
     constexpr size_t most = 64;
     static ForkMutex mutex;
     static std::map<std::pair<double, int>, std::vector<double>> known;

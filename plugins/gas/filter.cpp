@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A group at a time, as a small scene in memory. Its pixels are put into blocks (gas_simd.h): first those
-// that count in statistics, in the order of the lines, then, from a new block on, the other valid ones.
+// Filters one group at a time, as a small scene in memory. The pixels of the group are stored in blocks
+// (gas_simd.h): first those that count in statistics, in the order of the lines; then, in new blocks, the
+// other valid pixels.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"

@@ -113,8 +113,8 @@ struct State {
 
 std::atomic<pid_t> device_starter{0};
 
-/// Never destroyed: other threads may be at work when the process exits. Made at first use, with handlers
-/// that leave no lock behind in the child of a fork.
+/// Returns the state, which is created at first use and never destroyed, because other threads may use it
+/// when the process exits. Its handlers free its locks in the child of a fork.
 State& state() {
     static State* const made = [] {
         static State* const s = new State;

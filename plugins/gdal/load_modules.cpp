@@ -47,8 +47,8 @@ EntryPoint function_of(const std::string& module_name, const char* symbol_name) 
 } // namespace
 
 void load_modules() {
-    // GDAL registers plugins again with every GDALAllRegister(), and drops drivers in between if a program
-    // has told it to.
+    // Each GDALAllRegister() registers plugins again, and removes drivers that a program has
+    // excluded.
     static const EntryPoint register_driver = function_of("hsi_driver", register_driver_symbol);
     if (register_driver != nullptr) register_driver();
     static const bool declared = [] {

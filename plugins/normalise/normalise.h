@@ -96,7 +96,7 @@ struct CellSums {
     static constexpr size_t shared = 6, per_band = 4;
     static size_t width(size_t bands) { return shared + per_band * bands; }
     std::vector<int64_t> count;            ///< per cell, from ndvi_min + 1 on
-    std::vector<std::vector<double>> sums; ///< likewise; empty for a cell without pixels
+    std::vector<std::vector<double>> sums; ///< the same for sums; empty for a cell without pixels
     int64_t pixels() const;
 };
 

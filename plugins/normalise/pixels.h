@@ -37,7 +37,7 @@ enum PixelState : uint8_t {
     is_valid = 1,
     is_usable = 2,   ///< valid, with all angles that the method needs
     is_in_range = 4, ///< of NDVI; only of usable pixels
-    is_lit = 8       ///< likewise
+    is_lit = 8       ///< cos i is at least Method::min_cos_i; only of usable pixels
 };
 
 /// A line of pixels, filled by look(). Use one object per worker.

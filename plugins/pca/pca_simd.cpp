@@ -74,7 +74,7 @@ void add_outputs(const float* in, ptrdiff_t in_stride, int inputs, const double*
 
 void add_products(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix, int matrix_stride,
                   int outputs, int64_t count, double* sum, double* magnitude) {
-    // The smaller tile comes first; it has registers to spare.
+    // The smaller tile comes first, because it needs fewer registers.
     int done = (outputs - 1) % 4 + 1;
     add_outputs<true>(in, in_stride, inputs, matrix, matrix_stride, done, count, sum, magnitude);
     for (; done < outputs; done += 4)

@@ -23,7 +23,7 @@ std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> a
     constexpr int32_t none = -1;
     struct Fight {
         int32_t survivor = none; ///< the maximum that survives at the node
-        int32_t best = none;     ///< the child from which the survivor comes
+        int32_t best = none;     ///< the child that contains the survivor
         double extinction = 0;   ///< extinction value of a maximum
     };
     const auto first = first_pixels(tree);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ADMM on the CPU. One step goes through the state once: a block of lines makes its part of V4 in a few rows
-// at a time, from the spectrum of the step before (mrf_spectrum.h), and puts its own spectrum in the same
-// place. Between steps there is a recursion over blocks.
+// Runs ADMM on the CPU. One step reads and writes the state once. A block of lines computes its part of V4, a
+// few rows at a time, from the spectrum of the last step (mrf_spectrum.h), and stores its own spectrum in the
+// same place. Between steps there is a recursion over blocks.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "math/elementary.h"
@@ -574,7 +574,7 @@ class CpuSolver final : public MrfSolver {
     int64_t m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_blocks = 0;
     int64_t m_planes = 0;                              ///< planes of the spectrum
     HostBuffer<float> m_p, m_q, m_d1, m_t, m_th, m_tv; ///< [class][line][stride]
-    HostBuffer<float> m_last[2];                       ///< used in turn, see last_of()
+    HostBuffer<float> m_last[2];                       ///< used alternately; see last_of()
     HostBuffer<float> m_e, m_d3, m_threshold, m_h_counts, m_v_counts, m_valid, m_fixed;
     HostBuffer<float> m_f;                                        ///< [plane][block][batch], mrf_spectrum.h
     HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]

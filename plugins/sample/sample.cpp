@@ -458,8 +458,8 @@ std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::
     std::vector<int64_t> dealt_all(count, 0);
     std::vector<int> fold(value.size());
     for (const Group* const one : order) {
-        // The fold's part of these classes; each class counts by its share of the group and of its own
-        // pixels.
+        // Returns the part of these classes that the fold has, and the number of all its pixels. Each class
+        // is weighted by its pixels in the group, divided by all its pixels.
         const auto weight = [&](size_t k) {
             double sum = 0;
             for (const auto& entry : one->pixels)

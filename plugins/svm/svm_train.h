@@ -30,7 +30,7 @@ struct GridPoint {
 
 struct TrainOptions {
     std::vector<double> c = default_c();         ///< candidates, ascending
-    std::vector<double> gamma = default_gamma(); ///< likewise
+    std::vector<double> gamma = default_gamma(); ///< values of gamma to try
     int folds = 5; ///< requested; fewer if the smallest class has fewer samples, at least 2
     /// The fold of every sample, from 0 to folds - 1; empty: stratified_folds(). A sample whose class is
     /// missing in all other folds is not counted.

@@ -82,7 +82,7 @@ class TownMap {
   public:
     TownMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
 
-    /// `rough`: by how many pixels the border of the settlement lies further out here.
+    /// `rough`: how many pixels the border of the settlement is moved outwards at this position.
     TownCover at(double x, double y, double rough) {
         choose(x, y);
         TownCover c;

@@ -76,8 +76,8 @@ class ActiveSet {
         // The rounding error of a gradient that is zero. Endmembers that are equal except for a thousandth
         // differ by only the square of that.
         const double tolerance = 1e-14 * m_problem.longest * (sqrt(squared) + m_problem.longest);
-        // Every round lowers the error, so no passive set occurs twice. Rounding could cause it, hence the
-        // bound.
+        // Every round reduces the error, so no passive set occurs twice. Rounding could repeat one, so rounds
+        // are limited.
         for (int rounds = 0; rounds < 30 * m_problem.size + 30; ++rounds) {
             const int entering = next_to_enter(tolerance);
             if (entering == m_problem.size) return;

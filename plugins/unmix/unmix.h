@@ -76,7 +76,7 @@ Independence check_endmembers(const Endmembers& endmembers, Method method);
 struct Options {
     Method method = Method::fcls;
     bool rmse = false; ///< a further output: sqrt(mean over the bands of (x - E a)^2), one band
-    bool sums = false; ///< on devices: Unmixing::sums() are made, too
+    bool sums = false; ///< on devices: Unmixing::sums() are computed too
 };
 
 /// Unmixes. The counts are complete after the pass.

@@ -42,7 +42,7 @@ bool exists(const std::string& path) {
     VSIStatBufL info;
     if (!is_local(path)) return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
     struct stat facts {};
-    return ::lstat(path.c_str(), &facts) == 0; // a link that leads nowhere also occupies the name
+    return ::lstat(path.c_str(), &facts) == 0; // a link to a missing file also occupies the name
 }
 
 bool remove_tree(const std::string& path) {
@@ -138,7 +138,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     return Renamed::failed;
 }
 
-/// Restores the earlier name of a file, unless the name has been taken meanwhile.
+/// Restores the earlier name of a file, unless another file has taken it in the meantime.
 bool give_back(const std::string& kept, const std::string& to) {
     for (int i = 0; i < tries; ++i)
         if (const Renamed result = rename_to_free_name(kept, to);

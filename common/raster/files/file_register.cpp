@@ -111,7 +111,7 @@ class FolderLocks {
         return true;
     }
 
-    /// Locks the file that has the name, because others may replace it meanwhile.
+    /// Locks the file that has the name. Another file may replace it before the lock is held.
     void lock_file(const std::string& path) {
         for (;;) {
             int handle = open_to_lock(path, O_RDWR);
@@ -429,7 +429,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
 }
 
 void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
-    // Removed from the register: they are gone afterwards, even after a failure.
+    // Removes them from the register now, so that they are not in it even after a failure.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();

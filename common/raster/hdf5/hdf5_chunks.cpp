@@ -256,7 +256,7 @@ class Index {
     void take(size_t number, uint64_t address, uint32_t bytes, uint32_t left_out) {
         if (m_file.undefined(address)) return;
         ChunkPlace& place = m_chunks.places[number];
-        // An address beyond all files remains so, and is not mistaken for "nowhere".
+        // An address beyond the end of any file stays there, and does not become `nowhere`.
         place.offset = std::min(address, UINT64_MAX / 2) + m_file.base;
         place.bytes = bytes;
         place.left_out = left_out;

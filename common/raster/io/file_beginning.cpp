@@ -46,7 +46,8 @@ bool leads_to_hdf5(const std::string& path) {
     if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
     const GdalErrors quiet;
     Beginning file(path);
-    // Each read of another position is a request to a server; programs put little in front.
+    // Reading another position is another request to a server, so less of a remote file is searched. Programs
+    // put little in front.
     const vsi_l_offset last_place = vsi_l_offset{1} << (is_local(path) ? 30 : 14);
     bool found = false, more = true;
     for (vsi_l_offset at = 0; !found && more && at <= last_place; at = at == 0 ? 512 : 2 * at) {

@@ -57,7 +57,8 @@ struct Pair {
 
 struct Places {
     Pair degrees, map, pixels; ///< longitude and latitude; x and y; sample and line
-    /// Returns longitude and latitude first, because they certainly are positions.
+    /// Returns longitude and latitude if the table has them, because their meaning is certain; else the
+    /// coordinates on the map.
     const Pair& coordinates() const { return degrees ? degrees : map; }
 };
 

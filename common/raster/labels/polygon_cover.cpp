@@ -56,7 +56,7 @@ std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
         OGR_G_GetEnvelope(OGR_G_GetGeometryRef(polygons, i), &box[static_cast<size_t>(i)]);
         all.Merge(box[static_cast<size_t>(i)]);
     }
-    // Along the longer side, fewer of them are next to each other.
+    // Along the longer side, fewer polygons are next to each other.
     const bool east = all.MaxX - all.MinX >= all.MaxY - all.MinY;
     const auto begin = [&](size_t i) { return east ? box[i].MinX : box[i].MinY; };
     const auto end = [&](size_t i) { return east ? box[i].MaxX : box[i].MaxY; };

@@ -412,8 +412,8 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-/// Takes the first row below the names as units, or as the names themselves below a title with as many cells;
-/// units are added to the names of wavelengths. Returns the columns in per cent; empty: none.
+/// Takes the first row below the names as units. Below a title with as many cells, takes it as the names
+/// instead. Adds units to the names of wavelengths. Returns which columns are in per cent; empty if none is.
 std::vector<bool> take_line_of_units(TextTable& table) {
     if (table.head.empty() || table.rows.size() < 2) return {};
     const auto& line = table.rows.front();

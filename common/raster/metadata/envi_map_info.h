@@ -12,7 +12,7 @@ namespace hsi::raster {
 
 struct EnviMapInfo {
     std::vector<std::string> entries;    ///< of "map info" as GDAL's driver reads it; empty: no position
-    std::vector<std::string> projection; ///< of "projection info" likewise
+    std::vector<std::string> projection; ///< entries of "projection info", in the same form
     std::string coordinate_system;  ///< WKT of an SRS that the driver cannot read from `entries`; else empty
     std::vector<std::string> notes; ///< entries that cannot be read, and the assumptions for them
 };

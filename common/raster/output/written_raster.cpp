@@ -480,7 +480,7 @@ bool close_written(DatasetHandle dataset, bool pixels) {
 #else
     dataset->FlushCache(true);
 #endif
-    float pixel[2]; // of a complex type, too
+    float pixel[2]; // two values, for complex types
     if (pixels && dataset->GetRasterCount() > 0 &&
         dataset->GetRasterBand(1)->RasterIO(GF_Read, 0, 0, 1, 1, pixel, 1, 1, GDT_CFloat32, 0, 0, nullptr) !=
             CE_None)

@@ -159,7 +159,7 @@ NamingText naming_text(const std::string& path) {
     return out;
 }
 
-/// A walk through texts that name each other.
+/// Walks through texts that name each other.
 class Walk {
   public:
     std::string found; ///< empty: none found so far

@@ -269,7 +269,7 @@ class ProductReader final : public stream::CubeReader {
 
     const std::shared_ptr<const SourceState> m_source;
     const std::shared_ptr<OpenArrays> m_arrays;
-    std::vector<std::vector<Wanted>> m_wanted; ///< likewise, by index
+    std::vector<std::vector<Wanted>> m_wanted; ///< bands of each part, in the order of their index
     std::vector<char> m_scratch;
     std::optional<Rect> m_next, m_begun; ///< in the file: the next window, and the one that is already
                                          ///< decoded

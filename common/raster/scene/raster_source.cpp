@@ -354,7 +354,7 @@ BlockRow chunk_row(const SourceState& s) {
     return row;
 }
 
-/// Returns a row of a GeoTIFF's blocks likewise.
+/// Returns bytes and number of the blocks of a GeoTIFF that one row of blocks needs.
 BlockRow block_row(const SourceState& s) {
     const Rect w = s.window();
     const int64_t across = (w.right() - 1) / s.blocks.samples - w.x / s.blocks.samples + 1;
