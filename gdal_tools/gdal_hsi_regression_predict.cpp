@@ -57,11 +57,11 @@ std::vector<math::ResampledBand> bands_as_they_are(const model::SceneBands& scen
     return bands;
 }
 
-/// Returns the Error for bands of the model that the scene's bands do not make.
+/// Returns the Error for bands of the model that cannot be computed from the scene's bands.
 Error not_made(const std::string& scene, const std::string& file, const std::vector<double>& from,
                const std::vector<double>& to, const std::vector<size_t>& left_out) {
     double low = INFINITY, high = -INFINITY;
-    for (const double nm : from) { // of which some may be unknown
+    for (const double nm : from) { // some wavelengths may be unknown
         low = std::fmin(low, nm);
         high = std::fmax(high, nm);
     }
@@ -71,7 +71,7 @@ Error not_made(const std::string& scene, const std::string& file, const std::vec
     const auto range = [](double a, double b) {
         return tool::number_text(a) + " to " + tool::number_text(b) + " nm";
     };
-    const double first = std::max(low, *least), last = std::min(high, *most); // of the range of both
+    const double first = std::max(low, *least), last = std::min(high, *most); // the range that both have
     return Error("the bands of " + scene + " do not make " + counted(left_out.size(), "band") +
                      " of the model '" + file + "' (the first at " + tool::number_text(to[left_out.front()]) +
                      " nm): the scene has bands at " + range(low, high) + ", the model at " +
@@ -87,7 +87,7 @@ Error not_made(const std::string& scene, const std::string& file, const std::vec
 /// with the model's bands.
 void warn_of_gaps(tool::Run& run, const std::string& file, const std::vector<double>& from,
                   std::vector<double> to, const std::vector<math::ResampledBand>& bands) {
-    constexpr double far = 3; // in median distances of the model's bands
+    constexpr double far = 3; // in median distances between bands of the model
     std::vector<double> apart, nm;
     for (const auto& band : bands) {
         nm.clear();

@@ -127,7 +127,8 @@ void ExactSums::add(size_t first, const double* x, size_t count) {
         }
     };
     for (size_t k = 0; k < count;) {
-        constexpr size_t few = 8; // those of a register with a term that is not finite, or the rest
+        constexpr size_t few = 8; // terms of a register with a term that is not finite, or the remaining
+                                  // terms
         place.first = first + k;
         k += add_terms(x + k, count - k, &place, find);
         for (const size_t end = std::min(count, k + few); k < end; ++k)

@@ -18,14 +18,14 @@ using TermTag = hn::ScalableTag<double>;
 using TermBits = hn::RebindToUnsigned<TermTag>;
 using TermDigits = hn::RebindToSigned<TermTag>;
 
-/// to += the digits in the lanes of `mask`.
+/// Adds the digits in the lanes of `mask` to `to`.
 template <class Mask>
 HWY_INLINE void add_digit(Mask mask, hn::Vec<TermDigits> digits, int64_t* to) {
     const TermDigits i;
     hn::StoreU(hn::Add(hn::LoadU(i, to), hn::IfThenElseZero(hn::RebindMask(i, mask), digits)), i, to);
 }
 
-/// exact::split() of every lane.
+/// Splits each lane as exact::split() does, and adds the digits.
 size_t add_terms(const double* x, size_t count, void* sums, FindDigit find) {
     const TermTag d;
     const TermBits u;
@@ -53,7 +53,7 @@ size_t add_terms(const double* x, size_t count, void* sums, FindDigit find) {
                                    HWY_ATTR { return hn::Sub(hn::Xor(hn::BitCast(i, v), sign), sign); };
         const auto v0 = with_sign(hn::And(lower, hn::Set(u, 0xffffffffu))),
                    v1 = with_sign(hn::ShiftRight<32>(lower)), v2 = with_sign(upper);
-        // Neighbours are of like magnitude: nearly always one turn. Zeros have no digit.
+        // Neighbours have similar magnitudes, so one turn is nearly always enough. Zeros have no digit.
         auto left = hn::Ne(magnitude, zero);
         while (!hn::AllFalse(u, left)) {
             const auto here = hn::And(left, hn::Eq(number, hn::Set(u, digit)));

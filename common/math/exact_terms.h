@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The inner loop of math::ExactSums, for private use of exact_sum.cpp: several terms at a time.
+// Adds several terms to math::ExactSums at a time. For private use of exact_sum.cpp.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,12 @@
 
 namespace hsi::math {
 
-/// Digits of neighbouring sums: of a digit (core/exact_digits.h) the place of the first term's sum.
+/// Returns the place of a digit (core/exact_digits.h) of the first term's sum. The same digits of the
+/// following sums come after it.
 using FindDigit = int64_t* (*)(void* sums, size_t digit);
 
-/// Adds x[k] to sum k in whole registers, up to a register with a term that is not finite; returns how many
-/// terms were added.
+/// Adds x[k] to sum k in whole registers, and stops at a register with a term that is not finite. Returns the
+/// number of terms added.
 size_t add_terms(const double* x, size_t count, void* sums, FindDigit find);
 
 } // namespace hsi::math

@@ -64,11 +64,12 @@ class Reader {
 
     const Json& member(const Json& object, const char* key) const;
     const Json& list(const Json& object, const char* key) const;
-    double number(const Json& v, const char* what) const;       ///< finite
-    double positive(const Json& object, const char* key) const; ///< finite and above 0
+    double number(const Json& v, const char* what) const;       ///< must be finite
+    double positive(const Json& object, const char* key) const; ///< must be finite and above 0
     int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
-    std::string text(const Json& object, const char* key) const;      ///< empty when absent
-    void expect(const Json& v, const char* what, size_t count) const; ///< a list of `count` entries
+    std::string text(const Json& object, const char* key) const;      ///< returns empty text if absent
+    void expect(const Json& v, const char* what, size_t count) const; ///< throws unless v is a list of
+                                                                      ///< `count` entries
     std::vector<double> numbers(const Json& v, const char* what, size_t count) const;
     /// Appends a list of `count` numbers within the range of float to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;

@@ -104,12 +104,12 @@ class LineLook {
 
 bool steps(Method method) { return method == Method::difference || method == Method::ratio; }
 
-/// The statistics of columns that the method uses, in a window with all lines.
+/// Computes the statistics of columns that the method uses, in a window with all lines.
 class Levels {
   public:
     explicit Levels(Method method) : m_method(method) {}
 
-    /// Finds the valid pixels; find() then takes the same window.
+    /// Finds the valid pixels. find() must be called with the same window.
     void look(const CubeView<float>& in) {
         const auto width = static_cast<size_t>(in.samples);
         m_keep.resize(width * static_cast<size_t>(in.lines));
@@ -122,11 +122,12 @@ class Levels {
                 m_count[i] += keep[i] > 0;
         }
     }
-    /// Valid pixels of a column.
+    /// Returns the number of valid pixels of a column.
     int64_t count(int64_t column) const { return m_count[static_cast<size_t>(column)]; }
 
-    /// f(column, level, deviation) for usable columns in [first, last): mean or median, and for moment the
-    /// deviation; or the median step from the column before, where that is usable.
+    /// Calls f(column, level, deviation) for usable columns in [first, last). `level` is the mean, the
+    /// median, or the median step from the previous column if that is usable; `deviation` is only for the
+    /// method moment.
     template <class F>
     void find(const CubeView<float>& in, int band, int64_t first, int64_t last, const F& f) {
         constexpr auto most = static_cast<int64_t>(columns_at_once);
@@ -149,7 +150,7 @@ class Levels {
     }
 
   private:
-    /// Puts values, or steps, of a few columns into rows.
+    /// Copies values or steps of a few columns to rows.
     void fill(const CubeView<float>& in, int band, int64_t first, int64_t columns) {
         const bool whole = columns == static_cast<int64_t>(columns_at_once);
         if (whole && m_method != Method::ratio)
@@ -196,9 +197,9 @@ class Levels {
 
     const Method m_method;
     LineLook m_line;
-    std::vector<float> m_keep; ///< of the window's pixels: 1 if valid, else 0
+    std::vector<float> m_keep; ///< one per pixel of the window: 1 if valid, else 0
     std::vector<int64_t> m_count;
-    bool m_all = false; ///< all pixels of the window are valid
+    bool m_all = false; ///< true if all pixels of the window are valid
     std::vector<double> m_rows;
 };
 

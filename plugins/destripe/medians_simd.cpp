@@ -19,14 +19,15 @@ using V = hn::Vec<D>;
 constexpr D d;
 constexpr auto step = static_cast<int64_t>(columns_at_once);
 
-/// What a pivot divides: the count of values up to it, the greatest of them, the least of the others.
+/// Describes how a pivot divides values: the number of values up to it, the greatest of them, and the least
+/// of the others.
 struct Division {
     V count, below, above;
 };
 
 HWY_INLINE Division divide(const double* HWY_RESTRICT rows, int64_t lines, V pivot) {
     const V one = hn::Set(d, 1.0), most = hn::Set(d, left_out), least = hn::Set(d, -left_out);
-    // Two of each, for lines in turn: an addition takes longer than a line.
+    // Two of each, for alternate lines, because an addition takes longer than a line.
     V count0 = hn::Zero(d), below0 = least, above0 = most, count1 = count0, below1 = least, above1 = most;
     const auto take = [&](const double* at, V& count, V& below, V& above) HWY_ATTR {
         const V v = hn::LoadU(d, at);
@@ -47,18 +48,18 @@ HWY_INLINE Division divide(const double* HWY_RESTRICT rows, int64_t lines, V piv
 HWY_INLINE void find_medians_of(const double* HWY_RESTRICT rows, int64_t lines, double* HWY_RESTRICT kept,
                                 double* HWY_RESTRICT median) {
     const V zero = hn::Zero(d), one = hn::Set(d, 1.0), two = hn::Set(d, 2.0), infinite = hn::Set(d, left_out);
-    // The bounds of the value number `half`, from 0: `before` values are below `low`, `upto` values are not
-    // above `high`.
+    // Bounds of value number `half`, from 0 on: `before` values are less than `low`, and `upto` values are
+    // not greater than `high`.
     const Division all = divide(rows, lines, hn::Set(d, std::numeric_limits<double>::max()));
     V low = infinite, high = all.below;
     for (int64_t line = 0; line < lines; ++line)
         low = hn::Min(low, hn::LoadU(d, rows + line * step));
     const V n = all.count, half = hn::Floor(hn::Div(n, two));
-    V before = zero, upto = n, lower = low, upper = low; // the values half - 1 and half, where they are known
+    V before = zero, upto = n, lower = low, upper = low; // values half - 1 and half, where they are known
     hn::StoreU(n, d, kept);
     auto open = hn::And(hn::Gt(n, zero), hn::Lt(low, high));
     for (int pass = 0; !hn::AllFalse(d, open); ++pass) {
-        // Where most values lie close together, halves are faster.
+        // If most values are close together, bisection is faster than interpolation.
         const V share = pass % 3 == 2 ? hn::Set(d, 0.5)
                                       : hn::Div(hn::Sub(half, before), hn::Max(hn::Sub(upto, before), one));
         V pivot = hn::Add(low, hn::Mul(hn::Sub(high, low), share));
@@ -72,7 +73,7 @@ HWY_INLINE void find_medians_of(const double* HWY_RESTRICT rows, int64_t lines, 
         before = hn::IfThenElse(few, at.count, before);
         high = hn::IfThenElse(many, at.below, high);
         upto = hn::IfThenElse(many, at.count, upto);
-        // Equal bounds: all values from `before` to `half` are the same.
+        // If the bounds are equal, all values from `before` to `half` are equal.
         const auto equal = hn::And(hn::Or(few, many), hn::Eq(low, high));
         lower = hn::IfThenElse(equal, low, lower);
         upper = hn::IfThenElse(equal, low, upper);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the scan of stripes, compiled for every instruction set and dispatched at run time.
+// Contains the inner loops of the scan of stripes, compiled for every instruction set and selected at run
+// time.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +8,19 @@
 
 namespace hsi::noise {
 
-/// Adds |row[i]| to magnitude[i], which core/valid_pixel.h then judges.
+/// Adds |row[i]| to magnitude[i], for core/valid_pixel.h.
 void add_magnitudes(const float* row, size_t count, float* magnitude);
 
-/// Lines of a band, `stride` values apart.
+/// Describes the lines of a band, which are `stride` values apart.
 struct StripeRows {
-    const float* first; ///< the first value; it and the last one have neighbours
+    const float* first; ///< the first value; this and the last value have neighbours
     ptrdiff_t stride;
     int64_t lines;
-    size_t count; ///< values of a line
+    size_t count; ///< values per line
 };
 
-/// sum[i] = the sum over lines of e = x_i - (x_{i-1} + x_{i+1})/2, squares[i] that of e^2, line after line.
-/// counted: 1 or 0 for each value, lines `counted_stride` apart; null: all count.
+/// Sets sum[i] to the sum over lines of e = x_i - (x_{i-1} + x_{i+1})/2, and squares[i] to that of e^2, added
+/// line by line. counted: 1 or 0 for each value, with lines `counted_stride` apart; null if all count.
 void add_stripes(const StripeRows& rows, const double* counted, size_t counted_stride, double* sum,
                  double* squares);
 

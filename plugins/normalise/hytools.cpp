@@ -19,7 +19,7 @@ namespace {
 using hsi::model::Reader;
 
 constexpr double radian = 180 / 3.14159265358979323846;
-/// Each bin takes memory for all bands of the scene, and each mask time for all pixels.
+/// Limits, because each bin takes memory for all bands of the scene, and each mask takes time for all pixels.
 constexpr size_t most_bins = 1000, most_masks = 100;
 
 /// Returns the entry whose first member is `text`.

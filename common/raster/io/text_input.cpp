@@ -17,8 +17,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Not VSIFCloseL itself: the plugin for GDAL may not need the address of a function of GDAL's when it is
-/// loaded.
+/// Calls VSIFCloseL() in a function, because the plugin for GDAL may not need the address of one of GDAL's
+/// functions when it is loaded.
 struct Close {
     void operator()(VSILFILE* file) const { VSIFCloseL(file); }
 };
@@ -31,7 +31,7 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     const auto look = [&] { return VSIStatL(path.c_str(), &status) == 0; };
     bool known = look();
     if (known && !VSIIsLocal(path.c_str())) {
-        // All answers must agree with the size: else a part of a table would be taken for the whole.
+        // All answers must agree with the size. Otherwise a part of a table could be taken for the whole.
         const auto version = ServedVersion::of(path);
         const auto differs = [&] {
             return !version->difference({{"Content-Length", std::to_string(status.st_size)}}).empty();
@@ -53,7 +53,7 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     if (!file) {
         const std::string cannot = "cannot open '" + path + "': ";
         if (is_trouble(VSIGetLastErrorMsg())) throw Error(cannot + VSIGetLastErrorMsg());
-        if (!VSIIsLocal(path.c_str())) // errno is of any of the server's sockets
+        if (!VSIIsLocal(path.c_str())) // errno may belong to another socket of the server
             throw Error(cannot + "the server has no such file, or does not answer",
                         "Check the name, or try again later.");
         throw Error(cannot + (errno != 0 ? std::strerror(errno) : "no such file"));

@@ -273,9 +273,10 @@ const WavelengthUnit* unit_of_field(const std::string& text) {
 } // namespace
 
 const WavelengthUnit* field_unit(const std::string& text) {
-    // Every band of a scene has the same unit, and a run reads the metadata of several files.
+    // Keeps the last result, because all bands of a scene have the same unit, and a run reads the metadata of
+    // several files.
     thread_local std::string last;
-    thread_local const WavelengthUnit* unit = nullptr; // of an empty text
+    thread_local const WavelengthUnit* unit = nullptr; // unit of an empty text
     if (text != last) {
         unit = unit_of_field(text);
         last = text;

@@ -47,7 +47,8 @@ void replace_file(const OutputOptions& options, const std::string& path, const s
 } // namespace
 
 void check_envi_geotransform(const double (&wanted)[6], const std::string& name) {
-    // A header's map info is an origin and two sizes: it holds this without a trial.
+    // The map info of a header consists of an origin and two sizes, so it can store this geotransform. No
+    // trial is needed.
     const bool finite = std::all_of(wanted, wanted + 6, [](double v) { return std::isfinite(v); });
     if (finite && wanted[1] > 0 && wanted[2] == 0 && wanted[4] == 0 && wanted[5] < 0) return;
     const AtomicFile file(CPLSPrintf("/vsimem/hsi-try-%d-%p/g.img", static_cast<int>(getpid()),
