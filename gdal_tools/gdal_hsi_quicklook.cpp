@@ -440,9 +440,10 @@ std::vector<Ring> points_in(tool::Run& run, const Settings& s, const raster::Ras
     constexpr size_t most = 10000; // more rings than a picture shows
     const auto found = raster::collect_labels(*labels);
     if (found.index.size() > most)
-        throw Error("-points " + path + " marks " + counted(found.index.size(), "pixel") +
-                        " of the scene, more than " + std::to_string(most),
-                    "Use points. To show polygons, burn them into a raster (gdal_rasterize) and use -beside.");
+        throw Error(
+            "-points " + path + " marks " + counted(found.index.size(), "pixel") +
+                " of the scene, more than " + std::to_string(most),
+            "Use points. To show polygons, burn them into a raster (gdal_rasterize) and use -beside.");
     if (const int64_t n = labels->outside(); n > 0)
         run.warn("'" + path + "': " + counted(n, "feature") + worded(n, " lies", " lie") +
                  " outside src and" + worded(n, " has", " have") + " no ring");

@@ -501,10 +501,9 @@ void assess_scores(tool::Run& run, const ScoreOptions& s) {
     truth->check_left_out();
     if (found.empty()) throw raster::no_labels(*truth);
     if (found.front().curve.background_pixels == 0)
-        throw Error(
-            "no pixel with a score is background",
-            "Pixels without a label are the background: make classes background with -leave-out, or use -zero "
-            "none, a smaller -guard or another -mask.");
+        throw Error("no pixel with a score is background", "Pixels without a label are the background: make "
+                                                           "classes background with -leave-out, or use -zero "
+                                                           "none, a smaller -guard or another -mask.");
     warn(run, assessment.targets(), found);
     Json json{{"better", scores.small_is_best ? "smaller" : "larger"}, {"guard", s.guard}};
     std::string text;

@@ -46,11 +46,12 @@ bool is_called(const std::string& word, const std::string& name) {
 uint16_t class_of(double v, uint16_t none, const std::string& path) {
     if (!(v >= 0)) return none; // also for NaN
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
-        throw Error("'" + path + "': " + number(v) + " is not a class number (" +
-                        (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
-                    "Use class labels; gdal_hsi_regression_train and gdal_hsi_spectra -kind every accept other "
-                    "numbers. In a raster, gdal_calc.py can convert other codes to class numbers, and "
-                    "gdal_edit.py -a_nodata sets the value for 'no label'.");
+        throw Error(
+            "'" + path + "': " + number(v) + " is not a class number (" +
+                (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
+            "Use class labels; gdal_hsi_regression_train and gdal_hsi_spectra -kind every accept other "
+            "numbers. In a raster, gdal_calc.py can convert other codes to class numbers, and "
+            "gdal_edit.py -a_nodata sets the value for 'no label'.");
     return static_cast<uint16_t>(v);
 }
 
@@ -268,9 +269,10 @@ void NumberedLabels::decide_zero(ZeroMeans means, const std::string& name) {
         m_none = beyond;
     } else if (nodata) {
         if (named)
-            m_notes.push_back("'" + m_path +
-                              "': 0 is read as 'no label', since it is the nodata value, although it has the name '" +
-                              name + "'; if it is a class, use -zero class");
+            m_notes.push_back(
+                "'" + m_path +
+                "': 0 is read as 'no label', since it is the nodata value, although it has the name '" +
+                name + "'; if it is a class, use -zero class");
     } else if (named || (name == "0" && m_nodata)) { // our own class maps have "0" if there is no name
         m_none = beyond;
         if (!m_nodata)
