@@ -234,8 +234,7 @@ struct PlanLine {
     uint64_t bytes = 0;
 };
 
-/// Plans the largest pass of each tool on the CPU, with the tool's defaults and the memory and threads of
-/// this call.
+/// Plans the largest CPU pass of each tool, with the tool's defaults and this call's memory and threads.
 std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& source) {
     const auto shape = source.shape();
     const auto pass = run.pass("plan", 0);
