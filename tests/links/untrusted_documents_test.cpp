@@ -660,7 +660,7 @@ void use_normalisation(const std::string& text) {
     model.fit();
     model.remove(other, "m");
     normalise::SceneTask task;
-    task.shape = {static_cast<int64_t>(model.bands.size()), 7, 19};
+    task.shape = {samples, lines, static_cast<int>(model.bands.size())};
     static_cast<void>(normalise::make_correction(task, model.method, {}, model.bins, model.solar_zenith));
 }
 
@@ -686,7 +686,7 @@ TEST(UntrustedModels, AreTakenOfHyToolsWithTheListsOfTheirBandsAndBins) {
         model.bands = {1, 2};
         normalise::add_hytools(text, "m", model.bands, 2, model);
         normalise::SceneTask task;
-        task.shape = {2, 7, 19};
+        task.shape = {samples, lines, 2};
         static_cast<void>(normalise::make_correction(task, model.method, model.hytools->terrain, model.bins,
                                                      model.solar_zenith, &*model.hytools));
     };
