@@ -182,7 +182,7 @@ JOBS = [
         {"dst": "o.csv", "report": "run.json"}, ("library.csv", "library.sli", "library.hdr")),
     Job("endmembers_original", "gdal_hsi_endmembers",
         ("-t", "3", "-original", "s.img", ("-spectra", "{spectra}"), REPORT, "y.tif", "{dst}"),
-        {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE + ("y.tif",), devices=False, prints=True),
+        {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE + ("y.tif",), devices=False),
     Job("endmembers_range", "gdal_hsi_endmembers", ("-t", "2-4", ("-plot", "{plot}"), REPORT, "s.img", "{dst}"),
         {"plot": "number.svg", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False, prints=True),
     Job("detect", "gdal_hsi_detect",
