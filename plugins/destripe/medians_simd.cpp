@@ -27,7 +27,7 @@ struct Division {
 
 HWY_INLINE Division divide(const double* HWY_RESTRICT rows, int64_t lines, V pivot) {
     const V one = hn::Set(d, 1.0), most = hn::Set(d, left_out), least = hn::Set(d, -left_out);
-    // Two of each, for alternate lines, because an addition takes longer than a line.
+    // Alternate lines use separate registers, since an addition takes longer than a line.
     V count0 = hn::Zero(d), below0 = least, above0 = most, count1 = count0, below1 = least, above1 = most;
     const auto take = [&](const double* at, V& count, V& below, V& above) HWY_ATTR {
         const V v = hn::LoadU(d, at);

@@ -13,15 +13,15 @@
 
 namespace hsi::noise {
 
-/// A block's estimate for a band: variance of the residual and three squared coefficients, or standard
-/// deviation and mean. NaN: missing.
+/// A block's estimate for a band: the variance of the residual and three squared coefficients, or the
+/// standard deviation and the mean. NaN if missing.
 using Said = std::array<float, 4>;
 
 /// Blocks of valid pixels with their corners at samples `x` of line `y`.
 struct BlockRow {
     int64_t y = 0;
     std::vector<int64_t> x;
-    std::vector<Said*> said; ///< of each block, where the estimates of its bands go
+    std::vector<Said*> said; ///< receives the estimates of the bands, one pointer per block
 };
 
 class BlockEstimator {
@@ -33,7 +33,7 @@ class BlockEstimator {
     const BlockMethod method;
     const int64_t size;
     const std::vector<Neighbours>& neighbours;
-    std::vector<double> rows; ///< for the kernels: of a few bands, pixels x lanes
+    std::vector<double> rows; ///< used by the kernels: pixels x lanes, for a few bands
 };
 
 } // namespace hsi::noise

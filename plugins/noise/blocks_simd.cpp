@@ -15,7 +15,8 @@
 namespace hsi::noise {
 namespace {
 constexpr size_t most_lanes = 8;
-constexpr size_t kept_bands = 8; ///< a band's neighbours are at most two away: no two need the same place
+constexpr size_t kept_bands =
+    8; ///< a band's neighbours are at most two bands away, so positions do not collide
 } // namespace
 } // namespace hsi::noise
 #endif
@@ -30,8 +31,8 @@ using V = hn::Vec<D>;
 using M = hn::Mask<D>;
 constexpr D d;
 
-/// Where the pixels of a block are, from its corner on, and the pixels above them: in the first line those to
-/// the left.
+/// The offsets of a block's pixels from its corner, and of the pixels above them; in the first line, of the
+/// pixels to the left.
 struct Places {
     Places(const BlockEstimator& all, ptrdiff_t line_stride) {
         const auto place = [&](int64_t pixel) { return pixel / all.size * line_stride + pixel % all.size; };
@@ -44,7 +45,7 @@ struct Places {
     std::vector<ptrdiff_t> own, above;
 };
 
-/// The blocks of one register.
+/// Estimates the blocks in the lanes of one register.
 class Lanes {
   public:
     Lanes(BlockEstimator& all, const CubeView<float>& in, const BlockRow& blocks, const Places& places,
@@ -84,7 +85,7 @@ class Lanes {
             g[i][3] = hn::Div(dot(x[i], y), length[i]);
         }
         V determinant = hn::Set(d, 1.0);
-        for (size_t p = 0; p < count; ++p) { // positive definite: no pivots
+        for (size_t p = 0; p < count; ++p) { // the matrix is positive definite, so pivoting is not needed
             determinant = hn::Mul(determinant, g[p][p]);
             in = hn::And(in, hn::Ge(determinant, hn::Set(d, 1e-12)));
             for (size_t i = 0; i < count; ++i) {
@@ -144,7 +145,7 @@ class Lanes {
     void take(int band, const std::vector<ptrdiff_t>& places, double* HWY_RESTRICT to) const {
         const size_t lanes = hn::Lanes(d);
         for (size_t k = 0; k < lanes; ++k) {
-            const size_t block = m_first + std::min(k, m_count - 1); // the last ones fill the register
+            const size_t block = m_first + std::min(k, m_count - 1); // the last block fills the other lanes
             const float* const from = m_in.row(band, m_blocks.y) + m_blocks.x[block];
             for (size_t p = 0; p < m_pixels; ++p)
                 to[p * lanes + k] = static_cast<double>(from[places[p]]);
@@ -173,7 +174,7 @@ class Lanes {
     const size_t m_first, m_count;
     const bool m_above;
     const size_t m_pixels;
-    int m_band[kept_bands]; ///< whose values are in a place
+    int m_band[kept_bands]; ///< the band in each position; -1 for no band
     double m_means[kept_bands][most_lanes] = {}, m_squares[kept_bands][most_lanes] = {};
 };
 

@@ -111,7 +111,7 @@ struct Grid {
     int64_t size, across, down, step = 1, taken = 0;
 };
 
-constexpr int64_t least_group = 16; ///< lines whose sums are added up in one go
+constexpr int64_t least_group = 16; ///< lines whose sums are added together
 
 class ScanWorker final : public stream::Worker {
   public:
@@ -223,10 +223,10 @@ class ScanWorker final : public stream::Worker {
     const Grid& m_grid;
     const int64_t m_group;
     const BlockMethod m_method;
-    std::vector<Said>& m_said; ///< each block is one worker's
+    std::vector<Said>& m_said; ///< one worker writes each block
     BlockEstimator m_blocks;
     std::vector<float> m_magnitude;
-    std::vector<char> m_valid; ///< of the window
+    std::vector<char> m_valid; ///< pixels of the window
     int64_t m_width = 0;
 };
 

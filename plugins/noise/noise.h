@@ -22,7 +22,7 @@
 
 namespace hsi::noise {
 
-/// Standard deviations, by band; NaN: missing.
+/// Standard deviations per band; NaN if missing.
 struct Noise {
     std::vector<double> noise, residual;
     bool regularised = false; ///< 1e-10 was added to the diagonal of the correlation matrix
@@ -36,7 +36,7 @@ Noise by_differences(const stream::SceneStatistics& statistics);
 
 /// The two bands on which a band is regressed: its neighbours in the segment, at an end the next two inwards.
 struct Neighbours {
-    int first = -1, second = -1; ///< -1: the segment has fewer than 3 bands
+    int first = -1, second = -1; ///< -1 if the segment has fewer than 3 bands
 };
 
 /// The estimate from square blocks of valid pixels.
@@ -88,7 +88,7 @@ struct Smile {
 /// [band][column]. \throws Error if fewer than 3 columns have a centroid.
 Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>& means);
 
-/// Returns the middle value, or the mean of both; NaN without values.
+/// Returns the middle value, or the mean of the two middle values; NaN without values.
 double median(std::vector<double> values);
 
 } // namespace hsi::noise

@@ -375,7 +375,7 @@ def test_dry_run_estimates_the_work(files):
 @pytest.mark.quick
 @pytest.mark.parametrize("method", ["sam", "sid"])
 def test_a_library_in_the_place_of_the_scene(method, files):
-    """Scores of the spectra of one library against those of another one, as of pixels."""
+    """Scores the spectra of one library against another library's, as if they were pixels."""
     random = np.random.default_rng(5)
     field = random.uniform(0.1, 0.9, (4, 12))
     known = random.uniform(0.1, 0.9, (3, 12))

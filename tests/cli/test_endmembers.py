@@ -133,7 +133,7 @@ def test_references(scene, tmp_path):
 
 
 def test_spectra_of_the_original_scene(scene, tmp_path):
-    """After gdal_hsi_spp the places are those of the preprocessed scene, the spectra those of the original one."""
+    """After gdal_hsi_spp, the positions come from the preprocessed scene, and the spectra from the original scene."""
     succeed(run("gdal_hsi_spp", "-q", scene, tmp_path / "y.tif"))
     succeed(endmembers("-t", 4, tmp_path / "y.tif", tmp_path / "y.gpkg"))
     succeed(endmembers("-t", 4, "-original", scene, "-spectra", tmp_path / "e.sli", tmp_path / "y.tif", tmp_path / "e.gpkg"))

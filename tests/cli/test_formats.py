@@ -204,7 +204,7 @@ def test_a_folder_is_no_zarr_file_to_be_replaced(scene, tmp_path):
     refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
     refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, tmp_path / "link", folder=tmp_path)
     refuse(2, "would overwrite", "-overwrite", "-of", "Zarr", inside, folder, folder=tmp_path)
-    (folder / ".zgroup").write_text('{"zarr_format": 2}')  # which makes it none either
+    (folder / ".zgroup").write_text('{"zarr_format": 2}')  # this does not make it a Zarr store
     refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
 
 
@@ -371,7 +371,7 @@ def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, 
 @pytest.mark.parametrize("kind, share, told", [("Byte", 0.6, True), ("Byte", 0.4, False), ("Int16", 0.6, True), ("Int32", 0.6, True),
                                                ("Float32", 1.0, False)])
 def test_whole_numbers_of_scores(tmp_path, out, kind, share, told):
-    """A warning appears if most values become 0; a few small values, and zeros, cause none."""
+    """A warning appears if most values become 0; a few small values, or zeros, cause no warning."""
     data = np.full((2, 10, 30), 7.0, np.float32)
     data.flat[:int(600 * share)] = 0.25
     write_scene(tmp_path / "s.img", data, wavelengths=[500, 510])

@@ -443,7 +443,7 @@ def test_an_svg_has_the_pixels_and_texts(words, scene, tmp_path):
     texts = root.findall(space + "text")
     differs = (drawn != inside).any(axis=0)
     assert (drawn[:, differs] == 0).all() and differs.any() == bool(texts) == bool(words)
-    for text in texts:  # each stands where its letters are drawn
+    for text in texts:  # each text is at the position of its letters in the picture
         x, y, length = (int(text.get(key)) for key in ("x", "y", "textLength"))
         box = differs[max(0, y - length):y, x - 14:x] if text.get("transform") else differs[y - 14:y, x:x + length]
         assert box.any() and len(text.text) * 12 == length

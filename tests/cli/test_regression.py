@@ -472,7 +472,8 @@ def test_mistakes_of_training(args, code, words):
 
 
 def test_bands_that_the_scene_lacks():
-    """The advice fits the cause: a scene that ends too early, a gap, or bands that are too wide; what is interpolated far is counted."""
+    """The advice fits the cause: a scene that ends too early, a gap, or bands that are too wide. Bands interpolated over a
+    long distance are counted."""
     widths = [20.0] * BANDS
     write_scene("whole.img", SCENE, wavelengths=NM, fwhm=widths)
     succeed(train("-field", "trait", "-members", "0", "whole.img", "points.csv", "model.json"))

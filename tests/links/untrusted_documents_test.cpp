@@ -363,7 +363,7 @@ TEST_F(UntrustedDocuments, AreRefusedWhereASourceHasAnotherTime) {
     }
 }
 
-/// WKT2 with a shift by a file.
+/// Returns WKT2 with a shift by a file.
 std::string bound_crs(const std::string& grid) {
     return R"(BOUNDCRS[SOURCECRS[GEOGCRS["a",DATUM["a",ELLIPSOID["a",6378137,298.25]],)"
            R"(CS[ellipsoidal,2],AXIS["latitude",north],AXIS["longitude",east],ANGLEUNIT["degree",)"
@@ -574,7 +574,7 @@ bool is_taken(const std::string& text, const std::function<void(const std::strin
     return true;
 }
 
-/// A text without a checksum. `free`: lists that may have any length.
+/// Edits a text without a checksum. `free`: lists that may have any length.
 void walk_plain(const std::string& kind, const Json& good, const std::set<std::string>& free,
                 const std::function<void(const std::string&)>& read) {
     ASSERT_TRUE(is_taken(good.dump(), read)) << kind;
@@ -589,7 +589,8 @@ void walk_plain(const std::string& kind, const Json& good, const std::set<std::s
     counts.print(kind);
 }
 
-/// The text of a model or a file of statistics. `free`: lists that may have any length without a checksum.
+/// Edits the text of a model or a file of statistics. `free`: lists that may have any length without a
+/// checksum.
 void walk_text(const std::string& kind, const std::string& text, const std::set<std::string>& free,
                const std::function<void(const std::string&)>& read) {
     const Json good = Json::parse(text);
@@ -606,7 +607,7 @@ void walk_text(const std::string& kind, const std::string& text, const std::set<
     counts.print(kind);
     Json bare = good;
     bare.erase("checksum");
-    if (is_taken(bare.dump(), read)) // statistics always have one
+    if (is_taken(bare.dump(), read)) // statistics always have a checksum
         walk_plain(kind + " without checksum", bare, free, read);
 }
 
@@ -647,7 +648,7 @@ normalise::Model normalisation() {
     return model;
 }
 
-/// Reads a model of a normalisation and does with it what its tool does.
+/// Reads a normalisation model and uses it as its tool does.
 void use_normalisation(const std::string& text) {
     normalise::Model model = normalise::from_json(text, "m");
     const normalise::Model same = normalise::from_json(normalise::to_json(model), "m");
@@ -734,7 +735,7 @@ TEST(UntrustedModels, OfRulesAreUnderstoodOrRefused) {
                [](const std::string& text) { identify::read_colours(text, "m"); });
 }
 
-/// Anyone can compute a checksum: what it covers is checked, too.
+/// Anyone can compute a checksum, so the contents are also checked.
 TEST(UntrustedModels, OfStatisticsAreCheckedBehindTheirChecksum) {
     using statistics::Statistics;
     constexpr int64_t huge = int64_t{1} << 56;

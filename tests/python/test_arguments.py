@@ -200,7 +200,7 @@ def test_values_that_no_option_has():
 
 
 def test_numbers_however_they_are_held():
-    """NumPy scalars, arrays of no or one axis, lists, fractions and other types with a numeric value are accepted as
+    """NumPy scalars, arrays with no axis or one axis, lists, fractions and other types with a numeric value are accepted as
     numbers."""
     import decimal
     import fractions

@@ -417,7 +417,7 @@ def test_panning_computes_what_is_new(tmp_path):
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_an_archived_folder(tmp_path, kind):
-    """ZIP files keep even seconds, other archives whole ones."""
+    """ZIP files store times in steps of two seconds, other archives in whole seconds."""
     folder = tmp_path / "scene"
     folder.mkdir()
     write_scene(folder / "s.img", cube(20, 15, 6))

@@ -28,7 +28,7 @@ struct DeviceGroup {
     int64_t place = 0;  ///< position of the first pixel, where a pixel has one value
     int pixels = 0;
     int first = 0, width = 1; ///< groups of columns: samples of the raster
-    int fate = going;         ///< found, as what follows is
+    int fate = going;         ///< set by kernels, as all members below
     int valid = 0, background = 0;
     /// Background pixels in the statistics, and background pixels that are excluded
     int counted = 0, excluded = 0;
@@ -40,7 +40,7 @@ struct DeviceGroup {
 };
 
 struct GroupWork {
-    // The raster that pixels come from, and scores go to.
+    // The raster of the pixels and of the scores.
     int64_t samples = 0, lines = 0;
     const uint8_t* mask = nullptr; ///< [line][sample]; null for all pixels
     const int* order = nullptr;    ///< [place]: index in the raster; null if groups are columns
@@ -69,7 +69,7 @@ struct GroupWork {
     double* rows = nullptr;          ///< [group][target][band]
     double* constants = nullptr;     ///< [group][target]: z'M^-1 z
     double* scores = nullptr;        ///< [target, or 1][place]
-    // Of the raster: what outputs have.
+    // The samples of the raster that outputs contain.
     int64_t core_first = 0, core_samples = 0;
 
     __host__ __device__ int64_t matrix_at(int g) const { return static_cast<int64_t>(g) * bands * bands; }

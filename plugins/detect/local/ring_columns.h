@@ -95,7 +95,7 @@ class RingColumns {
         size_t slot(int64_t sample) const { return modulo(sample, samples.size()); }
         size_t beside(int64_t sample) const { return modulo(sample, counts.size()); }
         std::vector<int64_t> samples;
-        HostBuffer<double> products; ///< one Triangle each
+        HostBuffer<double> products; ///< one Triangle per slot
         std::vector<Counts> counts;
         /// Sum of x - centre over shared lines, then x - centre of the other lines
         HostBuffer<double> vectors;
