@@ -411,6 +411,7 @@ def table(definitions):
     for definition in definitions:
         signature = Signature(definition)
         required = "".join(name + ", " for name, argument, needed in signature.parameters() if needed)
-        gives = ", ".join([python_name(a["name"]) for a in signature.made] + [f"*{python_name(a['name'])}*" for a in signature.wanted])
-        rows.append(f"| `{signature.name}({required}...)` | [{definition['title']}](gdal_hsi_{signature.name}.md) | {gives or 'a dictionary'} |")
+        made = [python_name(a["name"]) for a in signature.made] or ["a dictionary"]
+        gives = ", ".join(made + [f"*{python_name(a['name'])}*" for a in signature.wanted])
+        rows.append(f"| `{signature.name}({required}...)` | [{definition['title']}](gdal_hsi_{signature.name}.md) | {gives} |")
     return "\n".join(rows) + "\n"
