@@ -663,7 +663,7 @@ def test_the_layer_that_is_taken_of_several_is_told(files):
             files / "b.tif"]
     assert "the layer shapes is used; other layers: later" in succeed(run(*args)).err
     for option in (["-layer", "shapes"], ["-layer", "later"]):
-        assert "is taken" not in succeed(run(*args, *option)).err
+        assert "is used; other" not in succeed(run(*args, *option)).err
 
 
 @pytest.mark.parametrize("option", [["-all-touched"], ["-name-field", "x"], ["-field", "x"], ["-layer", "x"]])

@@ -60,14 +60,14 @@ def test_formats_of_one_band_are_refused(scene, out, driver):
     with assert_untouched(out):
         result = spp("-of", driver, scene, out / "y.dat")
     assert result.code == 2, (result.code, result.err)
-    assert f"{driver} cannot hold 12 bands of Float32" in first_error(result)
+    assert f"{driver} cannot store 12 bands of Float32" in first_error(result)
 
 
 def test_values_that_come_back_different_are_refused(scene, out):
     has_driver("CALS")
     with assert_untouched(out):
         result = pca("-nc", 1, "-ot", "Byte", "-of", "CALS", scene, out / "y.cal")
-    assert result.code == 2 and "cannot hold 1 band of Byte" in first_error(result)
+    assert result.code == 2 and "cannot store 1 band of Byte" in first_error(result)
 
 
 @pytest.mark.quick
@@ -130,7 +130,7 @@ def test_geopackage_holds_one_band_of_floats_where_it_has_a_place(scene, tmp_pat
     nowhere = write_scene(tmp_path / "s.img", cube(), geotransform=None, epsg=None)
     with assert_untouched(out):
         result = pca("-nc", 1, nowhere, out / "z.gpkg")
-    assert result.code == 2 and "GPKG cannot hold" in first_error(result)
+    assert result.code == 2 and "GPKG cannot store" in first_error(result)
 
 
 @pytest.mark.quick
@@ -525,7 +525,7 @@ def test_all_metadata_are_kept_or_told(monkeypatch, tmp_path, out, driver, name,
             command += ["-dstnodata", 0]
     options = {"JP2OpenJPEG": ["-co", "REVERSIBLE=YES", "-co", "QUALITY=100"]}.get(driver, [])
     said = run(*command, "-of", driver, *options, scene, *last, out / name)
-    if said.code == 2 and "cannot hold" in said.err:
+    if said.code == 2 and "cannot store" in said.err:
         pytest.skip("it holds no such raster")
     succeed(said)
     succeed(run(*command, scene, *last, tmp_path / "want.tif"))

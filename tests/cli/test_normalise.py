@@ -443,7 +443,7 @@ def test_hytools_without_a_fit(tmp_path):
 @pytest.mark.parametrize("changes,text", [
     ({"interp_kind": "cubic"}, "'interp_kind' is 'cubic'"),
     ({"geometric": "roujean"}, "'geometric' is 'roujean'"),
-    ({"apply_mask": [["water", {}]]}, "the mask \"water\" is not known"),
+    ({"apply_mask": [["water", {}]]}, "the mask \"water\" is unknown"),
     ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "other bands than 850 and 660 nm"),
     ({"apply_mask": [["ancillary", {"name": "cosine_i", "min": 0, "max": 1}]]}, "chooses pixels by slope or cos i"),
     ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "but the scene's file has the bands 0 to 7"),
@@ -896,7 +896,7 @@ def test_angles_of_another_line(tmp_path):
         assert ("check that it belongs to this flight line" in " ".join(result.err.split())) == warned, (east, result)
     write_obs(tmp_path / "moved", a, geotransform=(500400, 20, 0, 4480000, 0, -20))
     result = succeed(normalise("-overwrite", "-srcwin", "7", "5", "60", "70", "-geometry", tmp_path / "moved", tmp_path / "line1.img", tmp_path / "o.tif"))
-    assert "lies up to 20 pixels elsewhere" in " ".join(result.err.split())
+    assert "its position differs by up to 20 pixels" in " ".join(result.err.split())
     names = [*NAMES[:8], "Slope (other)", "UTC Time"]
     write_obs(tmp_path / "obs", a, names=names)
     result = succeed(normalise("-overwrite", "-geometry", tmp_path / "obs", tmp_path / "line1.img", tmp_path / "o.tif"))

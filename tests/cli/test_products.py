@@ -101,8 +101,8 @@ def test_emit_is_refused_with_a_way_out(emit, tmp_path):
     result = vd("-if", "netCDF", name)
     assert result.code == 1, result.out
     assert "downtrack 40 x crosstrack 30 x bands 25" in first_error(result)
-    assert "takes the 25 bands for columns" in first_error(result)
-    assert f"Give '{path}' itself, which is read as EMIT L2A reflectance" in result.err
+    assert "reads the 25 bands as columns" in first_error(result)
+    assert f"Use '{path}' itself, which is read as EMIT L2A reflectance" in result.err
     succeed(vd(path))  # the file itself is recognised (test_product_scenes.py)
     check_turned(follow(result, tmp_path / "cube.nc"), want, tmp_path)
 
@@ -145,5 +145,5 @@ def test_nameless_axes_with_many_bands_and_few_columns(tmp_path):
     if gdal.GetDriverByName("HDF5") is None:
         pytest.skip("this GDAL has no driver HDF5")
     result = vd(f'HDF5:"{tmp_path}/a.h5"://cube')
-    assert result.code == 1 and "25 bands for columns" in first_error(result)
+    assert result.code == 1 and "25 bands as columns" in first_error(result)
     succeed(vd(f'HDF5:"{tmp_path}/b.h5"://cube'))

@@ -440,7 +440,7 @@ POINTS = ("scene.img", "points.csv", "model.json")
     (POINTS, 1, "several numeric fields"),
     (("-table", "table.csv", "-field", "plot", "model.json"), 1, "has a value that is not a number"),
     (("-table", "table.csv", "-field", "nothing", "model.json"), 1, "no column 'nothing'"),
-    (("-field", "trait", "-components", "90", *POINTS), 1, "-components: 90 are more than"),
+    (("-field", "trait", "-components", "90", *POINTS), 1, "-components: 90 is more than"),
     (("-field", "trait", "-block", "100", *POINTS), 1, "all samples are in one group"),
     (("-field", "trait", "-transform", "d1:4", *POINTS), 2, "needs an odd window"),
     (("-field", "trait", "-transform", "d1:1", *POINTS), 2, "needs an odd window"),

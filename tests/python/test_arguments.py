@@ -94,9 +94,9 @@ def refused(word, call, kind=hsi.UsageError):
     ("NUL", lambda: hsi.Spectra(X[:, 0, :2].T, ["a", "b\0c"])),
     ("NUL", lambda: hsi.pca(X, apply='{"format": "\0"}')),
     ("complex", lambda: hsi.Spectra(X[:, 0, :2].T + 1j)),
-    ("wavelengths are not real numbers", lambda: hsi.Spectra(X[:, 0, :2].T, wavelengths=np.arange(8) + 1j)),
-    ("wavelengths are not real numbers", lambda: hsi.spp(X, wavelengths=np.arange(8) + 1j)),
-    ("wavelengths are not real numbers", lambda: hsi.spp(X, wavelengths="nm")),
+    ("wavelengths are not one real number per band", lambda: hsi.Spectra(X[:, 0, :2].T, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are not one real number per band", lambda: hsi.spp(X, wavelengths=np.arange(8) + 1j)),
+    ("wavelengths are not one real number per band", lambda: hsi.spp(X, wavelengths="nm")),
     ("overlap", lambda: hsi.spp(X, out=np.lib.stride_tricks.as_strided(np.empty(X.shape, np.float32), X.shape, (0, 96, 4))))
 ])
 def test_refusals(word, call):

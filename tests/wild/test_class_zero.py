@@ -167,12 +167,12 @@ def test_negative_numbers_are_counted(zeros):
     count = (labels < 0).sum()
     write_labels(zeros / "labels.tif", labels, "i2")
     write_features(zeros / "v.gpkg", points_of(labels), [("class", ogr.OFTInteger)])
-    for name, things in (("labels.tif", "pixels hold"), ("v.gpkg", "features have")):
+    for name, things in (("labels.tif", "pixels have"), ("v.gpkg", "features have")):
         for tool in (["gdal_hsi_svm_train", "-zero", "class", "-C", 1, "-gamma", 1, "-overwrite", zeros / "scene.tif", zeros / name, zeros / "m.json"],
                      ["gdal_hsi_spectra", "-overwrite", zeros / "scene.tif", zeros / name, zeros / "s.csv"],
                      ["gdal_hsi_accuracy", zeros / "labels.tif", zeros / name]):
             said = succeed(run(*tool)).err
-            assert f"{name}': {count} {things} negative numbers (the least is -1), which are taken for no label" in said
+            assert f"{name}': {count} {things} negative values (the lowest is -1), which are read as 'no label'" in said
         got, said = labels_on(zeros, zeros / name, "-zero", "class")
         assert np.array_equal(got, np.where(labels < 0, np.nan, labels), equal_nan=True) and "negative" in said
 

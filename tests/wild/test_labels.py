@@ -35,7 +35,7 @@ def features(folder, values, fields, driver="GPKG", name="v.gpkg"):
     (["1.0", "2.0", "+3"], [1, 2, 3], None),
     (["01", "1", "02"], [1, 1, 2], None),
     (["0", "1", " 2 "], [0, 1, 2], "0 is read as a class, since 2 features have it"),
-    (["-1", "1", "2"], [None, 1, 2], "2 features have negative numbers (the least is -1)"),
+    (["-1", "1", "2"], [None, 1, 2], "2 features have negative values (the lowest is -1)"),
     (["10", "2", "corn"], [1, 2, 3], "4 of 6 class texts are numbers and the others are not"),
     (["corn", "", "  "], [1, None, None], "4 features have no class and are left out"),
     (["corn", "Corn", "beet"], [3, 1, 2], None),
@@ -90,13 +90,13 @@ def test_an_object_is_no_class(tmp_path):
         {"type": "Feature", "properties": {"class": value}, "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}
         for value in ({"name": "wheat"}, "corn")]}))
     result = sampled(tmp_path, path)
-    assert result.code == 1 and "field 'class' holds" in first_error(result), result.err
+    assert result.code == 1 and "field 'class' has lists" in first_error(result), result.err
 
 
 def test_names_that_two_classes_share_and_two_names_of_one(tmp_path):
     fields = [("class", ogr.OFTInteger), ("class_name", ogr.OFTString)]
     _, said = labels_on(tmp_path, features(tmp_path, [(1, "forest"), (3, "forest"), (3, "wood")], fields))
-    assert "classes 1 and 3 are both called 'forest'" in said and "class 3 has 2 names; 'forest' is taken" in said
+    assert "classes 1 and 3 are both called 'forest'" in said and "class 3 has 2 names; 'forest' is used" in said
     write_labels(tmp_path / "labels.tif", truth() + 1, names=["", "forest", "soil", "forest"])
     _, said = labels_on(tmp_path, tmp_path / "labels.tif")
     assert "labels.tif': classes 1 and 3 are both called 'forest'" in said
@@ -144,7 +144,7 @@ def test_undeclared_nodata_of_minus_one(tmp_path):
     write_labels(tmp_path / "labels.tif", np.where(truth() == 0, -1, truth()), "i2")
     got, said = labels_on(tmp_path, tmp_path / "labels.tif")
     assert np.array_equal(got, np.where(truth() == 0, np.nan, truth()), equal_nan=True)
-    assert f"{(truth() == 0).sum()} pixels hold negative numbers (the least is -1)" in said
+    assert f"{(truth() == 0).sum()} pixels have negative values (the lowest is -1)" in said
 
 
 def test_bands_beside_the_numbers(tmp_path):
@@ -157,7 +157,7 @@ def test_bands_beside_the_numbers(tmp_path):
     write_labels(tmp_path / "two.tif", planes, options=["ALPHA=NO"])
     with assert_untouched(tmp_path):
         result = run("gdal_hsi_sample", tmp_path / "two.tif", tmp_path / "x.tif", tmp_path / "y.tif")
-    assert result.code == 1 and "two.tif' has 2 bands; a raster of labels has one" in first_error(result)
+    assert result.code == 1 and "two.tif' has 2 bands; a raster of labels must have one" in first_error(result)
 
 
 @pytest.mark.parametrize("driver, name", [("PNG", "p.png"), ("GTiff", "p.tif")])

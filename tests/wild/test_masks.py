@@ -451,7 +451,7 @@ def test_targets_lie_in_the_mask(files, tmp_path):
 def test_a_dry_run_looks_at_the_mask(files, tmp_path):
     result = succeed(tool("gdal_hsi_pca", "-dry-run", "-mask", files / "clear.tif", "-report", tmp_path / "r.json",
                           files / "scene.img", tmp_path / "o.tif"))
-    assert f"Mask: {files.clear.sum()} of {LINES * SAMPLES} pixels count" in result.out
+    assert f"Mask: {files.clear.sum()} of {LINES * SAMPLES} pixels are used" in result.out
     assert json.loads((tmp_path / "r.json").read_text())["mask"]["pixels"] == files.clear.sum()
     write_mask(tmp_path / "zero.tif", np.zeros((LINES, SAMPLES)))
     result = tool("gdal_hsi_pca", "-dry-run", "-mask", tmp_path / "zero.tif", files / "scene.img", tmp_path / "o.tif")

@@ -221,7 +221,7 @@ def test_creation_options_of_other_formats(floats, tmp_path):
         # Losses of the format are reported as before, with options or without.
         for options in (), ("-co", "ZLEVEL=9"):
             result = run("gdal_hsi_pca", "-nc", 5, "-ot", "Byte", *options, floats, tmp_path / "p.png")
-            assert result.code == 2 and "PNG cannot hold 5 bands of Byte" in first_error(result) and "-co" not in first_error(result)
+            assert result.code == 2 and "PNG cannot store 5 bands of Byte" in first_error(result) and "-co" not in first_error(result)
 
 
 def test_messages_name_the_file_of_the_user(tmp_path):
