@@ -119,7 +119,7 @@ def test_folds_by_patches_and_groups(files):
     fields = 5 * 6  # fields of 8 x 7 pixels: truth() places them 9 lines and 8 samples apart
     result, report = told_of_folds(files)
     assert (report["cv_by"], report["cv_groups"], report["folds"]) == ("patches", fields, 5)
-    assert f"folds of whole patches ({fields}), since most labelled pixels are in patches; -cv-by pixels" in result.out
+    assert f"folds of whole patches ({fields}), since most labelled pixels are in patches; use -cv-by pixels" in result.out
     assert "touch a pixel of another fold" not in result.err and report["pixels_touching_other_folds"] == 0
     result, report = told_of_folds(files, "-cv-by", "pixels")
     assert report["cv_by"] == "pixels" and "cv_groups" not in report and "folds of single pixels\n" in result.out

@@ -76,7 +76,7 @@ def test_bright_pixels_and_dark_spectra_do_not_mislead(tmp_path):
 def test_detection_proposes_it_too(tmp_path, method):
     result, library = unmixed(tmp_path, 10000, "i2", command="gdal_hsi_detect", method=method)
     assert "use -library-scale 10000" in result.err and library["proposed_scale"] == 10000
-    assert "power of ten only" in result.err and "-method sam" in result.err
+    assert "only the nearest power of ten" in result.err and "-method sam" in result.err
 
 
 @pytest.mark.parametrize("method", ["sam", "sid"])
