@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Medians of several columns at once.
 #include "destripe/medians.h"
 
 #include <cmath>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Rows of destriping in SIMD registers: valid pixels, and the correction.
 #include "destripe/rows.h"
 
 #include <cmath>

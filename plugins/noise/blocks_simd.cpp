@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The noise of several blocks at once.
 #include "noise/blocks.h"
 
 #include <algorithm>

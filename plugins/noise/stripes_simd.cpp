@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Sums of stripes along columns in SIMD registers.
 #include "noise/stripes.h"
 
 #undef HWY_TARGET_INCLUDE
