@@ -212,7 +212,7 @@ TEST(BandMatch, AnotherSceneIsNoModel) {
     for (const auto& scene :
          {model::SceneBands{{1, 2, 3}, {500, 510, 560}}, model::SceneBands{{1, 2}, {500, 510}}}) {
         const std::string text = error(scene);
-        EXPECT_EQ(text.find("'a.img' is of "), 0U) << text;
+        EXPECT_EQ(text.find("'a.img' has "), 0U) << text;
         EXPECT_EQ(text.find("made"), std::string::npos) << text;
         EXPECT_EQ(text.find("-any-wavelengths"), std::string::npos) << text;
     }

@@ -331,7 +331,7 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
     rows[0] = "x";
     refused({{"loadings", rows}}, "'loadings'");
     refused({{"minimum", {9, 2, 3, 4}}}, "minimum of feature 1");
-    refused({{"minimum", nullptr}}, "alone");
+    refused({{"minimum", nullptr}}, "only one of");
     refused({{"maximum", {5, 6, 7}}}, "'maximum' has 3 entries");
     refused({{"values", {{"scale", 0}}}}, "'scale' of its values is 0");
     refused({{"values", "x"}}, "'values'");

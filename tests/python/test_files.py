@@ -105,7 +105,7 @@ def test_options_of_paths(scene, tmp_path):
 
 def test_without_the_executable(monkeypatch, scene):
     monkeypatch.setenv("HSI_BIN_DIR", "/nowhere")
-    with pytest.raises(hsi.Error, match="not there") as caught:
+    with pytest.raises(hsi.Error, match="not found") as caught:
         hsi.info(scene[0])
     assert "HSI_BIN_DIR" in caught.value.advice
 

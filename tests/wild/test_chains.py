@@ -252,7 +252,7 @@ def test_a_changed_source(computed):
     assert "changed after" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
     (computed / "plain.hdr").unlink()
     (computed / "plain.img").unlink()
-    assert "is gone" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
+    assert "is missing" in refused(computed, "gdal_hsi_pca", computed / "y.hsi", computed / "out" / "c.dat")
 
 
 def test_nodata_that_came_later(computed):

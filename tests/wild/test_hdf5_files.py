@@ -140,7 +140,7 @@ def test_a_missing_source_is_an_error(here, kind):
         (here / name).rename(here / "away")
         result = run("gdal_hsi_pca", "-q", "scene.h5", "out.tif")
         assert result.code == 1 and not (here / "out.tif").exists(), (name, result.err)
-        assert name in first_error(result) and "not there" in first_error(result), result.err
+        assert name in first_error(result) and "is missing" in first_error(result), result.err
         (here / "away").rename(here / name)
     succeed(run("gdal_hsi_pca", "-q", "-overwrite", "scene.h5", "out.tif"))
 

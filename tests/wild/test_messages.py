@@ -390,7 +390,7 @@ def test_a_scene_in_micrometres_that_are_called_nanometres(tmp_path):
     assert "read as micrometres" in result.err
     assert json.loads((tmp_path / "m.json").read_text())["wavelengths_nm"] == pytest.approx(NM)
     succeed(run("gdal_hsi_spp", "-q", "-of", "ENVI", tmp_path / "s.img", tmp_path / "o.img"))
-    assert "taken for" not in succeed(run("gdal_hsi_info", tmp_path / "o.img")).err  # the unit is right from here on
+    assert "read as" not in succeed(run("gdal_hsi_info", tmp_path / "o.img")).err  # the unit is right from here on
     assert "450 to 850 nm" in run("gdal_hsi_info", tmp_path / "o.img").out
 
 
