@@ -170,7 +170,7 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
             of_model ? "Choose the model's bands with -b." : "Use -b to choose bands that all scenes have.");
     };
     const auto others = [&](const std::string& why, const std::string& advice) {
-        return Error(begin + "other bands than " + scene_name + " has: " + why,
+        return Error(begin + "other bands than " + scene_name + ": " + why,
                      of_model ? advice + "-any-wavelengths matches bands by their order."
                               : "Use scenes of one sensor with the same bad bands, or choose bands that all "
                                 "scenes have with -b.");

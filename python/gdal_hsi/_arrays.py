@@ -132,7 +132,7 @@ class Layout:
         if self.values.ndim != rank:
             advice = ROLE[0].upper() + ROLE[1:] + "." if rank == 3 else "Give lines x samples, without bands."
             advice += " A table of pixels x bands is for the estimators, such as hsi.PCA." if (rank, self.values.ndim) == (3, 2) else ""
-            raise UsageError(f"{name} has the shape {tuple(self.values.shape)}, and {rank} axes are needed", advice)
+            raise UsageError(f"{name} has the shape {tuple(self.values.shape)}, but {rank} axes are needed", advice)
         if axes is None and rank == 3:
             try:
                 if isinstance(band_axis, bool):

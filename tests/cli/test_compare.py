@@ -271,7 +271,7 @@ def test_different_places_are_told(pair, out):
 
 
 BAD = {
-    "psnr": ("-metric", "psnr"), "-band": ("-band", "1:2:3"), "pairs 2 bands": ("-band", "1-2:4"), "-b and": ("-b", "1", "-band", "1:2"),
+    "psnr": ("-metric", "psnr"), "-band": ("-band", "1:2:3"), "pairs 2 bands": ("-band", "1-2:4"), "-b cannot": ("-b", "1", "-band", "1:2"),
     "-of": ("-of", "GTiff"), "-max-sad": ("-max-sad", "-3"), "-min-ssim": ("-min-ssim", "7"), "-device": ("-device", "cpu"),
     "sr has": ("-metric", "sr", "-map", "m.tif"), "would overwrite": ("-map",)}
 

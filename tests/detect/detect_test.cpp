@@ -220,7 +220,7 @@ TEST(Detect, AceIsNothingAtTheMean) {
         detector_for(cube, Method::mf, {{"mean"}, {{4, 4, 4}}});
         FAIL();
     } catch (const Error& e) {
-        EXPECT_NE(std::string(e.what()).find("'mean' is the mean"), std::string::npos) << e.what();
+        EXPECT_NE(std::string(e.what()).find("'mean' equals the mean"), std::string::npos) << e.what();
     }
 }
 

@@ -80,7 +80,7 @@ TEST(Arguments, NamesWhatIsWrong) {
     EXPECT_TRUE(holds(complaint([&] { a.text("absent"); }), "'absent' is missing"));
     EXPECT_TRUE(holds(complaint([&] { a.text("empty"); }), "'empty' is missing"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("gap"); }), "'gap'"));
-    EXPECT_TRUE(holds(complaint([&] { a.numbers("word"); }), "'two 3', which is not a number"));
+    EXPECT_TRUE(holds(complaint([&] { a.numbers("word"); }), "'two 3' is not a number"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("tail"); }), "not a number"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("large"); }), "value 1 is not finite"));
     EXPECT_TRUE(holds(complaint([&] { a.numbers("nan"); }), "value 2 is not finite"));

@@ -403,7 +403,7 @@ def test_what_is_refused(tmp_path, lines):
                  ("-merge", tmp_path / "piece.stat", "-merge", tmp_path / "scaled.stat")):
         assert "no scale" in refused(tmp_path, *both, "-o", out), both
     assert "leaves no scene" in refused(tmp_path, "-merge", tmp_path / "piece.stat", "-remove", tmp_path / "piece.stat", "-o", out)
-    assert "is of " in refused(tmp_path, "-merge", tmp_path / "piece.stat", other_bands, "-o", out)
+    assert "have no match" in refused(tmp_path, "-merge", tmp_path / "piece.stat", other_bands, "-o", out)
     for tool, options in (("gdal_hsi_pca", []), ("gdal_hsi_detect", ["-method", "rx"]), ("gdal_hsi_vd", [])):
         with assert_untouched(tmp_path):
             result = run(tool, "-q", *options, "-statistics", tmp_path / "scaled.stat", whole, *([] if tool.endswith("vd") else [tmp_path / "o.tif"]))
