@@ -162,7 +162,7 @@ TEST(BandMatch, NumbersThatMeanTheSameAreNotTakenInTheirOrder) {
     EXPECT_EQ(match(m, {{7, 3}, {}, false, 10}), (Places{1, 0}));
     EXPECT_EQ(match(m, {{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {}, false, 10}), (Places{2, 6}));
     EXPECT_EQ(complaint(m, {{3, 8}, {}, false, 10}),
-              "'m.json' was made for other bands than scene.img has: its band 7 is missing, by the band "
+              "'m.json' was made for other bands than scene.img: its band 7 is missing, by the band "
               "numbers");
     EXPECT_EQ(match(m, {{3, 8}, {}, false, 10}, true), (Places{0, 1})) << "as they come";
     EXPECT_EQ(match(m, {{1, 2}, {}, false, 2}), (Places{0, 1})) << "of another file: nothing is known";
