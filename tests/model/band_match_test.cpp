@@ -113,10 +113,10 @@ TEST(BandMatch, LongLists) {
 TEST(BandMatch, TheFirstBandWithoutAPartnerIsNamedAndTheOthersAreCounted) {
     const auto m = model_of({4, 6, 7, 9}, {500, 510, 530, 540});
     EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 510, 535, 540}}),
-              "'m.json' was made for other bands than scene.img has: the model's band 7 (530.0 nm) has no "
+              "'m.json' was made for other bands than scene.img: the model's band 7 (530.0 nm) has no "
               "match: the nearest in the scene, at 535.0 nm, is too far away");
     EXPECT_EQ(complaint(m, {{1, 2, 3, 4}, {500, 515, 525, 540}}),
-              "'m.json' was made for other bands than scene.img has: 2 of the model's 4 bands have no match; "
+              "'m.json' was made for other bands than scene.img: 2 of the model's 4 bands have no match; "
               "the first is band 6 (510.0 nm): the nearest in the scene, at 515.0 nm, is too far away");
     EXPECT_EQ(
         complaint(m, {{1, 2, 3}, {500, 530, 540}}),
