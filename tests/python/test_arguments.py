@@ -34,9 +34,9 @@ def refused(word, call, kind=hsi.UsageError):
 
 @pytest.mark.quick
 @pytest.mark.parametrize("word, call", [
-    ("has the shape (20, 24), and 3 axes", lambda: hsi.spp(X[0])),
+    ("has the shape (20, 24), but 3 axes", lambda: hsi.spp(X[0])),
     ("has the shape (1, 8, 20, 24)", lambda: hsi.spp(X[None])),
-    ("has the shape (24,), and 3 axes", lambda: hsi.spp(X[0, 0])),
+    ("has the shape (24,), but 3 axes", lambda: hsi.spp(X[0, 0])),
     ("band_axis=3", lambda: hsi.spp(X, band_axis=3)),
     ("band_axis='bands'", lambda: hsi.spp(X, band_axis="bands")),
     ("no values", lambda: hsi.spp(X[:, :, :0])),

@@ -168,7 +168,7 @@ def test_a_plane_in_an_array_of_ones_own():
 def test_what_is_refused():
     with pytest.raises(hsi.UsageError, match="do not include bands"):
         hsi.spp(xr.DataArray(VALUES, dims=("a", "b", "c")))
-    with pytest.raises(hsi.UsageError, match="and 3 axes are needed"):
+    with pytest.raises(hsi.UsageError, match="but 3 axes are needed"):
         hsi.spp(xr.DataArray(VALUES[0], dims=("y", "x")))
     with pytest.raises(AttributeError, match="unknown algorithm"):
         scene().hsi.spq
