@@ -389,7 +389,7 @@ def test_values_beyond_the_type(tmp_path, kind, beyond, verb):
     write_scene(tmp_path / "s.img", data, wavelengths=[500, 510])
     said = succeed(run("gdal_hsi_resample", "-like", tmp_path / "s.img", "-ot", kind, tmp_path / "s.img", tmp_path / "a.tif")).err
     if beyond:
-        assert f"{len(beyond)} of 198 values {verb} beyond the range of {kind}" in said, said
+        assert f"{len(beyond)} of 198 values {verb} outside the range of {kind}" in said, said
     else:
         assert "outside the range" not in said
 

@@ -444,7 +444,7 @@ def test_hytools_without_a_fit(tmp_path):
     ({"interp_kind": "cubic"}, "'interp_kind' is 'cubic'"),
     ({"geometric": "roujean"}, "'geometric' is 'roujean'"),
     ({"apply_mask": [["water", {}]]}, "the mask \"water\" is unknown"),
-    ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "other bands than 850 and 660 nm"),
+    ({"apply_mask": [["ndi", {"band_1": 850, "band_2": 700, "min": 0, "max": 1}]]}, "bands other than 850 and 660 nm"),
     ({"apply_mask": [["ancillary", {"name": "cosine_i", "min": 0, "max": 1}]]}, "chooses pixels by slope or cos i"),
     ({"coeffs": {"8": [[0, 0, 1]] * 3}}, "but the scene's file has the bands 0 to 7"),
     ({"coeffs": {"-1": [[0, 0, 1]] * 3}}, "but the scene's file has the bands 0 to 7"),

@@ -237,7 +237,7 @@ def test_a_published_folder(tmp_path, there):
         os.utime(there / "scene.img", ns=(1_700_000_009_500_000_000,) * 2)
         changed = components(server.vsicurl("y.hsi"), tmp_path / "changed.img")
     assert (tmp_path / "far.img").read_bytes() == (tmp_path / "near.img").read_bytes()
-    assert changed.code == 1 and "was changed since" in first_error(changed)
+    assert changed.code == 1 and "was changed after" in first_error(changed)
 
 
 def is_of_pixels(request):
