@@ -102,7 +102,7 @@ def test_rings_of_few_pixels(tmp_path):
     assert "rings of" not in err and background == {
         "ring_pixels": 48, "few_pixels": False, "added_share_of_mean_variance": 0.01}
     err, background, _ = detect(tmp_path, (4, 5, 24), "-window", 1, 31)  # no ring exceeds its scene
-    assert "rings of 19 pixels" in err
+    assert "rings of at most 19 pixels" in err
 
 
 def fields(path, blocks):
@@ -136,7 +136,7 @@ def small_classes(tmp_path):
 
 
 def test_classes_of_few_pixels(tmp_path):
-    for kept, cv, said in [(9, 3, "under 10"), (10, 5, None), (11, 6, "two for each of the 6 folds"), (12, 6, None)]:
+    for kept, cv, said in [(9, 3, "fewer than 10"), (10, 5, None), (11, 6, "two for each of the 6 folds"), (12, 6, None)]:
         labels = scattered(tmp_path / "labels.tif", 4, drop=(2, kept))
         result = train(tmp_path, labels, "-cv", cv)
         assert ("few training pixels in class 2 (%d)" % kept in result.err and said in result.err) if said else (
