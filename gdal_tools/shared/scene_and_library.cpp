@@ -159,8 +159,9 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         if (library.bands() == bands && std::equal(a.begin(), a.end(), b.begin(), near)) return library;
         const auto there = known_wavelengths(a), here = known_wavelengths(b);
         if (!there.empty() && !here.empty() && (there.back() < here.front() || here.back() < there.front()))
-            throw Error(role + " " + path + " has wavelengths " + range_text(there) + ", but the scene has " +
-                            range_text(here) + ": fewer than 2 bands in common",
+            throw Error(role + " " + path + " has wavelengths " + range_text(there) +
+                            ", but the scene has wavelengths " + range_text(here) +
+                            ": fewer than 2 bands in common",
                         "Check the units of both: gdal_hsi_info prints their wavelengths.");
         const math::SpectralBands target{b, fwhm_nm};
         const bool response = fit == BandFit::response ||

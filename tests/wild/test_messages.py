@@ -399,7 +399,7 @@ def test_wavelengths_that_do_not_meet(tmp_path):
     library = write_csv(tmp_path / "lib.csv", spectra_of(3))
     for words in (["gdal_hsi_unmix", tmp_path / "s.img", library], ["gdal_hsi_detect", "-target", library, tmp_path / "s.img"]):
         result = run(*words, tmp_path / "o.tif")
-        assert result.code == 1 and "wavelengths from 450 to 850 nm, the scene from 2450 to 2850 nm" in first_error(result)
+        assert result.code == 1 and "wavelengths from 450 to 850 nm, but the scene has wavelengths from 2450 to 2850 nm" in first_error(result)
         assert "Check the units of both" in result.err
 
 
