@@ -293,8 +293,8 @@ std::string report_areas(tool::Run& run, const Plan& plan, const identify::Ident
             report.push_back(row);
             char text[64];
             std::snprintf(text, sizeof text, "%7.2f %%  ", 100 * share);
-            run.note(text + (shown.size() > 1 ? group + ": " : "") +
-                     (label > 0 ? name : "no pixel is named") + ", " + counted(tally.pixels, "pixel") +
+            run.note(text + (shown.size() > 1 ? group + ": " : "") + (label > 0 ? name : "no rule accepted") +
+                     ", " + counted(tally.pixels, "pixel") +
                      (areas ? ", " + tools::short_number(std::round(tally.area)) + " m2" : ""));
         }
     }

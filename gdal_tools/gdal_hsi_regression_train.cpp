@@ -155,8 +155,8 @@ void warn_of_weak_training(tool::Run& run, const tools::SampleSet& set, const re
         run.note(counted(result.model.folds, "fold") + " instead of " + std::to_string(wanted_folds) +
                  ", one per group");
     if (result.at_grid_end)
-        run.warn("the length or the noise of the Gaussian process is at the end of its grid, so a better "
-                 "value may be outside. Try another -transform");
+        run.warn("the best length scale or noise of the Gaussian process is the first or last value that was "
+                 "tried, so a better one may lie beyond. Try another -transform");
     if (result.at_limit > 0)
         run.warn("LIBSVM: reaching max number of iterations (in " + counted(result.at_limit, "training") +
                  ")");
@@ -307,7 +307,7 @@ void check(const tool::Call& call, Settings& s) {
     if (call.options().source.path.empty()) throw UsageError("src is missing", "Give src, or -table FILE.");
     if (s.samples.labels.path.empty()) throw UsageError("labels is missing");
     if (!s.with.empty() && call.options().mask.given())
-        throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
+        throw UsageError(tool::cannot_be_used_with("-with", "a mask, because a mask applies to src only"),
                          "Leave the masked pixels out of the labels.");
 }
 

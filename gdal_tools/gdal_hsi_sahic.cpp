@@ -579,7 +579,7 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
     if (!s.apply.empty())
         contradicts("-apply", {"delta", "lambda-c", "beta", "beta-growth", "lorsal-solver", "model", "with"});
     if (!s.with.empty() && mask.given())
-        throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
+        throw UsageError(tool::cannot_be_used_with("-with", "a mask, because a mask applies to src only"),
                          "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta", "beta-growth"});
     if (s.apply.empty() && s.any_wavelengths) throw UsageError("-any-wavelengths requires -apply");

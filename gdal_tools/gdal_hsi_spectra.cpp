@@ -565,7 +565,7 @@ void declare(tool::Builder& args) {
         s.ranges = tool::parse_ranges(s.range_texts, "-range");
         tools::PlotOutput::check_name("plot", s.plot);
         if (!s.with.empty() && options.mask.given())
-            throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
+            throw UsageError(tool::cannot_be_used_with("-with", "a mask, because a mask applies to src only"),
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
     });
     args.body([&s](tool::Run& run) { run_spectra(run, s); });

@@ -480,7 +480,7 @@ void declare(tool::Builder& args) {
         if (!s.with.empty() && s.cv_by_file())
             throw UsageError("-cv-by FILE cannot be used with -with", "Use -cv-by patches.");
         if (!s.with.empty() && options.mask.given())
-            throw UsageError(tool::cannot_be_used_with("-with", "a mask, which is of src alone"),
+            throw UsageError(tool::cannot_be_used_with("-with", "a mask, because a mask applies to src only"),
                              "Leave the masked pixels out of the labels (gdal_hsi_sample).");
         for (auto* list : {&s.c, &s.gamma}) {
             std::sort(list->begin(), list->end());

@@ -25,7 +25,7 @@ class ForcedUnwind {
 /// Returns the exception that the other threads get.
 inline std::exception_ptr thread_was_ended() {
     return std::make_exception_ptr(
-        Error("a thread was ended during its work", "A hook must return and must not end the thread."));
+        Error("a hook ended a thread of the library", "A hook in a thread of the library must return."));
 }
 
 } // namespace hsi

@@ -69,9 +69,10 @@ void Scene::warn_of_other_magnitudes(const std::vector<double>& mean) const {
     }
     if (bands.empty()) return;
     char means[100];
-    std::snprintf(means, sizeof means, "a mean of %.3g, other bands of about %.3g", first, *middle);
-    m_run.warn("band " + list_text(bands) + " has " + means +
-               ": it may have unmarked fill values. Set them with -srcnodata, or leave the band out with -b");
+    std::snprintf(means, sizeof means, "has a mean of %.3g, but other bands have about %.3g", first, *middle);
+    m_run.warn("band " + list_text(bands) + " " + means +
+               ": fill values may not be marked as nodata. State them with -srcnodata, or leave the band out "
+               "with -b");
 }
 
 bool Scene::scan_pass(const stream::CubeSource& cube, stream::Operation& operation,

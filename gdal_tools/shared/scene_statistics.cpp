@@ -71,7 +71,7 @@ GivenStatistics read_statistics(tool::Run& run, const std::string& file,
                         model::scale_text({statistics.bands.value_scale, statistics.bands.value_offset,
                                            statistics.bands.value_unit}) +
                         ", but " + source->path() + " has " + model::scale_text(values),
-                    "Make the statistics from scenes with this scale.");
+                    "Make the statistics from scenes with the scale of " + source->path() + ".");
     GivenStatistics given{scene, statistics.result(), {}, {}};
     auto extremes = statistics.extremes();
     given.minimum = std::move(extremes.low);

@@ -196,7 +196,7 @@ void check_ranges(int inputs, const std::vector<Range>& ranges, Output output) {
         if (range.bands.size() < 3 || range.bands.size() != range.x.size())
             throw Error("internal: a range of fewer than 3 bands");
         for (const size_t b : range.bands) {
-            if (b >= uses.size()) throw Error("internal: a range with a band that there is not");
+            if (b >= uses.size()) throw Error("internal: a range contains a band that does not exist");
             ++uses[b];
         }
     }

@@ -319,8 +319,8 @@ Endmembers normalised(Endmembers library, Normalise how) {
     for (size_t k = 0; k < library.spectra.size(); ++k) {
         const double length = length_of(library.spectra[k]);
         if (!std::isfinite(length))
-            throw Error("the spectrum '" + library.names[k] + "' has values that are not numbers",
-                        "Leave these bands out with -b, or use another spectrum.");
+            throw Error("the spectrum '" + library.names[k] + "' is NaN or infinite in some bands",
+                        "Leave out these bands with -b, or use another spectrum.");
         if (how != Normalise::none && !(length > 0))
             throw Error("the spectrum '" + library.names[k] + "' is all zero: it has no length to normalise",
                         "Leave it out, or leave out -normalise.");

@@ -55,8 +55,8 @@ Independence check_endmembers(const Endmembers& e, Method method) {
                  rows = bands + (bordered ? 1 : 0);
     for (size_t k = 0; k < p; ++k)
         if (!std::all_of(e.spectra[k].begin(), e.spectra[k].end(), [](double v) { return std::isfinite(v); }))
-            throw Error("the spectrum '" + e.names[k] + "' has values that are not numbers",
-                        "Leave these bands out with -b, or use another spectrum.");
+            throw Error("the spectrum '" + e.names[k] + "' is NaN or infinite in some bands",
+                        "Leave out these bands with -b, or use another spectrum.");
     if (p > rows)
         throw Error(counted(p, "endmember is", "endmembers are") + " too many for " + counted(bands, "band") +
                         ": at most " + std::to_string(rows),

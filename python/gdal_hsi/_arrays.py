@@ -345,8 +345,8 @@ def order_of_labels(own, scene):
 def refused_labels(name, own, scene):
     told = lambda labels: ", ".join(map(str, labels[:4])) + (f" ... {labels[-1]}" if len(labels) > 4 else "")  # noqa: E731
     return UsageError(f"{name} has other band labels than the scene: {told(own)}, but the scene has {told(scene)}",
-                      "Choose the same bands, as spectra.sel(band=scene.band) does; give both wavelengths; or give .values if bands "
-                      "match by position.")
+                      "Choose the same bands, as spectra.sel(band=scene.band) does, give the wavelengths of the spectra and of the "
+                      "scene, or give .values if bands match by position.")
 
 
 def in_order_of_scene(cube, own, scene_cube, scene, by_wavelength):
