@@ -553,7 +553,7 @@ def label_tools(folder, labels):
 
 
 ODD = {
-    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "class labels."]),
+    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["not a class number", "Use class labels"]),
     "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the lowest is -3)", "from 1 to 65535"]),
     "nothing but 0": (lambda: 0 * truth(), ["no labelled pixel", "all are 0, nodata or negative", "from 1 to 65535"]),
     "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "convert each colour"]),
@@ -587,7 +587,7 @@ def test_odd_labels_are_told_what_they_are(files, case, tool):
 
 def test_labels_of_another_size_name_the_two_rasters(files):
     write_labels(files / "odd.tif", truth(30, 30), epsg=None, geotransform=None)
-    for tool, other in (("svm_train", "the scene 48x40"), ("sahic", "the scene 48x40"), ("reference", "labels.tif' 48x40")):
+    for tool, other in (("svm_train", "the scene has 48x40"), ("sahic", "the scene has 48x40"), ("reference", "labels.tif' has 48x40")):
         result = run(*label_tools(files, files / "odd.tif")[tool])
         assert result.code == 1 and "odd.tif' has 30x30 pixels" in first_error(result) and other in first_error(result), result.err
         assert first_error(result).endswith("and the file has no georeference")

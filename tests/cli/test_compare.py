@@ -261,7 +261,7 @@ def test_different_sizes_are_named(pair, out):
     assert "a.img is 170x47x9" in first_error(result) and "c.tif is 170x40x9" in first_error(result)
     b = write_scene(out / "d.tif", s[:4], driver="GTiff")
     result = compare(a, b)
-    assert result.code == 1 and "170x47x4 bands" in first_error(result)
+    assert result.code == 1 and "170x47x4" in first_error(result)
 
 
 def test_different_places_are_told(pair, out):

@@ -174,7 +174,7 @@ def test_area_goes_by_the_size_of_a_pixel(scene, tmp_path):
         areas = json.loads((tmp_path / "r.json").read_text())["profile"]["thresholds"]["area"]
         # In New York, a foot of plane coordinates is the survey foot.
         assert np.allclose(areas, [first * k for k in (1, 3, 5, 7, 9, 11, 13)], rtol=1e-5)
-        assert ("not known" in result.out) == (name == "none")
+        assert ("is unknown" in result.out) == (name == "none")
 
 
 def test_memory_threads_and_tiles_change_nothing(scene, tmp_path):

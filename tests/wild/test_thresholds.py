@@ -226,7 +226,7 @@ def test_longer_tails_than_normal(tmp_path, method):
                 continue
             assert (reached["pixels"] > 3 * rate * 4200) == warned, reached
             assert (f"{reached['pixels']} of 4200 pixels" in result.err and "longer tails" in result.err) == warned, result.err
-            assert ("asks for 4:" in result.err) == warned and ("-background" in result.err) == warned
+            assert ("corresponds to 4:" in result.err) == warned and ("-background" in result.err) == warned
 
 
 def test_few_pixels_beyond_a_rate_are_what_was_looked_for(tmp_path):
