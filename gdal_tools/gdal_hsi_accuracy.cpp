@@ -205,8 +205,8 @@ std::vector<std::string> asked_of(const std::string& word, const std::vector<ras
     return asked;
 }
 
-/// Sets the numbers that -leave-out means in the labels of a fold, which may number its classes differently.
-/// `learn`: the labels are the reference, whose names count for all later folds.
+/// Replaces the numbers in -leave-out by the names of these classes, because folds may number classes
+/// differently. `learn`: these labels are the reference; later folds also use its names.
 void leave_out_by_name(raster::LabelOptions& labels, const raster::Grid& grid, Known& known, bool learn) {
     const auto words = left_out_words(labels.leave_out);
     if (learn) known.asked.clear();

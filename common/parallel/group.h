@@ -40,8 +40,8 @@ class Group {
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     virtual std::string reduce(const std::string& what, std::string mine, const Merge& merge) = 0;
     /// Works as reduce() for large values that are merged in place. add() adds another rank's value to the
-    /// value here; packed() returns the whole value here; set() replaces it by the result (not on the root,
-    /// which has it).
+    /// value here; packed() returns the whole value here; set() replaces the value here by the result; it
+    /// is not called on the root, whose value is already the result.
     virtual void unite(const std::string& what, const std::function<std::string()>& packed,
                        const std::function<void(const std::string& bytes)>& add,
                        const std::function<void(const std::string& bytes)>& set) = 0;

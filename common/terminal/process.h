@@ -29,10 +29,11 @@ void allow_many_files() noexcept;
 void check_standard_output();
 
 /// Makes SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU set the flag while this object exists, so that the run
-/// unwinds and removes its unfinished files. A second signal ends the process at once. TCP connections end at
-/// the first signal and again every second, so that a stalled server cannot block the run; connections of a
-/// job of several ranks remain. Signals that were ignored remain ignored (nohup, jobs in the background). A
-/// broken pipe and a file beyond its size limit are reported as write errors, not as signals.
+/// unwinds and removes its unfinished files. A second signal ends the process at once. The first signal ends
+/// all TCP connections; this is repeated every second for new ones, so that a stalled server cannot block the
+/// run. In a job of several ranks, connections remain. Signals that were ignored remain ignored (nohup, jobs
+/// in the background). A broken pipe and a file beyond its size limit are reported as write errors, not as
+/// signals.
 class SignalGuard {
   public:
     SignalGuard(CancelFlag& flag, bool ends_connections);

@@ -66,7 +66,7 @@ struct Run::Impl {
     /// Replaces the scene that was followed by `source`, for the report and for the messages of
     /// watch_source() at the end.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
-    void set_cache();           ///< sets GDAL's block cache by `memory`
+    void set_cache();           ///< sets the size of GDAL's block cache from `memory`
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
     /// Warns about bands whose values are too close together for single precision.
@@ -86,7 +86,8 @@ struct Run::Impl {
     raster::TextOutput report_output() const;
     bool report_is_other_file() const; ///< another file, which no run of ours has written, has its name
     Error no_report() const;
-    /// Gives all of `outputs` and the report their names. cancel: null if it was requested before.
+    /// Gives all of `outputs` and the report their final names. `cancel`: null if the run was already
+    /// cancelled.
     void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
                             const CancelFlag* cancel);
     std::string make_report(const Outcome* failure);

@@ -259,9 +259,8 @@ void detect_by_columns(tool::Run& run, const Settings& s, const Groups& how, Gro
     bool found = false; // true if every target has a spectrum
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, *source, targets.names());
-        if (!again)
-            tools::warn_of_map_columns(run, "-background-by columns",
-                                       *source); // the run is not refused
+        // After plan_outputs(), which may refuse the run: no warning before an error.
+        if (!again) tools::warn_of_map_columns(run, "-background-by columns", *source);
         const auto options = group_options_at(how, targets, *source);
         found = options.has_value();
         if (!found) return false;

@@ -17,8 +17,8 @@
 
 namespace hsi::arrays {
 
-/// Checks that an array's memory is on the stated device, and waits for its stream, so that the caller's
-/// earlier work is done.
+/// Checks that the array's memory is on the device that the array states, and waits for the array's stream,
+/// so that the caller's earlier work is done.
 /// \throws UsageError for an absent device, memory of another device or of the host, and a stream of another
 /// device.
 void check_on_device(const std::string& role, const hsi_array& array);

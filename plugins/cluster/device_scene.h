@@ -21,8 +21,8 @@ class DeviceScene {
     virtual ~DeviceScene() = default;
     /// Returns the allocator of tiles for put().
     virtual std::shared_ptr<HostAllocator> allocator() const = 0;
-    /// Copies the values of a tile, whose window is its core, to the device. Several threads may call it at
-    /// once.
+    /// Copies the values of a tile without a halo (its window is `core`) to the device. Several threads may
+    /// call this function at once.
     virtual void put(const Rect& core, const CubeView<float>& values) = 0;
     /// Reads the values of these pixels, [pixel][band].
     virtual void get(const std::vector<int64_t>& pixels, float* to) = 0;

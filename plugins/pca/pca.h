@@ -59,7 +59,8 @@ struct Model : model::ModelBands {
 /// Error if the scene has fewer than 2 valid pixels. The caller fills source, bands and wavelengths_nm.
 Model fit(const stream::SceneStatistics& statistics, const FitOptions& options);
 
-/// Converts the model so that values which `by` converts to the model's values give the same components.
+/// Changes the model to take values in the scale `scene`. `by` converts such values to those that the model
+/// was made from; the components stay the same.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 /// Return a readable JSON document, and the model from it; from_json(to_json(m)) gives the same numbers to

@@ -12,7 +12,7 @@ namespace {
 // For sums that do not fit into 64 bits: squares over 2^31 pixels, times the number of pixels.
 __extension__ typedef unsigned __int128 Wide; // NOLINT(modernize-use-using): an extension precedes it
 
-/// Adds up the parts of the pixels, then the sum of each node into its parent's.
+/// Adds part(i) of each pixel i to its node's sum, then each node's sum to its parent's.
 template <class Sum, class Part>
 std::vector<Sum> add_up(const MaxTree& tree, Part part) {
     std::vector<Sum> sums(tree.size(), Sum{});

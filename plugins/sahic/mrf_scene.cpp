@@ -85,7 +85,8 @@ void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
                          static_cast<size_t>(core.w) * sizeof(float));
 }
 
-/// Turns q of a tile's core into the outputs, strip by strip; all threads share the lines of a strip.
+/// Computes the outputs from q, the smoothed probabilities, for a tile's core, strip by strip. All threads
+/// share the lines of a strip.
 class Writer {
   public:
     Writer(const MrfOutputs& outputs, const std::vector<ModelClass>& classes, int threads)

@@ -19,8 +19,8 @@ using V = hn::Vec<Tag>;
 
 // Rows are padded to whole vectors, so loops run past the end.
 
-/// Prefetches: the state comes from memory, and a processor's own prefetching stops at each 4 KiB of each
-/// plane.
+/// Prefetches, because the state is read from memory, and the processor's own prefetching stops at every page
+/// boundary (4 KiB) of each plane.
 HWY_INLINE void soon(const float* at) { hwy::Prefetch(at + 256); }
 
 /// Computes D5' from t5: minus its projection on the ball of the threshold.

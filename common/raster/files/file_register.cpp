@@ -383,7 +383,7 @@ void FileRegister::check_targets(const Pending& pending,
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
-            // The successor of a file that is added to contains all that was read.
+            // If the run extends a file, the new version contains everything that was read from the old one.
             const bool added = std::any_of(additions.begin(), additions.end(), [&](const auto* addition) {
                 return same_file(addition->path, target);
             });

@@ -366,7 +366,8 @@ class Index {
                          whole_bytes(), 0);
     }
 
-    /// Reads elements of either array, from the one that the library counts as `index`.
+    /// Reads `count` elements of a fixed or an extensible array (kinds of chunk index). `index`: the HDF5
+    /// library's number of the first element.
     void take_elements(Cursor c, uint64_t index, uint64_t count, size_t bytes, size_t first_axis) {
         for (uint64_t i = 0; i < count; ++i) {
             Cursor element = c.part(bytes);

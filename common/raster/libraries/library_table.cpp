@@ -52,7 +52,7 @@ struct Columns {
     }
 };
 
-/// Refuses a table that is the metadata of a library, or is transposed without wavelengths.
+/// Refuses a table that contains only a library's metadata, or a transposed table that has no wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
                        " has a value that is not a number ('" + *t.text_in(c) + "')";

@@ -301,7 +301,7 @@ void read_imagery(BandMetadata& b) {
         b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
     } else if (b.fwhm.empty()) {
-        // A width that is only in this domain, in the unit of the wavelength.
+        // The width is only in this domain, in micrometres. Convert it to the unit of the wavelength.
         const std::string text = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (in_micrometres(b.wavelength_units))
             b.fwhm = text;

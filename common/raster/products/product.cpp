@@ -301,7 +301,7 @@ std::vector<std::string> product_files(const std::string& path) {
         const SceneFile scene = find_scene(path);
         if (scene.product) return scene.product->files;
         return scene.path == path ? std::vector<std::string>() : std::vector{scene.path};
-    } catch (const Error&) { // opening it reports the fault
+    } catch (const Error&) { // the fault is reported when the scene is opened
         return {};
     }
 }

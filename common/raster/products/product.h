@@ -20,7 +20,7 @@
 
 namespace hsi::raster {
 
-/// An array with three axes that contains bands of the scene.
+/// An array that contains bands of the scene and has three axes, itself or through `view`.
 struct CubePart {
     std::string array; ///< full name in the file
     std::string view;  ///< argument of GDAL's GetView() if the array itself does not have three axes; else

@@ -111,7 +111,8 @@ bool is_about_others(const Array& array) {
 
 using Use = WantedArray::Use;
 
-/// Cubes have lines, samples and bands, or one axis too many; tables have spectra and bands.
+/// The arrays to choose from, by their axes. Cubes: lines, samples and bands (also arrays that are refused
+/// for a further axis). Tables: spectra and bands.
 struct Choices {
     std::vector<Choice> cubes, tables, planes, spectra;
 

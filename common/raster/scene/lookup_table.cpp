@@ -212,7 +212,8 @@ class GridReader final : public stream::CubeReader {
         return {left, top, right - left, bottom - top};
     }
 
-    /// Reads a part of the piece, or its halves if the swath's window does not fit in the scratch.
+    /// Reads a part of the piece. If the window of the swath that it needs exceeds the scratch memory, reads
+    /// the part in two halves.
     void gather(const Rect& part, const Rect& piece, const CubeView<float>& dst) {
         const Rect from = span(part);
         const auto pixel = static_cast<uint64_t>(m_shape.bands) * sizeof(float);

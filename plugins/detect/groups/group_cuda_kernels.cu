@@ -331,8 +331,8 @@ __global__ void __launch_bounds__(threads) invert_factors(const GroupWork w) {
     }
 }
 
-/// Decides whether a matrix that was not shrunk can be inverted: the inverse's trace is at least the
-/// reciprocal of the least eigenvalue.
+/// Marks groups as uncertain whose matrix, not shrunk, may be nearly singular. The test uses the trace of the
+/// inverse, which is an upper bound of 1 / least eigenvalue.
 __global__ void __launch_bounds__(threads) check_inverses(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     DeviceGroup& group = w.group[g];

@@ -323,7 +323,8 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
     static_assert((width & (width - 1)) == 0);
-    // Prefetches whole blocks of columns of the panel below, in few instructions: Triangle::blocks() * width.
+    // The pitch of a panel is Triangle::blocks() * width; here it is updated in few instructions.
+    // take_products() prefetches the next panel.
     ptrdiff_t pitch = Triangle::blocks(bands, 0) * width, rest = bands + width - height;
     const float* left = above + row;
     for (int q = 0; q < panel; ++q, rest -= height) {

@@ -61,8 +61,8 @@ inline bool has_target(Method m) { return m != Method::rx; }
 /// Returns true if scores need the statistics of a background.
 inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
 inline bool is_small_at_target(Method m) { return !has_background(m); }
-/// Returns the greatest 1 - u'v for which sam is 0: the rounding errors of sums over the bands for equal
-/// directions.
+/// Returns the greatest 1 - u'v (u, v: the unit spectra) that counts as angle 0. It covers the rounding
+/// errors of the sums over the bands for equal directions.
 inline double sam_rounding(size_t bands) {
     return (8 + static_cast<double>(bands) / 16) * std::numeric_limits<double>::epsilon();
 }
