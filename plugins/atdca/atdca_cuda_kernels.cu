@@ -123,7 +123,7 @@ struct Basis {
     int bands, pitch, base; ///< q_{base}, q_{base+1} ... are in shared memory, `pitch` doubles apart
 };
 
-/// Returns the distance between two q_k in shared memory, in doubles: when eight lanes read from two rows,
+/// Returns the distance between two q_k in shared memory, in doubles. When eight lanes read from two rows,
 /// the rows together use all banks.
 __host__ __device__ inline int pitch_of(const SearchShape& s) { return s.row() + 2; }
 /// The division of a launch into blocks, and the positions in a block's shared memory, in bytes.
@@ -412,7 +412,7 @@ struct Search {
     __device__ double& greatest_of(int64_t i) const { return greatest[i * greatest_step]; }
 };
 
-/// Starts the search: the norms are the first scores.
+/// Starts the search with the norms as the first scores.
 __device__ __forceinline__ void start_from_norms(Search& s) {
     // The values after a vector's last band must be finite.
 #pragma unroll 1
@@ -566,8 +566,8 @@ __device__ __forceinline__ void empty_window(Search& s) {
     s.basis.base = s.count;
 }
 
-/// Makes the chosen pixel a target: computes its q and its decisive score. Returns false if the search has
-/// ended.
+/// Makes the chosen pixel a target, and computes its q and its decisive score. Returns false if the search
+/// has ended.
 __device__ __forceinline__ bool take_target(Search& s, int64_t pixel) {
     double* const vector = shared_at(s.vector_at);
 #pragma unroll 1

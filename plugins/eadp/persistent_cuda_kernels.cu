@@ -155,8 +155,8 @@ __device__ __noinline__ unsigned output_of(const PersistentWork& work, const Pla
     return bits;
 }
 
-/// Writes the complete copies of a warp. It is rarely called and not inlined, so that its addresses take no
-/// registers from the sweeps.
+/// Writes the complete copies of a warp. The function is rarely called and not inlined, so that its addresses
+/// take no registers from the sweeps.
 __device__ __noinline__ void put_out(const PersistentWork& work, const Place& place, int job,
                                      const float* sums, int complete, unsigned bits) {
     const auto& stage = work.stage;
@@ -227,7 +227,8 @@ struct CoreThread {
     int part; ///< bits fetches ... southern
     float4* own_sums;
     float4* sides; ///< sides of the warp: [left, right][line][Y_k, Y_{k-1}]
-    /// Index of its word in the block's sides: two words per line and level of both sides, one word per lane
+    /// Index of the thread's word in the block's sides, which have two words per line and level of both
+    /// sides, one word per lane
     int words;
 };
 
@@ -308,8 +309,8 @@ __device__ __forceinline__ void add_group(float4* sum, float4 a, float4 (&v)[war
     }
 }
 
-/// Adds a group's terms to the sums of the copies in `live`, two copies at a time. If `observes`, it also
-/// reads the neighbour's word before the last copies, and returns it for take_halo().
+/// Adds a group's terms to the sums of the copies in `live`, two copies at a time. If `observes`, also reads
+/// the neighbour's word before the last copies, and returns the word for take_halo().
 __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const CoreThread& t, const Levels& l,
                                           const float4* terms, unsigned live, bool observes,
                                           const uint4* from) {

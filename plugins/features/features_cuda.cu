@@ -46,8 +46,8 @@ struct FeatureWork {
     unsigned long long* counts = nullptr; ///< incremented: valid, invalid, valid without a continuum
 };
 
-/// Computes what feature_of() computes on the CPU, but without an array of ratios: it walks along the ratios
-/// three times.
+/// Computes what feature_of() computes on the CPU, but without an array of ratios; instead it walks along the
+/// ratios three times.
 __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vertices) {
     constexpr double equal = 1e-10, least_depth = 1e-6;
     const double nothing = nan("");
@@ -119,7 +119,7 @@ __device__ void put_feature(const FeatureWork& w, int range, int64_t p, const Fe
         *to = static_cast<float>(all[k]);
 }
 
-/// Own: the hull is in the thread's own memory.
+/// Own: true if the hull is in the thread's own memory.
 template <bool Own>
 __global__ void __launch_bounds__(threads) features_kernel(const FeatureWork w) {
     uint16_t own[Own ? cuda::own_hull : 1];

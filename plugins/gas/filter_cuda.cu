@@ -663,7 +663,7 @@ class DeviceLane final : public FilterLane {
         return w;
     }
 
-    /// Returns the groups of a tile, after it has uploaded them and the positions of each sample's pixels.
+    /// Uploads the groups of a tile and the positions of each sample's pixels, and returns the groups.
     std::vector<DeviceGroup> place_groups(const Tile& tile, const CubeView<float>& in, Work& w,
                                           cudaStream_t stream) {
         const auto& c = m_task.columns;

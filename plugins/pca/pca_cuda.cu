@@ -172,7 +172,7 @@ class ScanWorker final : public stream::StatisticsWorker {
         if (m_scene) m_scene->pixels += tile.window.area();
         sums.invalid += tile.window.area();
     }
-    /// Call it after all lanes have ended.
+    /// Call this function after all lanes have ended.
     void finish() {
         const DeviceGuard guard(m_ordinal);
         m_sums->add_to(sums, m_ordinal);

@@ -147,7 +147,7 @@ struct LoadWork {
 __global__ void __launch_bounds__(threads) load_pixels(const LoadWork w) {
     const int i = batch_pixel();
     const int64_t pixel = w.first + i;
-    PixelLook<float> look; // beyond the last pixel it reads nothing, so the result is invalid
+    PixelLook<float> look; // beyond the last pixel, nothing is read, so the result is invalid
     float greatest = 0;
     for (int k = 0; k < w.used_count && pixel < w.pixels; ++k) {
         const float v = w.raw[w.used[k] * w.pixels + pixel];
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(threads)
     const int i = batch_pixel();
     for (int j = 0; j < rows.count; ++j)
         to[j * batch + i] = rows.sum(j, [&](double sum, double weight, int band) {
-            // Not fused, so that it is 0 exactly where the CPU's result is 0
+            // Not fused, so that the result is 0 exactly where the CPU's result is 0
             return __dadd_rn(sum, __dmul_rn(weight, x[band * batch + i]));
         });
 }

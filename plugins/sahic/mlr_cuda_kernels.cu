@@ -168,7 +168,8 @@ __global__ void weight_kernel(const WeightWork w) {
     else
         below = below && wraps && w.lines > 1 && w.first_line_valid[sx];
     float sum = 0;
-    // Band by band, right then below, without fused operations: every tile and the CPU compute the same bits.
+    // Band by band, right then below, without fused operations, so that every tile and the CPU compute the
+    // same bits.
     for (int b = 0; b < w.bands; ++b) {
         const float* v = w.raw + b * w.window_pixels + at;
         if (right) {

@@ -66,7 +66,7 @@ struct Domain {
 };
 
 constexpr int tile_samples = 64; // per thread block; each thread has 4 neighbouring samples
-// Number of bands, or slightly more, per partial sum: this reduces rounding errors
+// Number of bands per partial sum, or slightly more; partial sums reduce rounding errors
 constexpr int segment = 256;
 
 __device__ __forceinline__ float quick_sqrt(float x) { // exact to two units in the last place
@@ -76,7 +76,7 @@ __device__ __forceinline__ float quick_sqrt(float x) { // exact to two units in 
 }
 
 /// Returns the angle 2 asin(|u-v|/2) from |u-v|^2. Above 3.5 (138 degrees), the sine of the half angle is too
-/// imprecise. Up to 60 degrees it uses a polynomial (error 2e-8), beyond that asin(t) = pi/2 - 2
+/// imprecise. Up to 60 degrees, the function uses a polynomial (error 2e-8), beyond that asin(t) = pi/2 - 2
 /// asin(sqrt((1-t)/2)).
 __device__ __forceinline__ float angle_of(float squared, float inverse_p, float inverse_q) {
     const bool wide = squared > 1.0f;

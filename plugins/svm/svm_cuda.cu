@@ -70,11 +70,11 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
     if (i >= padded) return;
     double* to = x + i / batch * batch * padded_features + i % batch;
     double sum = 0;
-    PixelLook<float> look; // beyond the last pixel it reads nothing, so the result is invalid
+    PixelLook<float> look; // beyond the last pixel, nothing is read, so the result is invalid
     for (int f = 0; f < features && i < pixels; ++f) {
         const float v = raw[f * pixels + i];
         look.at(v);
-        // No fused operations: the bits must equal the CPU's.
+        // No fused operations, because the bits must equal the CPU's.
         const float s =
             static_cast<float>(__dmul_rn(__dsub_rn(static_cast<double>(v), minimum[f]), factor[f]));
         const double d = static_cast<double>(s);
@@ -523,7 +523,7 @@ class CudaWorker final : public stream::Worker {
                 to[f] = from[static_cast<ptrdiff_t>(f) * in.band_stride];
     }
 
-    /// Classifies the pixels that the device was not sure of again.
+    /// Classifies again the pixels of which the device was not sure.
     void repeat(const CubeView<float>& in, int64_t pixels, int count, float* labels, float* probabilities,
                 float* confidence) {
         const Model& model = *m_model;

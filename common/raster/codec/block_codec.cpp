@@ -19,8 +19,8 @@
 #include <vector>
 
 namespace hsi::raster {
-/// TIFF's LZW (TIFF revision 6.0, section 13): codes of 9 to 12 bits, the highest bit first. The width grows
-/// one code early.
+/// TIFF's LZW (TIFF revision 6.0, section 13). The codes have 9 to 12 bits, the highest bit first. The width
+/// grows one code early.
 class BlockCoder::Lzw {
   public:
     static size_t bound(size_t bytes) { return bytes * 3 / 2 + bytes / 1024 + 16; }
@@ -51,7 +51,7 @@ class BlockCoder::Lzw {
             }
         }
         put(prefix);
-        // The reader also adds the code that it has read before it reads the next one.
+        // The reader adds each code to its table before it reads the next code.
         if (++m_next == last) {
             put(clear);
             m_width = 9;
@@ -96,8 +96,8 @@ class BlockCoder::Lzw {
     unsigned char* m_to = nullptr;
 };
 
-/// DEFLATE (RFC 1951) with only literals and runs of one byte, in one block with a custom code. It is for
-/// bytes that repeat only in runs, and several times as fast as a search for repeated pieces.
+/// DEFLATE (RFC 1951) with only literals and runs of one byte, in one block with a custom code. This is for
+/// bytes that repeat only in runs. It is several times as fast as a search for repeated pieces.
 class BlockCoder::Runs {
   public:
     static size_t bound(size_t bytes) { return bytes * most_bits / 8 + 512; }
@@ -251,8 +251,8 @@ class BlockCoder::Runs {
             m_lengths[order[i]] = static_cast<uint8_t>(std::min(depth[i], most_bits));
             taken += whole >> m_lengths[order[i]];
         }
-        // Shortened words use too much of the code: other words, rare ones first, become longer. The longest
-        // word gets the remaining room.
+        // Shortened words use too much of the code, so other words become longer, rare ones first. The
+        // longest word gets the remaining room.
         for (size_t i = 0; taken > whole; i = (i + 1) % used)
             if (uint8_t& length = m_lengths[order[i]]; length < most_bits) taken -= whole >> ++length;
         for (size_t i = used; taken < whole && i-- > 0;)
@@ -319,8 +319,8 @@ void turn_bytes(char* samples, size_t count) {
     }
 }
 
-/// Writes the bytes of a line's floats: the highest byte of all floats, then the next byte ... `planes` has
-/// room for them.
+/// Writes the bytes of a line's floats: first the highest bytes of all floats, then the next bytes, and so
+/// on. `planes` has room for all bytes.
 template <class Bits>
 void byte_differences(const char* from, char* to, size_t count, size_t step, unsigned char* planes) {
     const auto* const a = reinterpret_cast<const Bits*>(from);

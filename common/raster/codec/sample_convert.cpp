@@ -134,7 +134,7 @@ float left_over(T v, SamplePart part) {
     return part == SamplePart::remainder ? second : static_cast<float>(remainder - static_cast<Wide>(second));
 }
 
-/// real: use the bits of a double.
+/// `real`: uses the bits of a double.
 template <class T>
 float bits_of(T v, bool real, SamplePart part) {
     uint64_t pattern = std::bit_cast<uint64_t>(static_cast<double>(v));
@@ -193,8 +193,8 @@ NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
         if constexpr (std::is_floating_point_v<T>) {
             const double v = nodata.as_double();
             if (std::isnan(v)) return;
-            // Files store the lowest float with few digits: a number that rounds to a finite float counts as
-            // finite.
+            // Files store the lowest float with few digits, so a number that rounds to a finite float counts
+            // as finite.
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
             range = range_around(value);
@@ -415,7 +415,7 @@ StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
     if (!m_nodata.active || m_type == SampleType::float32 || m_type == SampleType::float64) return;
     NodataValue beside = *nodata;
     if (beside.kind == SampleType::float64 &&
-        (type == SampleType::int64 || type == SampleType::uint64)) { // its steps may be unknown to GDAL
+        (type == SampleType::int64 || type == SampleType::uint64)) { // steps may be unknown to GDAL
         beside.kind = type;
         if (type == SampleType::int64)
             beside.whole = static_cast<int64_t>(beside.real);

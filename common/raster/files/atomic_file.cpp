@@ -111,7 +111,7 @@ bool surely_rename(const std::string& from, const std::string& to) {
     return false;
 }
 
-/// Renames without replacing a file: if two processes try, one of them succeeds.
+/// Renames without replacing a file. If two processes try, only one of them succeeds.
 Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     if (!is_local(to)) {
         if (exists(to)) return Renamed::taken;
@@ -189,7 +189,7 @@ class AtomicFile::PrivateFolder {
             return;
         }
         remove_abandoned(folder, private_prefix(destination));
-        // Before it is locked, another process may consider the empty folder abandoned.
+        // Until the folder is locked, another process may consider the empty folder abandoned.
         for (int i = 0; i < tries; ++i) {
             m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
             if (::mkdtemp(m_path.data()) == nullptr) break;
@@ -222,8 +222,8 @@ class AtomicFile::PrivateFolder {
     void keep() { m_kept = true; }
 
   private:
-    /// Removes the folder, with the lock last: without the lock, an abandoned folder would look like one in
-    /// use.
+    /// Removes the folder, and its lock last, because without the lock an abandoned folder would look like
+    /// one in use.
     static void remove_private(const std::string& path) {
         for (const std::string& name : {std::string(new_name), std::string(old_name)})
             if (exists(join_path(path, name))) remove_tree(join_path(path, name));
@@ -238,7 +238,7 @@ class AtomicFile::PrivateFolder {
     /// The umask may have removed the permission needed to delete the folder.
     static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
 
-    /// Returns its current path, because a folder above it may have been renamed.
+    /// Returns the current path of the folder, because a folder above it may have been renamed.
     std::string place() const {
         struct stat held {
         }, found{};
@@ -401,7 +401,7 @@ void AtomicFile::publish() {
     // Some formats write their own path into their labels.
     for (const std::string& path : paths)
         rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
-    // Side files first, so that readers that see the new destination see all of it.
+    // Side files come first, so that readers that see the new destination see all files.
     std::stable_partition(paths.begin(), paths.end(),
                           [&](const std::string& path) { return path != m_path; });
     try {
@@ -527,7 +527,7 @@ void AtomicFile::link_beside() {
 
 void AtomicFile::remove_stale() {
     for (const std::string& old : m_stale) {
-        // Compare by identity: a file may be x.hdr here and ./x.hdr there.
+        // Compares by identity, because a file may be x.hdr here and ./x.hdr there.
         if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
                                         [&](const Move& move) { return same_file(move.to, old); }))
             continue;
@@ -586,7 +586,7 @@ void AtomicFile::renew(const std::string& made, const std::string& target) {
 
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
-    const auto keep_all = [this] { // any of them may contain files that could not be restored
+    const auto keep_all = [this] { // any of these folders may contain files that could not be restored
         if (m_private) m_private->keep();
         for (const auto& keeper : m_keepers)
             keeper.second->keep();

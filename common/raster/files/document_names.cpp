@@ -110,7 +110,7 @@ class NameCheck {
                  "Make it again with the tool that made it.");
         if (names_server(name)) return check_server(name);
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
-        if (plain || name.rfind("/vsimem/", 0) == 0) return; // it does not exist, which opening will report
+        if (plain || name.rfind("/vsimem/", 0) == 0) return; // opening reports a missing file
         if (!has_file(name)) check_server(name);
     }
 
@@ -289,7 +289,7 @@ class NameCheck {
 
     /// Checks a text that GDAL interprets as a coordinate reference system: a definition, or its location.
     void check_srs_name(const std::string& srs) const {
-        const std::string opengis = "http://www.opengis.net/"; // GDAL resolves it without a request
+        const std::string opengis = "http://www.opengis.net/"; // GDAL makes no request for these
         if (srs.size() <= PATH_MAX && is_local(srs) && kind_of_path(srs) == PathKind::pipe) refuse_pipe(srs);
         if (!srs.starts_with(opengis) && begins_with_any(lower(srs), {"http", "ftp", "/vsi"}) &&
             names_server(srs))

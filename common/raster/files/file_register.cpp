@@ -84,7 +84,7 @@ class FolderLocks {
     const std::map<std::string, int>& unlocked() const { return m_unlocked; }
 
   private:
-    static constexpr int most = 100; ///< times 20 ms: a lock of another program must not block the run
+    static constexpr int most = 100; ///< times 20 ms; a lock of another program must not block the run
                                      ///< forever
 
     int open_to_lock(const std::string& path, int how) {
@@ -93,8 +93,8 @@ class FolderLocks {
         return handle;
     }
 
-    /// Returns false if it cannot be locked. For a file that is `added` to (empty: for none), waits for the
-    /// lock until the user interrupts.
+    /// Returns false if the file cannot be locked. For a file that is `added` to (empty: for none), waits for
+    /// the lock until the user interrupts.
     bool lock(int handle, const std::string& added) {
         const bool sure = !added.empty();
         for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
@@ -116,7 +116,7 @@ class FolderLocks {
         for (;;) {
             int handle = open_to_lock(path, O_RDWR);
             if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(path, O_RDONLY);
-            if (handle < 0) return; // it does not exist, or the lock of its folder must suffice
+            if (handle < 0) return; // the file does not exist, or the lock of its folder must suffice
             if (!lock(handle, path)) {
                 m_unlocked[path] = errno;
                 return;
@@ -147,7 +147,8 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     const auto failure = [&](int reason) {
         return Error("cannot write '" + path + "': " + std::strerror(reason));
     };
-    // If it were opened again, a file behind standard output would be written from its beginning.
+    // Duplicates the descriptor, because a file behind standard output that is opened again would be written
+    // from its beginning.
     const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
     int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
     while (standard < 0) {
@@ -200,8 +201,8 @@ bool falls_into(const std::string& output, const std::string& read) {
     return is_there(output) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
-/// Returns the virtual file system of a name for a part of a local file, or for a converted one. Writing
-/// there changes a file that no check detects, and only a part of the change can be undone.
+/// Returns the virtual file system if the name is for a part of a local file, or for a converted file.
+/// Writing there changes a file in a way that no check detects, and the change can be undone only in part.
 std::string part_of_a_file(const std::string& path) {
     for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
                               "/vsisparse", "/vsicached", "/vsicrypt"})
@@ -317,7 +318,7 @@ void FileRegister::writes(const std::string& role, const std::string& path,
         !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
         throw UsageError(role + " '" + path + "' is the name of a folder",
                          "Name a file in it: " + path + "NAME.");
-    // Otherwise this would be detected only after all computations.
+    // Otherwise a name that is too long would be detected only after all computations.
     if (struct stat info{}; is_local(path) && ::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
         throw Error("cannot write '" + path + "' (" + role + "): " + std::strerror(ENAMETOOLONG),
                     "Use a shorter file name.");
@@ -429,7 +430,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
 }
 
 void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
-    // Removes them from the register now, so that they are not in it even after a failure.
+    // Removes the outputs from the register now, so that they are not in it even after a failure.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();

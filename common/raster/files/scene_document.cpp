@@ -244,7 +244,7 @@ OrderedJson json_of(const SceneDocument& document, const std::string& destinatio
 }
 
 /// Returns the state of a file. The document does not store the time of the last change to the inode, because
-/// a copy of the folder gives each file another one.
+/// a copy of the folder gives each file another time.
 std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
     if (is_local(path)) {
         struct stat facts {};
@@ -260,8 +260,9 @@ std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
                                 std::to_string(static_cast<long long>(facts.st_mtime))};
 }
 
-/// Servers, archives and many ways to copy a folder keep whole seconds: then these are compared. A ZIP file
-/// has other times than its files had, without a time zone and even.
+/// Servers, archives and many ways to copy a folder keep only whole seconds; then whole seconds are compared.
+/// The times in a ZIP file differ from those of the original files, because they have even seconds and no
+/// time zone.
 bool same_time(const std::string& path, const std::string& now, const std::string& stated) {
     if (path.starts_with("/vsizip/") && stated.find('.') != std::string::npos) return true;
     const auto seconds = [](const std::string& text) { return text.substr(0, text.find('.')); };
@@ -315,8 +316,7 @@ SceneDocument read_scene_document(const std::string& path) {
 std::string scene_document_text(const SceneDocument& document, const std::string& destination) {
     const std::string plain =
         json_of(document, destination).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    // GDAL accepts any text with a VRT tag at its beginning as a VRT, and would show one without
-    // pixels.
+    // GDAL accepts any text with a VRT tag at its beginning as a VRT, and would show a raster without pixels.
     std::string text;
     text.reserve(plain.size());
     for (const char c : plain)
@@ -327,7 +327,7 @@ std::string scene_document_text(const SceneDocument& document, const std::string
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path) {
     std::vector<DocumentSource::File> files;
     if (is_scene_document(path)) {
-        // This also covers the files behind it.
+        // This also covers the files that the document names.
         if (auto file = file_as_it_is(path)) files.push_back(std::move(*file));
         return files;
     }

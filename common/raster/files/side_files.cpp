@@ -64,8 +64,8 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     return as(kinds);
 }
 
-/// Returns true for a model, a table or statistics: a header next to it belongs to an image with the same
-/// stem.
+/// Returns true for a model, a table or statistics; a header next to such a file belongs to an image with the
+/// same stem.
 bool is_text_beside_header(const std::string& path) {
     if (!is_local(path) || envi_header_beside(path).empty()) return false;
     const std::string begin = beginning_of_file(path, 1024);
@@ -77,7 +77,7 @@ bool is_text_beside_header(const std::string& path) {
         const EnviHeader header = read_envi_header(envi_header_beside(path));
         const std::string* const type = header.find("file type");
         return type == nullptr || lower(*type).find("spectral library") == std::string::npos;
-    } catch (const Error&) { // opening it reports the fault
+    } catch (const Error&) { // the fault is reported when the file is opened
         return false;
     }
 }
@@ -99,7 +99,7 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
-        if (is_pipe_or_device(path)) return files.push_back(path); // it has no further files
+        if (is_pipe_or_device(path)) return files.push_back(path); // a pipe or device names no further files
         if (may_lead_to_matlab(path))
             if (const auto matlab = matlab_name(path)) return add_file(matlab->path);
         add_containers(path, depth);
@@ -129,7 +129,7 @@ class Collector {
             if (is_there(list[i])) add_file(list[i]);
             if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
         }
-        // The product that a scene was made from: its arrays give the positions of points.
+        // The product that a scene was made from; its arrays give the positions of points.
         for (const char* item : {"X_DATASET", "Y_DATASET"})
             if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
         if (EQUAL(driver.c_str(), "GTI")) add_tiles(*dataset, path, depth);
@@ -145,7 +145,7 @@ class Collector {
     void add_scene(const std::string& path, int depth) {
         try {
             for (const std::string& file : files_of_document(read_scene_document(path)))
-                add(file, std::max(depth, 1)); // virtual scenes are of any depth, and a loop ends where it
+                add(file, std::max(depth, 1)); // virtual scenes have any depth; a loop ends where it
                                                // began
         } catch (const Error&) {               // readers get the error
         }
@@ -353,8 +353,8 @@ bool lists(const Dataset& dataset, const std::string& file) {
     return false;
 }
 
-/// Returns whether the file has its pixels: the ENVI driver accepts any file with a header next to it, even
-/// notes.txt.
+/// Returns whether the file is as large as its pixels require, because the ENVI driver accepts any file with
+/// a header next to it, even notes.txt.
 bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file) {
     if (dataset->GetRasterCount() == 0) return false;
     const double pixels = double{1} * dataset->GetRasterXSize() * dataset->GetRasterYSize();
@@ -388,7 +388,7 @@ std::vector<std::string> placing_files(const std::string& path) {
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
     const GdalErrors quiet;
-    if (!pipe_beside(path).empty()) return {path}; // opening it reports this
+    if (!pipe_beside(path).empty()) return {path}; // this is reported when the file is opened
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);
@@ -548,7 +548,7 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
 
 std::vector<std::string> old_side_files(const std::string& path) {
     std::vector<std::string> out;
-    if (!is_there(path)) { // its database may not exist, but its logs would be replayed into the next one
+    if (!is_there(path)) { // logs of a missing database would be replayed into the next database
         for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))
@@ -566,7 +566,7 @@ std::vector<std::string> old_side_files(const std::string& path) {
     const std::string driver = old->GetDriver()->GetDescription();
     std::vector<std::string> names = side_file_names(driver, path, {});
     if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
-    for (const auto& name : database_logs(driver, path)) // no dataset lists them
+    for (const auto& name : database_logs(driver, path)) // no dataset lists these files
         if (is_there(name)) out.push_back(name);
     for (const std::string& name : names) {
         if (std::find(out.begin(), out.end(), name) != out.end() || !is_there(name) || !lists(old, name))

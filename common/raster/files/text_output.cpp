@@ -57,7 +57,7 @@ void write_local_file(const TextOutput& output, const std::string& path, const s
     }
     while (reason == 0 && ::fsync(file) != 0)
         if (errno == EINVAL || errno == ENOTSUP)
-            break; // the file system does not support it; the text itself is written
+            break; // the file system does not support fsync; the text itself is written
         else if (errno != EINTR)
             reason = errno;
     if (::close(file) != 0 && errno != EINTR && reason == 0) reason = errno;

@@ -15,7 +15,7 @@ namespace hsi::raster {
 
 namespace {
 
-/// Returns the mode of an existing file; 0 if it does not exist.
+/// Returns the mode of a file; 0 if the file does not exist.
 decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
     VSIStatBufL status;
     return VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0
@@ -57,7 +57,7 @@ std::string file_of_subdataset(const std::string& name) {
     if (!is_subdataset(name)) return name;
     const std::string rest = name.substr(name.find(':') + 1);
     if (rest.rfind('"', 0) == 0) return rest.substr(1, rest.find('"', 1) - 1);
-    const size_t end = rest.rfind(':'); // a path may contain further colons: http://
+    const size_t end = rest.rfind(':'); // a path may contain further colons, as in http://
     return end != std::string::npos ? rest.substr(0, end) : rest;
 }
 

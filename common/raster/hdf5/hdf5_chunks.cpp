@@ -31,7 +31,7 @@ struct Description {
     Bytes layout;
 };
 
-/// Reads the sizes. Also throws Damaged for valid content that is not supported here: the library then reads
+/// Reads the sizes. Also throws Damaged for valid content that is not supported here; the library then reads
 /// the array.
 void read_space(Cursor c, const File& file, Description& array) {
     const uint64_t version = c.number(1), rank = c.number(1), flags = c.number(1);
@@ -147,7 +147,7 @@ void read_fill(Cursor c, Description& array) {
     if (!defined && version != 1) return;
     const uint64_t size = c.number(4);
     Bytes value = bytes_of(c, size == UINT32_MAX ? 0 : size);
-    // If it is not written, the library leaves the output buffer unchanged.
+    // If the fill value is not written, the library leaves the output buffer unchanged.
     if (defined && written != never) array.fill = std::move(value);
 }
 
@@ -389,8 +389,8 @@ class Index {
             throw Damaged();
     }
 
-    /// A data block of either array. Its elements begin after `prefix` bytes: all together, or in pages with
-    /// one checksum per page; the bits of `pages` mark the pages that exist.
+    /// A data block of a fixed or an extensible array. Its elements begin after `prefix` bytes: all together,
+    /// or in pages with one checksum per page; the bits of `pages` mark the pages that exist.
     struct Block {
         uint64_t address, first, count, page; ///< elements
         size_t prefix, bytes, axis;
@@ -660,7 +660,7 @@ Hdf5Storage storage_at(File& file, uint64_t address) {
 namespace hsi::raster {
 namespace {
 
-/// IEEE 754's half precision: a sign, 5 bits of exponent and 10 of mantissa.
+/// Half precision (IEEE 754) has a sign, 5 bits of exponent and 10 bits of mantissa.
 float float_of_half(uint32_t half) {
     const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 0x3ff;
     if (exponent == 0) { // no leading 1
@@ -691,7 +691,7 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
 namespace {
 
 /// Returns the results of `read` at the headers of the arrays, one per array. A result is empty if the array
-/// is absent, or if a part of the file is damaged: the library then reads the array.
+/// is absent, or if a part of the file is damaged; the library then reads the array.
 template <typename Found>
 std::vector<Found> find_at_headers(const std::string& path, const std::vector<std::string>& arrays,
                                    Found (*read)(hdf5::File&, uint64_t)) {

@@ -198,7 +198,7 @@ FractalHeap::FractalHeap(File& file, uint64_t address) : m_file(file) {
     c.expect("FRHP");
     if (c.number(1) != 0) throw Damaged();
     m_id_bytes = c.number(2);
-    if (c.number(2) != 0) throw Damaged(); // filtered: links never are
+    if (c.number(2) != 0) throw Damaged(); // filtered, which heaps of links never are
     c.skip(1);
     const uint64_t largest_object = c.number(4);
     c.skip(length + offset + length + offset + 8 * length);

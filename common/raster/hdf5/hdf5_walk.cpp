@@ -137,7 +137,7 @@ class Walk {
         if (c.number(1) != 0) throw Damaged();
         if (c.number(1) & 1) c.skip(8);
         const uint64_t heap_at = c.number(m_file.offset_size), tree_at = c.number(m_file.offset_size);
-        if (m_file.undefined(heap_at) || m_file.undefined(tree_at)) return; // its links are messages
+        if (m_file.undefined(heap_at) || m_file.undefined(tree_at)) return; // the group's links are messages
         const FractalHeap heap(m_file, heap_at);
         const RecordTree tree(m_file, tree_at);
         constexpr size_t hash = 4;

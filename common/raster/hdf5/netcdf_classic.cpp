@@ -41,7 +41,7 @@ class Header {
 
   private:
     struct Variable {
-        uint64_t begin, bytes; ///< of a record, where it has records
+        uint64_t begin, bytes; ///< of one record if the variable has records
         bool in_records;
     };
 
@@ -58,7 +58,7 @@ class Header {
         m_at += (bytes + 3) / 4 * 4;
     }
     uint64_t list() {
-        (void)number(4); // its tag
+        (void)number(4); // the list's tag
         return count();
     }
     static uint64_t bytes_of(uint64_t type) {
@@ -86,7 +86,7 @@ class Header {
         }
         skip_attributes();
         one.bytes *= bytes_of(number(4));
-        (void)count(); // its bytes, which are wrong if 32 bits cannot represent them
+        (void)count(); // the variable's bytes; wrong if 32 bits cannot represent them
         one.begin = number(m_version == 1 ? 4 : 8);
         m_variables.push_back(one);
     }

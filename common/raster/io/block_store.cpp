@@ -21,12 +21,12 @@ constexpr uint64_t least_ahead = uint64_t{1} << 10;
 /// Smaller blocks are on the heap, larger ones on separate pages.
 constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
-/// The limit for a remote file: blocks are decoded while bytes arrive, which is pointless when all have
+/// The limit for a remote file, whose blocks are decoded while bytes arrive; this is pointless when all have
 /// arrived.
 constexpr uint64_t enough_decoded = uint64_t{512} << 20;
 
-/// The number of blocks decoded in advance: each needs memory that must be cleared, and may have left the
-/// caches when it is taken.
+/// The number of blocks decoded in advance. It is small, because each block needs memory that must be
+/// cleared, and may have left the caches when it is taken.
 constexpr uint64_t most_in_advance = 8;
 
 } // namespace
@@ -96,7 +96,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
         m_changed.wait(lock);
         at = m_entries.find(block.name);
     }
-    if (at == m_entries.end() && !m_wanted.empty()) // helpers are late: this block comes first
+    if (at == m_entries.end() && !m_wanted.empty()) // helpers are late, so this block comes first
         if (const auto next = std::find(m_wanted.begin(), m_wanted.end(), block); next != m_wanted.end())
             m_wanted.erase(next);
     if (at == m_entries.end() && !keep_it) {
@@ -194,7 +194,7 @@ uint64_t BlockStore::start_helpers(uint64_t bytes, int threads, uint64_t largest
     try {
         for (uint64_t k = 0; k < count; ++k)
             m_helpers.emplace_back([this, hands = std::shared_ptr<BlockHands>(make())] { serve(*hands); });
-    } catch (const std::system_error&) { // no more threads: continue with the existing ones
+    } catch (const std::system_error&) { // no more threads can be started; continue with the existing ones
         if (m_helpers.empty()) return 0;
     }
     return m_helpers.size() * hands_bytes + m_most_ahead;
@@ -250,7 +250,7 @@ void BlockStore::serve(BlockHands& hands) {
 
 void BlockStore::decode_ahead(const Block& block, BlockHands& hands, std::unique_lock<std::mutex>& lock) {
     const auto [at, added] = m_entries.try_emplace(block.name);
-    if (!added) return; // it was kept for another tile, or a thread decodes it
+    if (!added) return; // the block was kept for another tile, or a thread decodes it
     Entry& entry = at->second;
     entry.bytes = block.bytes;
     entry.ahead = true;

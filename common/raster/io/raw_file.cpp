@@ -78,7 +78,8 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     raw.origin = static_cast<int64_t>(gdal.nImageOffset);
     const GDALDriver* const driver = dataset.GetDriver();
     if (raw.origin == 0 && driver && EQUAL(driver->GetDescription(), "GTiff"))
-        return std::nullopt; // the first bytes are a header's: nothing has been written to a sparse file
+        return std::nullopt; // a TIFF begins with a header, so 0 means a sparse file to which nothing has
+                             // been written
     raw.pixel_step = gdal.nPixelOffset;
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;

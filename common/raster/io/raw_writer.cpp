@@ -22,8 +22,8 @@ namespace {
 
 constexpr size_t write_piece_bytes = 256 * 1024;
 
-/// The padding of a line's last block is also written, so that its lines are contiguous: zeros, which are
-/// there anyway. Larger padding is skipped.
+/// The padding of a line's last block is also written, so that the lines are contiguous. The padding is
+/// zeros, which the file has there anyway. Larger padding is skipped.
 constexpr std::array<char, 4096> beyond{};
 
 std::string reason() { return std::strerror(errno); }

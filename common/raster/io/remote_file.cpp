@@ -43,9 +43,9 @@ constexpr uint64_t least_request = uint64_t{256} << 10, most_request = uint64_t{
 constexpr uint64_t enough_ahead = uint64_t{256} << 20;
 /// The memory for a file without a share of the memory.
 constexpr uint64_t least_memory = uint64_t{16} << 20;
-/// The size of the first request that GDAL makes for a file: the directory of most files.
+/// The size of the first request that GDAL makes for a file. It covers the directory of most files.
 constexpr uint64_t first_bytes = uint64_t{256} << 10;
-/// The size of the request for a side file: most are smaller.
+/// The size of the request for a side file; most side files are smaller.
 constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
 /// A file is opened with more connections than it is read with, because the answers then have only a few
 /// bytes.
@@ -134,8 +134,8 @@ std::optional<std::string> first_of(const std::string& path, const Opened& file,
     return bytes;
 }
 
-/// Reads a file next to a scene, if it exists, into GDAL's cache: its first part, which is the whole of most
-/// files. \throws Error if it does not arrive completely.
+/// Reads a file next to a scene, if it exists, into GDAL's cache. Reads the first part, which is the whole of
+/// most files. \throws Error if the part does not arrive completely.
 void fetch_beside(const std::string& name, const std::string& scene) {
     const auto refuse = [&](const std::string& said) {
         throw Error("cannot fetch '" + name + "', which may be next to '" + scene + "': " + said,
@@ -847,7 +847,8 @@ std::optional<RemoteFile::Request> RemoteFile::next_request() {
             auto at = m_pieces.find(asked_for);
             queue->pop_front();
             if (at == m_pieces.end() || at->second.state != State::queued) continue;
-            // Otherwise bytes before it that are needed sooner would be left for small separate requests.
+            // Begins with earlier pieces that are needed sooner; otherwise they would be left for small
+            // separate requests.
             while (at != m_pieces.begin()) {
                 const auto before = std::prev(at);
                 if (before->second.end != at->first || before->second.state != State::queued ||

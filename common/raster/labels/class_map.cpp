@@ -35,8 +35,8 @@ int most_of(const std::string& type) {
     return type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : max_class;
 }
 
-/// Returns the nodata value if 0 is a class: a value beyond the classes, on the side where the type has
-/// room.
+/// Returns the nodata value if 0 is a class. This is a value beyond the classes, on the side where the type
+/// has room.
 double nodata_beside_zero(const std::string& asked, const std::string& type, int largest) {
     if (type != "Byte" && type.rfind("UInt", 0) != 0) return -1;
     const int nodata = type == "Byte" ? 255 : max_class;

@@ -132,7 +132,7 @@ bool is_point_table(const LabelOptions& options) {
     try {
         table = read_text_table(options.path, utf8_text(text));
     } catch (const Error&) {
-        return sheet; // its lines are invalid: the reader of all lines reports this
+        return sheet; // its lines are invalid, as the reader of all lines reports
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
@@ -200,8 +200,8 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
     return all;
 }
 
-/// Returns whether x and y are degrees: all values can be degrees, and no point is on the grid in its own
-/// units.
+/// Returns whether x and y are degrees. They are if all values can be degrees, and no point is on the grid in
+/// the grid's units.
 bool must_be_degrees(const std::vector<Position>& points, const Grid* grid) {
     if (grid == nullptr || !grid->geotransform || grid->srs_wkt.empty()) return false;
     GeoTransform gt = *grid->geotransform, inverse{};

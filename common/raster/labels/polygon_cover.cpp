@@ -200,7 +200,8 @@ void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto at = [&](double y) {
         return y <= e.y0 ? e.x0 : y >= e.y1 ? e.x1 : e.x0 + (y - e.y0) * ((e.x1 - e.x0) / (e.y1 - e.y0));
     };
-    // At most one column beyond the window: all pixels are to the right of a side that is left of the window.
+    // Goes at most one column beyond the window, because all pixels are to the right of a side that is left
+    // of the window.
     const auto column_of = [&](double x) {
         return static_cast<int64_t>(std::floor(
             std::clamp(x, static_cast<double>(sums.x) - 1, static_cast<double>(sums.x + sums.w) + 1)));

@@ -304,8 +304,8 @@ class RasterLabels final : public NumberedLabels {
         box.h = bottom - box.y;
         std::fill_n(out, n, none);
         if (box.empty()) return;
-        // Read the file's window in strips too: for a coarse scene over a fine raster, the whole window may
-        // not fit in memory.
+        // Reads the file's window in strips, too, because the whole window may not fit in memory for a coarse
+        // scene over a fine raster.
         for (int64_t y = box.y; y < box.bottom(); y += strip_lines) {
             const Rect part{box.x, y, box.w, std::min(strip_lines, box.bottom() - y)};
             read_own(part, m_values);

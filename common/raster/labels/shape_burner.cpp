@@ -129,7 +129,7 @@ class Rows {
             b = e.y1 > above + 1 ? e.at(above + 1) : e.x1;
         }
         if (a > b) std::swap(a, b);
-        // Open intervals: a side on a border of pixels passes through neither pixel.
+        // The intervals are open, so a side on the border between two pixels passes through neither pixel.
         const int64_t first = ceil_of(std::floor(a)), end = ceil_of(b);
         if (first < end) m_sides[at].push_back({first, end});
     }

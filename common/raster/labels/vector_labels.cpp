@@ -71,12 +71,12 @@ int number_field(const OGRFeatureDefn& definition, const char* name) {
     return i >= 0 && is_number(*definition.GetFieldDefn(i)) ? i : -1;
 }
 
-/// Returns whether the features have the fields of our own points: their pixels.
+/// Returns whether the features have the fields of our own points, which state their pixels.
 bool has_pixel_fields(const OGRFeatureDefn& definition) {
     return number_field(definition, "sample") >= 0 && number_field(definition, "line") >= 0;
 }
 
-/// Returns a geometry that GDAL can burn: it silently skips curves and surfaces.
+/// Returns a geometry that GDAL can burn, because GDAL silently skips curves and surfaces.
 std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
     const auto type = wkbFlatten(geometry->getGeometryType());
@@ -112,12 +112,12 @@ void move_along(OGRGeometry& geometry, double by) {
         });
 }
 
-/// Edges are straight in the SRS of their features, and curved in another one: a parallel of six degrees at
-/// latitude 45 deviates by four kilometres from the straight line between its ends in UTM. Adds points until
-/// straight edges between them agree to a tenth of a pixel.
+/// Edges are straight in the SRS of their features, and curved in another one. For example, a parallel of six
+/// degrees at latitude 45 deviates by four kilometres from the straight line between its ends in UTM. Adds
+/// points until straight edges between them agree to a tenth of a pixel.
 class BentEdges {
   public:
-    /// `pixel`: its shorter side, in the target SRS of `way`.
+    /// `pixel`: the shorter side of a pixel, in the target SRS of `way`.
     BentEdges(OGRCoordinateTransformation& way, double pixel) : m_way(way), m_pixel(pixel) {}
 
     void add_points(OGRGeometry& geometry) {
@@ -155,7 +155,7 @@ class BentEdges {
 
     void divide(const Place& a, const Place& a_there, const Place& b, const Place& b_there, int depth) {
         constexpr int most = 12;   // halvings
-        constexpr double few = 16; // pixels: shorter edges are straight
+        constexpr double few = 16; // pixels; shorter edges are straight
         const double length = std::hypot(b_there.x - a_there.x, b_there.y - a_there.y);
         if (depth == most || !std::isfinite(length) || length < few * m_pixel) return;
         const auto between = [](const Place& p, const Place& q, double t) {
@@ -200,8 +200,8 @@ enum class Placing {
     fields  ///< points by their fields sample and line
 };
 
-/// Returns whether the SRS is assumed: readers of GeoJSON treat every position as degrees on WGS 84, and only
-/// some files state it.
+/// Returns whether the SRS is assumed, because readers of GeoJSON treat every position as degrees on WGS 84,
+/// and only some files state this SRS.
 bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
     const char* const driver = dataset.GetDriverName();
     if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
@@ -327,8 +327,8 @@ class VectorLabels final : public LabelSource {
         return chosen ? *chosen : *first; // class_field() reports a missing field
     }
 
-    /// Refuses dates, lists and bytes, which are not classes: GDAL converts them to texts, and to the number
-    /// 0.
+    /// Refuses dates, lists and bytes, which are not classes, although GDAL converts them to texts, and to
+    /// the number 0.
     void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
         const OGRFieldDefn& f = *definition.GetFieldDefn(field);
         if (!is_text(f) && !is_number(f))
@@ -635,7 +635,7 @@ class VectorLabels final : public LabelSource {
             beside += !(one.sample >= 0 && one.sample < static_cast<double>(m_grid.samples) &&
                         one.line >= 0 && one.line < static_cast<double>(m_grid.lines));
             const double x = one.sample + 0.5, y = one.line + 0.5;
-            // Uses functions: see vector_sink.cpp.
+            // Uses functions of C for the reason in vector_sink.cpp.
             OGRGeometryH const point = OGR_G_CreateGeometry(wkbPoint);
             OGR_G_SetPoint_2D(point, 0, m_place[0] + m_place[1] * x + m_place[2] * y,
                               m_place[3] + m_place[4] * x + m_place[5] * y);

@@ -40,8 +40,8 @@ struct FeatureSpectrum {
     std::vector<double> x, y;
     std::vector<double> good; ///< 0: the channel is bad; empty: all are good
     std::string unit;
-    /// Returns the numbers of bands, if the unit of x states that, as EnMAP-Box writes it; a band index
-    /// counts from 0.
+    /// Returns the numbers of bands, if the unit of x states that x is a band number or a band index, as
+    /// EnMAP-Box writes. A band index counts from 0.
     std::vector<double> band_numbers() const {
         const bool index = EQUAL(unit.c_str(), "Band Index");
         if (!index && !EQUAL(unit.c_str(), "Band Number")) return {};
@@ -85,7 +85,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     for (int f = 0; f < fields; ++f) {
         const std::string text = text_of(feature, f);
         auto profile = spectrum_in(text);
-        constexpr char pickle = '\x80'; // Python's own format, which can contain code: never read
+        constexpr char pickle = '\x80'; // Python's own format is never read, because it can contain code
         packed |= !profile && !text.empty() && text.front() == pickle;
         if (!profile) continue;
         if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))

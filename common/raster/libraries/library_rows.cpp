@@ -23,7 +23,7 @@ struct BandName {
     std::string unit;
     bool number = false; ///< number of a band
     bool marked = false; ///< marked as a wavelength, by a word or a unit
-    bool loose = false;  ///< none of its words means a band: the other names must have the same words
+    bool loose = false;  ///< none of the words means a band, so the other names must have the same words
     std::string words;   ///< the name without its number
 
     /// Returns whether both columns may be bands of the same spectra.
@@ -208,7 +208,7 @@ bool is_text_column(const TextTable& table, size_t c) {
     });
 }
 
-/// Returns the ratio of the greatest number to the smallest: a sensor's wavelengths have a larger range than
+/// Returns the ratio of the greatest number to the smallest. A sensor's wavelengths have a larger range than
 /// numbers of samples.
 double spread(const Column& numbers) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
@@ -238,8 +238,8 @@ bool is_axis(const TextTable& table, size_t c, const Column& column, const std::
     return (neutral && spread(column) > wide) || !are_whole(column) || spread(column) > spread(across);
 }
 
-/// Returns whether a table with such names of columns nevertheless has spectra in columns: the spectra have
-/// numbers as names, and the first column has wavelengths or band numbers.
+/// Returns whether a table with such names of columns nevertheless has spectra in columns. Then the spectra
+/// have numbers as names, and the first column has wavelengths or band numbers.
 bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     for (size_t c = 0; c < std::min<size_t>(2, run.front()); ++c) {
         Column column;
@@ -274,7 +274,8 @@ size_t column_of_classes(const TextTable& table, const Run& run, size_t called) 
     return table.columns();
 }
 
-/// Takes a text line that is not a spectrum: the wavelengths again, their widths, marks of bad bands.
+/// Takes a text line that is not a spectrum but repeats the wavelengths, or has their widths or marks of bad
+/// bands.
 bool take_line_beside(const std::string& path, const std::string& name, const Column& values,
                       SpectralLibrary& library, Column& marks, const std::string& unit) {
     const TableColumn kind = table_column(name);
@@ -302,7 +303,7 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
     return true;
 }
 
-/// Returns whether all text lines have a text before their numbers: then they are spectra with names.
+/// Returns whether all text lines have a text before their numbers, so that they are spectra with names.
 bool are_lines_with_names(const TextTable& table) {
     return std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
         return !row.empty() && !is_empty_cell(row.front()) && !std::isfinite(cell_number(row.front()));

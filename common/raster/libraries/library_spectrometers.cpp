@@ -47,8 +47,8 @@ std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t coun
     return values;
 }
 
-/// Returns the white reference after the spectrum; a flag, two times and a description precede it. Empty if
-/// the file ends before, or if the reference is empty.
+/// Returns the white reference after the spectrum; a flag, two times and a description precede it. Returns an
+/// empty list if the file ends earlier, or if the reference is empty.
 std::vector<double> asd_reference(const std::string& bytes, size_t at, size_t channels, int format) {
     constexpr size_t flag_and_times = 2 + 8 + 8;
     const size_t width = format == 2 ? 8 : 4;

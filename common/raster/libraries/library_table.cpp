@@ -26,7 +26,7 @@ struct Columns {
     SpectralLibrary library;
     std::vector<bool> used;
     std::string stated;               ///< the unit of the wavelengths, if stated outside of their name
-    std::string unit;                 ///< of the wavelengths; empty: they are unknown
+    std::string unit;                 ///< of the wavelengths; empty if they are unknown
     std::optional<size_t> axis;       ///< the column of the wavelengths
     std::optional<size_t> numbers;    ///< the column of numbers of bands
     const std::vector<bool>& percent; ///< columns in per cent; as long, or empty
@@ -44,7 +44,7 @@ struct Columns {
     bool has_number(size_t c) const {
         return std::any_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
-    /// Returns whether it is the suite's own table, in which all columns after the second are spectra with
+    /// Returns whether the table is the suite's own, in which all columns after the second are spectra with
     /// any names.
     bool own() const { return table.head.size() > 1 && head(0) == "band" && head(1) == "wavelength"; }
     bool all_numbers(size_t c) const {
@@ -83,9 +83,8 @@ void take_numbers(Columns& t, size_t c) {
 }
 
 /// Returns whether a first column without a name, or with a name for numbers, contains band numbers and not
-/// wavelengths: it does if it counts from 0 or
-/// 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole micrometres. \throws Error if it
-/// cannot be decided.
+/// wavelengths. The column does if it counts from 0 or 1. Other whole numbers may be wavelengths in steps of
+/// 1 nm, or whole micrometres. \throws Error if the meaning cannot be decided.
 bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (counts_lines(column)) return true;
@@ -146,8 +145,8 @@ void judge_first(Columns& t, size_t c, bool placed) {
                 "wrong column.");
 }
 
-/// Leaves out further columns of wavelengths (in another unit, or for the next spectrum if each has its own),
-/// which are not spectra. \throws Error if one contradicts the first.
+/// Leaves out further columns of wavelengths (in another unit, or for the next spectrum if each spectrum has
+/// its own), which are not spectra. \throws Error if a column contradicts the first.
 void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
@@ -262,7 +261,7 @@ void find_axis(Columns& t) {
     }
 }
 
-/// Finds widths, and marks of bad bands: the first column of each.
+/// Finds the first column of widths, and the first column of marks of bad bands.
 void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     bool widths = false, marks = false;
     for (size_t c = 0; c < t.table.head.size(); ++c) {
@@ -464,7 +463,7 @@ void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
     }
 }
 
-/// Finds a head in a table of only numbers: its first row may contain the wavelengths.
+/// Finds a head in a table of only numbers, whose first row may contain the wavelengths.
 bool find_head_of_numbers(TextTable& table) {
     if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return false;
     Column first, across;

@@ -55,8 +55,8 @@ std::string collection_of(const std::string& text) {
     return words.Count() > 0 ? lower(words[0]) : std::string();
 }
 
-/// Returns true for splib06, splib07a, splib07b: spectra at the channels of the spectrometer that measured
-/// them.
+/// Returns true for splib06, splib07a and splib07b, whose spectra are at the channels of the spectrometer
+/// that measured them.
 bool is_of_spectrometers(const std::string& collection) { return starts_with(collection, "splib"); }
 
 struct Wavelengths {
@@ -113,7 +113,7 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
         library.notes.push_back(path + ": its bands have no wavelengths, since no wavelength file with " +
                                 std::to_string(record.values.size()) +
                                 " channels of its spectrometer or sensor is next to it");
-    // Deleted channels, and their remains after convolution: these are reflectances.
+    // Reflectances below -1 are deleted channels, or their remains after convolution.
     for (double& v : record.values)
         if (v < -1) {
             v = no_library_value;

@@ -29,7 +29,7 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
         if (!left.empty()) fits = std::move(left);
     };
     only([&](const MatlabVariable* v) { return v->dims[0] == bands || v->dims[1] == bands; });
-    // If several have the scene's bands: data sets for unmixing call endmembers M.
+    // If several arrays have the scene's bands, M is used, as data sets for unmixing call endmembers.
     if (fits.size() > 1) only([](const MatlabVariable* v) { return v->name == "M"; });
     if (fits.size() > 1) refuse_matlab(file, "has several arrays that may be the spectra", fits);
     if (fits.empty()) refuse_matlab(file, "has no array (band, spectrum)", {});
@@ -53,7 +53,7 @@ std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     return lists.size() == 1 ? lists.front() : std::vector<std::string>();
 }
 
-/// Returns the subscript of the bands; the first one if it cannot be decided.
+/// Returns the subscript of the bands, or the first subscript if the data do not decide this.
 size_t band_axis(const MatlabFile& file, const MatlabVariable& spectra, int64_t bands) {
     const int64_t rows = spectra.dims[0], columns = spectra.dims[1];
     if (rows == columns) return 0;

@@ -40,7 +40,7 @@ bool has_own_extension(const std::string& path) {
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
 
-/// Refuses a pipe: other files can be read from beginning to end through a pipe, but not these.
+/// Refuses a pipe, because these files cannot be read from beginning to end as other files can.
 [[noreturn]] void refuse_pipe(const std::string& path) {
     throw Error(
         "'" + path +
@@ -101,8 +101,8 @@ bool says_library(const EnviPair& files) {
 
 /// Undeclared fill values become NaN.
 void leave_out_fills(SpectralLibrary& library) {
-    // No spectrum of any unit reaches this. USGS writes -1.23e34 for deleted channels. After convolution,
-    // sums with a fraction of this value remain: -4.6e32 but also -3.
+    // No spectrum of any unit reaches this limit. USGS writes -1.23e34 for deleted channels. After
+    // convolution, sums with a fraction of this value remain: -4.6e32 but also -3.
     constexpr double beyond = 1e20;
     bool deleted = false;
     for (const auto& spectrum : library.spectra)
@@ -120,7 +120,7 @@ void leave_out_fills(SpectralLibrary& library) {
         }
         for (double& v : spectrum) {
             const bool remains = deleted && v < -largest;
-            // Among other negative numbers of similar size it is an ordinary value.
+            // A fill value is an ordinary value among other negative numbers of similar size.
             const bool filled = is_fill(v) && least > v / 10;
             if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
             v = no_library_value;

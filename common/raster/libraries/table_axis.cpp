@@ -28,7 +28,8 @@ double middle(Column values) {
     return *at;
 }
 
-/// Returns whether almost all steps have the same direction: spectrometers overlap where they meet.
+/// Returns whether almost all steps have the same direction. A few may differ, because spectrometers overlap
+/// where they meet.
 bool overlaps(const Column& column) {
     size_t up = 0, down = 0;
     for (size_t k = 1; k < column.size(); ++k) {

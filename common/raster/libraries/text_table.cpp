@@ -26,7 +26,7 @@ constexpr const char* blanks = " \t";
 
 bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
-/// Returns true if a cell is open at the end: it began with a quotation mark that has no end.
+/// Returns true if a cell is open at the end, because it began with a quotation mark that has no end.
 bool is_open(const std::string& line) {
     if (std::count(line.begin(), line.end(), '"') % 2 == 0) return false;
     for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at + 1)) {

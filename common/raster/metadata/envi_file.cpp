@@ -104,7 +104,7 @@ std::unique_ptr<ReadFile> open_shown(const char* name) {
     }
     try {
         return std::make_unique<ShownText>(in_gdals_manner(read_envi_header(parts->header)).text());
-    } catch (const Error&) { // its reader has already reported the fault
+    } catch (const Error&) { // the reader of the header has already reported the fault
         return nullptr;
     }
 }
@@ -130,8 +130,8 @@ std::string without_blanks(const std::string& text) {
     return out;
 }
 
-/// Returns a list as the driver takes it: it drops blanks at the ends of entries, and keeps those within
-/// them.
+/// Returns a list as the driver takes it. The driver drops blanks at the ends of entries, and keeps blanks
+/// within them.
 std::string without_outer_blanks(const std::string& text) {
     std::string out;
     const auto parts = [](char c) { return c == ',' || c == '{' || c == '}'; };
@@ -372,7 +372,7 @@ std::optional<EnviFile> all_samples(const std::string& path) {
         const uint64_t bytes = envi_bytes_told(header);
         if (bytes == 0 || bytes != size_of(path) || (offset && CPLAtof(offset->c_str()) != 0))
             return std::nullopt;
-    } catch (const Error&) { // opening it reports the fault
+    } catch (const Error&) { // the fault is reported when the file is opened
         return std::nullopt;
     }
     return EnviFile{path, name};

@@ -37,7 +37,7 @@ bool begins_with(const std::string& text, std::initializer_list<const char*> beg
 struct Datum {
     const char* spelling; ///< by letters()
     const char* name;     ///< in GDAL's driver; null: the driver does not know the datum
-    int epsg;             ///< its geographic SRS
+    int epsg;             ///< the geographic SRS of the datum
 };
 
 constexpr const char* wgs84 = "WGS-84";

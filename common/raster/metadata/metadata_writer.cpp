@@ -256,7 +256,7 @@ void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<
 }
 
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
-    // An ENVI header does not have the wavelengths either: its list covers all bands or none.
+    // An ENVI header does not have the wavelengths either, because its list covers all bands or none.
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 
@@ -341,7 +341,7 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
     const EnviHeader inherited = inherited_envi_fields(scene, same_bands);
     for (const EnviField& f : inherited.fields()) {
         const std::string key = envi_key(f.key);
-        // These come from the bands, where the driver has them already.
+        // The driver already has these values, from the bands.
         if (key == "band names" || key == "data gain values" || key == "data offset values") continue;
         header.set(f.key, f.value);
     }

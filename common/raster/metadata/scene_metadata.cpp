@@ -77,7 +77,7 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     return out;
 }
 
-/// Reads the header file itself if there is one, because the driver silently changes spaces of keys to
+/// Reads the header file itself, if it exists, because the driver silently changes spaces of keys to
 /// underscores.
 EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
     if (const std::string path = envi_header_of(dataset); !path.empty())
@@ -178,7 +178,7 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
         return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
             srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
     };
-    // Per cent, in PROJ's terms: the same except for names; parameters that may be the same.
+    // PROJ's confidence in per cent. `same`: equal except for names; `perhaps`: the parameters may be equal.
     constexpr int same = 90, perhaps = 50;
     if (const auto found = best(same)) return told(*found);
     const auto found = best(perhaps);
@@ -264,7 +264,7 @@ BandScales scales_of(const SceneMetadata& scene, bool own_scales) {
     BandScales out;
     for (const BandMetadata& b : scene.bands) {
         double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // One rule for all bands: a gain of 1 among others is a gain, and not missing.
+        // One rule applies to all bands, because a gain of 1 among others is a gain, and not missing.
         if (!own_scales) {
             const auto index = static_cast<size_t>(b.file_band - 1);
             if (!gains.empty()) {

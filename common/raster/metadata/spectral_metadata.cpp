@@ -26,8 +26,8 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 /// Returns NaN for texts that are not a number ("N/A").
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
-/// Takes a unit from the wavelength, "450 nm", which has priority over others; a width "0.01 um" is converted
-/// to it.
+/// Takes a unit from the wavelength, "450 nm", which has priority over other units; a width "0.01 um" is
+/// converted to this unit.
 void take_unit_along(BandMetadata& b) {
     if (!envi_number(b.wavelength))
         if (const auto written = written_wavelength(b.wavelength)) {
@@ -160,10 +160,10 @@ const char* unit_of_fits_axis(const std::string& kind) {
     return nullptr;
 }
 
-/// Reads the spectral axis of a FITS image, its third one (Greisen et al. 2006, A&A 446, 747). The coordinate
-/// of band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic axis
-/// (-LOG), in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and Calabretta
-/// 2002, A&A 395, 1061).
+/// Reads the spectral axis of a FITS image, which is the third axis (Greisen et al. 2006, A&A 446, 747). The
+/// coordinate of band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic
+/// axis (-LOG), in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and
+/// Calabretta 2002, A&A 395, 1061).
 void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     if (scene.driver != "FITS") return;
     const auto item = [&](const char* key) {
@@ -210,7 +210,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     lists.units = units.empty() ? unit : units;
 }
 
-/// Returns lists of the ENVI header; missing ones are taken from the dataset's items.
+/// Returns the lists of the ENVI header; missing lists are taken from the dataset's items.
 BandLists band_lists(SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
         const std::string* value = scene.envi.find(key);

@@ -42,7 +42,8 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
     if (!file) throw system_error("cannot open '" + m_options.path + "'");
     m_file.emplace(std::move(file), start.end, blocks_in_row() * rows(),
                    OrderedBlocks::Form{start.big, false});
-    // A quarter for the threads' blocks, at least one thread; the rest for rows, as many as are useful.
+    // A quarter of the memory is for the threads' blocks (at least one thread), the rest for rows, as many as
+    // are useful.
     const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_options.coding, m_form));
     m_most_coders = static_cast<int>(std::clamp<uint64_t>(
         m_options.memory / 4 / coder, 1, static_cast<uint64_t>(std::max(1, m_options.threads))));

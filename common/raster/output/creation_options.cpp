@@ -47,7 +47,7 @@ void add_defaults(Target& target, const OutputOptions& options) {
 }
 
 /// Returns the default side of a COG's blocks. GDAL interleaves bands, so its own default block of 512x512
-/// pixels with 224 bands of floats has 235 MB: for the writer, and for every reader.
+/// pixels with 224 bands of floats takes 235 MB in the writer and in every reader.
 int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
     const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
@@ -57,10 +57,10 @@ int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     return side;
 }
 
-/// Limits the blocks (of all bands) that creating a COG may use, and its threads. Without threads: one block
-/// in transfer, one in filling and one in compression. Each of several threads has two more, and so have two
-/// waiting jobs; the same amount again is for GDAL's data between them. Throws Error if even this does not
-/// fit into -memory.
+/// Limits the blocks (of all bands) that creating a COG may use, and its threads. Without threads, one block
+/// is in transfer, one is being filled and one is being compressed. Each of several threads needs two more
+/// blocks, and so do two waiting jobs; the same amount again is for GDAL's data between them. Throws Error if
+/// even the least memory does not fit into -memory.
 void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
              GDALDataType type) {
     const auto side =
@@ -87,9 +87,9 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which stores the bands separately.");
 }
 
-/// Limits a GeoTIFF whose blocks contain all bands: the dataset keeps one block in addition to the block
+/// Limits a GeoTIFF whose blocks contain all bands. The dataset keeps one block in addition to the block
 /// cache, which has a quarter of -memory. Another quarter is reserved for this block, so that the tiles have
-/// half. Throws Error if it is not enough.
+/// half. Throws Error if the memory is not enough.
 void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
@@ -360,8 +360,8 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     if (!given("BIGTIFF")) list.SetNameValue("BIGTIFF", "IF_SAFER");
     const char* compress = list.FetchNameValueDef("COMPRESS", "NONE");
     const bool wants_pixels = EQUAL(compress, "JPEG") || EQUAL(compress, "WEBP") || EQUAL(compress, "JXL");
-    // GDAL's own default interleaves bands: reading one band of a cube then costs reading all of them, and a
-    // 256x256 block of 224 floats is 59 MB.
+    // GDAL's own default interleaves bands. To read one band of a cube, all bands must then be read, and a
+    // 256x256 block of 224 floats takes 59 MB.
     if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
         list.SetNameValue("INTERLEAVE", "BAND");
     // Blocks are so low that one row of them, which is in memory while it is filled, remains small. Their

@@ -81,8 +81,8 @@ std::vector<std::string> class_names(const OutputSpec& spec, const SceneMetadata
 }
 
 /// Returns true for a band of the side file, or one of its domains, that only repeats facts of the header. A
-/// band with further facts keeps its name, because GDAL takes the side file's name, and no name if that is
-/// empty.
+/// band with further facts keeps its name, because GDAL takes the side file's name, and no name if the side
+/// file's name is empty.
 bool repeats_header(const CPLXMLNode* node) {
     if (EQUAL(node->pszValue, "Metadata")) {
         const std::string domain = CPLGetXMLValue(node, "domain", "");
@@ -98,8 +98,8 @@ bool repeats_header(const CPLXMLNode* node) {
     return true;
 }
 
-/// \return whether it removed any. If the header lacks a removed item, the check of the finished output finds
-/// it and restores it (WrittenRaster::lost()).
+/// \return whether any item was removed. If the header lacks a removed item, the check of the finished output
+/// finds it and restores it (WrittenRaster::lost()).
 bool remove_repeated(CPLXMLNode* root) {
     bool changed = false;
     for (CPLXMLNode* node = root->psChild; node != nullptr;) {

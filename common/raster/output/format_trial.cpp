@@ -160,7 +160,7 @@ void place(GDALDataset& dataset, const SceneMetadata* scene) {
     }
 }
 
-/// Makes one trial. Returns the fault; empty if there is none.
+/// Makes one trial. Returns the fault, or an empty text.
 std::string trial(const Target& target, const CPLStringList& options, const stream::CubeShape& shape,
                   bool values, const SceneMetadata* scene, const std::string& path) {
     const auto w = static_cast<int>(shape.samples), h = static_cast<int>(shape.lines);
@@ -261,7 +261,8 @@ void check_room(const TrialFolder& folder, const OutputOptions& options) {
         throw Error("cannot write '" + options.path + "': " + std::strerror(reason));
 }
 
-/// Makes the trial in memory if the driver can; if it cannot, or if that fails, next to the destination.
+/// Makes the trial in memory if the driver supports this. If the driver does not, or if the trial fails,
+/// makes the trial next to the destination.
 std::string trial_anywhere(const Target& target, const OutputOptions& options, const CPLStringList& list,
                            const stream::CubeShape& shape, const SceneMetadata* scene) {
     if (has_capability(target.driver, GDAL_DCAP_VIRTUALIO) &&
@@ -294,7 +295,8 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
-/// Returns why the target cannot be written; empty if it can, with target.copies set.
+/// Returns why the target cannot be written. If it can be written, returns an empty text and sets
+/// target.copies.
 std::string why_not(Target& target, const OutputOptions& options, const OutputSpec& spec,
                     const SceneMetadata* scene) {
     const CPLStringList list = trial_options(target);
@@ -322,8 +324,9 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
     return reason;
 }
 
-/// Returns a creation option without which, or all creation options without which, the output can be written:
-/// the format supports the output, but GDAL does not accept the options. Empty: they are not the reason.
+/// Returns a creation option without which, or all creation options without which, the output can be written.
+/// The format then supports the output, but GDAL does not accept the options. Returns an empty text if the
+/// options are not the reason.
 std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
                             const SceneMetadata* scene) {
     const auto works_with = [&](const std::vector<std::string>& items) {

@@ -217,7 +217,8 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
             return;
         std::vector<std::string> texts;
         for (double v : numbers) {
-            // ENVI has no word for an unknown value. IDL, like most readers, does not read this as a number.
+            // ENVI has no word for an unknown value. IDL, like most readers, does not read this word as a
+            // number.
             texts.push_back(std::isfinite(v) ? number(v) : "nan");
         }
         header.set(key, envi_list_text(texts));

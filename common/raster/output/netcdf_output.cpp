@@ -24,7 +24,7 @@ void add_text(GDALMDArray& array, const char* name, const std::string& text) {
         attribute->Write(text.c_str());
 }
 
-/// Adds centres of the pixels along an axis; `turned`: the last one is first in the file.
+/// Adds centres of the pixels along an axis; `turned`: the last centre is first in the file.
 void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis, double origin, double step,
                      bool turned) {
     const std::string name = axis->GetName();
@@ -78,7 +78,7 @@ void reserve_netcdf_header(GDALDataset& stage) {
 }
 
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like) {
-    const GdalErrors quiet; // the file is complete: a lost position gets its own warning
+    const GdalErrors quiet; // the file is complete; a lost position gets a warning of its own
     const char* const drivers[] = {"netCDF", nullptr};
     const DatasetHandle file(GDALDataset::FromHandle(
         GDALOpenEx(path.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_UPDATE, drivers, nullptr, nullptr)));

@@ -52,7 +52,7 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     return type;
 }
 
-/// Allows lines to be added: makes a raw file that stores the bands of a line together, and whose header
+/// Allows lines to be added. Makes a raw file that stores the bands of a line together, and whose header
 /// states the number of lines.
 void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     const std::string name = options.role + " '" + options.path + "'";
@@ -106,7 +106,7 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
     if (is_any(extension, envi_extensions)) return manager->GetDriverByName("ENVI");
-    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older versions claim no extension for it
+    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older GDALs claim no extension for Zarr
     if (zarr != nullptr && EQUAL(extension.c_str(), "zarr") && writes_rasters(zarr)) return zarr;
     if (EQUAL(extension.c_str(), "hdr"))
         throw UsageError(
@@ -186,7 +186,8 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
 
 namespace {
 
-/// Returns true for a folder with only the content of a Zarr array or group: all of it may be replaced.
+/// Returns true for a folder with only the content of a Zarr array or group, so that all of it may be
+/// replaced.
 bool is_zarr_alone(const std::string& folder) {
     namespace fs = std::filesystem;
     const auto marks = {".zarray", ".zgroup", "zarr.json"};

@@ -247,8 +247,8 @@ void PendingOutput::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
 
-/// Discards output that standard output does not accept, and that is unrelated to the image. Its error mark
-/// remains for the code that checks it.
+/// Discards output that standard output does not accept, and that is unrelated to the image. The error mark
+/// of standard output remains for the code that checks the mark.
 void PendingOutput::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
 }
@@ -377,7 +377,7 @@ void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
 
 void PendingOutput::set_stale_files() const {
     if (options.path != standard_output) {
-        std::vector<std::string> names = file->links(), stale; // each name may have its own side files
+        std::vector<std::string> names = file->links(), stale; // each name may have side files of its own
         names.push_back(file->destination());
         for (const std::string& name : names) {
             for (std::string& side : old_side_files(name))
@@ -460,7 +460,7 @@ void PendingOutput::show() {
         throw failure("its header does not state the count of lines");
     one.before_lines = text.substr(0, begin + 2);
     one.after_lines = text.substr(end);
-    one.lines.add(file->path(), spec.shape.lines); // before other processes can write into it
+    one.lines.add(file->path(), spec.shape.lines); // before other processes can write into the file
     shown = std::move(one);
     write_shown_header(made);
     check_finished(false);
@@ -510,7 +510,7 @@ void PendingOutput::grow(int64_t lines) {
     if (!shown) return show();
     shown->made->check_name(shown->path);
     shown->lines.add(shown->path, lines);
-    // In one step, so that readers never see half of it.
+    // Replaces the header in one step, so that readers never see half a header.
     write_shown_header(shown->scratch);
     shown->made->renew(shown->scratch, shown->header);
 }
@@ -527,7 +527,7 @@ void PendingOutput::commit() {
     } catch (const Error& e) {
         throw failure(e.what(), e.advice());
     }
-    // Also waits for all ranks: afterwards the file is complete.
+    // The sum also waits for all ranks; afterwards the file is complete.
     auto lost = rule.lost();
     for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
         *count = parallel::group().sum("output " + options.role + " is written", *count);

@@ -336,8 +336,8 @@ Ring without_needless_points(const Ring& ring, int samples, int lines) {
 
 double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // no -0
 
-/// Returns the footprint of a raster for GeoJSON: cut where it crosses longitude 180, and with the pole if
-/// the pole is inside. nullopt if it is not an area.
+/// Returns the footprint of a raster for GeoJSON, cut where it crosses longitude 180, and with the pole if
+/// the pole is inside; nullopt if the footprint is not an area.
 std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     for (size_t i = 1; i < ring.size(); ++i)
         ring[i][0] += 360 * std::round((ring[i - 1][0] - ring[i][0]) / 360);
@@ -482,7 +482,7 @@ void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     asset["bands"] = std::move(bands);
 }
 
-/// Adds the projection extension's fields of the raster. \return its code.
+/// Adds the projection extension's fields of the raster. \return the code of the SRS.
 OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
     const OGRSpatialReference* const srs = dataset.GetSpatialRef();
     const bool known = srs != nullptr && !srs->IsEmpty();
@@ -621,7 +621,8 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
     properties["end_datetime"] = time->end;
 }
 
-/// Returns the extensions whose fields are used: their schemas refuse an item without them.
+/// Returns the extensions whose fields are used. The schema of an extension refuses an item without fields of
+/// the extension.
 OrderedJson extensions_of(const OrderedJson& asset) {
     const auto has = [&](const std::string& prefix) {
         const auto in = [&](const OrderedJson& object) {

@@ -40,8 +40,8 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
     reserve_netcdf_header(stage);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
-    // Without positions, this driver confuses columns and lines; so they are placed where QGIS draws a raster
-    // without georeference.
+    // Without positions, this driver confuses columns and lines, so the pixels are placed where QGIS draws a
+    // raster without georeference.
     double gt[6] = {0, 1, 0, 0, 0, -1};
     if (stage.GetGeoTransform(gt) != CE_None) {
         double pixels[6] = {0, 1, 0, 0, 0, -1};
@@ -112,7 +112,7 @@ void PendingOutput::stream(const std::string& path) const {
         throw failure("'" + path + "' could not be read back");
 }
 
-/// GDAL calls it several times a second to check for cancellation.
+/// GDAL calls this function several times a second to check for cancellation.
 int CPL_STDCALL PendingOutput::go_on(double, const char*, void* sink) {
     return static_cast<PendingOutput*>(sink)->cancelled() ? 0 : 1;
 }
@@ -160,8 +160,8 @@ DatasetHandle open_again(const std::string& path, unsigned access) {
 
 } // namespace
 
-/// Makes overviews in the stage, for a COG that GDAL's driver makes: band by band, in little memory. The
-/// driver makes them for all bands at once, and reads through the block cache repeatedly.
+/// Makes overviews in the stage, for a COG that GDAL's driver makes. Works band by band, in little memory.
+/// The driver would make overviews for all bands at once, and reads through the block cache repeatedly.
 void PendingOutput::add_overviews(const CPLStringList& list) {
     const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
@@ -210,7 +210,7 @@ class MemoryFile {
 
 } // namespace
 
-/// Makes the COG of the stage, compressed by all threads. \return false: the driver must make it.
+/// Makes the COG of the stage, compressed by all threads. \return false if the driver must make the COG.
 bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& list) {
     if (!is_local(path) || !convertible(sample_type(target.type)) || !cog_options_are_plain(list))
         return false;
@@ -303,7 +303,7 @@ void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const st
 void PendingOutput::copy_stage(const GdalErrors& errors) {
     CPLStringList list = target.options;
     // From GDAL 3.10 on, the GTiff driver's own streaming is wrong if the directory's texts end at an odd
-    // byte: the directory is repeated, and the pixels are at unreachable positions.
+    // byte. The directory is repeated, and the pixels are at unreachable positions.
     if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
         streamed = file->scratch_path("out.tif");
     const std::string path = streamed.empty() ? file->path() : streamed;

@@ -84,8 +84,8 @@ void PendingOutput::make_virtual(const RasterSource& like, const std::vector<Vir
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
-        // Its relative names are valid only at the destination. A copy that names the same files from its own
-        // place, including unfinished outputs, shows that it opens.
+        // The relative names in the VRT are valid only at the destination. A copy that names the same files
+        // from its own folder, including unfinished outputs, shows that the VRT opens.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
             if (options.run && !band.further.empty())
@@ -125,7 +125,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     }
     try {
         check_document_names(document, destination);
-    } catch (const Error& e) { // readers must allow this
+    } catch (const Error& e) { // readers must allow these names
         if (options.run) options.run->note(std::string(e.what()) + ". " + e.advice());
     }
     write_all(file->path(), text);
@@ -166,7 +166,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
                    const stream::Link& link) {
     check_virtual(options, spec, like);
     if (!is_computed(options)) throw Error("internal: a VRT is not a virtual scene");
-    // In memory, each rank has its own.
+    // In memory, each rank makes a scene of its own.
     if (!parallel::group().root() && !options.document) return;
     PendingOutput::of_virtual(options, spec, like)->make_computed(like, link);
 }

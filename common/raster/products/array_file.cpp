@@ -40,7 +40,7 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
-/// Returns whether a number ends here, or is followed by the letters with which ncdump marks its type:
+/// Returns whether the number ends here, or is followed by the letters with which ncdump marks its type:
 /// "1.e+20f", "255ub".
 bool ends_number(const char* rest) {
     constexpr const char* types[] = {"", "b", "ub", "s", "us", "l", "ul", "u", "ll", "ull", "f", "d"};

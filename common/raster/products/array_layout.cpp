@@ -290,7 +290,7 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     return found;
 }
 
-/// Returns the layout of an array with one axis: the spectrum of one pixel.
+/// Returns the layout of an array with one axis, which is the spectrum of one pixel.
 std::optional<ArrayLayout> layout_of_spectrum(const Array& array, const AxisFacts& axis,
                                               const std::vector<int64_t>& lists) {
     const bool listed = std::find(lists.begin(), lists.end(), axis.size) != lists.end(),

@@ -229,7 +229,7 @@ class Values {
         return values;
     }
 
-    /// Converts to the sign of the samples: attributes have the type of the samples as they are stored.
+    /// Converts to the sign of the samples, because attributes have the type of the stored samples.
     double in_sign(double value) const {
         const GDALDataType stored = m_signed ? m_part.stored : m_part.type;
         const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(stored));

@@ -89,7 +89,7 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
         ahead.pop_back();
         if (node == 0 || !seen.insert(node).second) continue;
         ahead.push_back(file.number(node, 4));                // the next one
-        ahead.push_back(file.number(uint64_t{node} + 12, 4)); // its first child
+        ahead.push_back(file.number(uint64_t{node} + 12, 4)); // the node's first child
         if (!names_files(file.bytes(uint64_t{node} + 24, 64))) continue;
         const uint32_t data = file.number(uint64_t{node} + 16, 4), size = file.number(uint64_t{node} + 20, 4);
         const std::string bytes = file.bytes(data, std::min<size_t>(size, most_bytes - taken));

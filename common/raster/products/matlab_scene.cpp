@@ -321,7 +321,7 @@ Variables all_of(const MatlabFile& file) {
 
 constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image that are examined
 
-/// Returns whether it has whole numbers, at least two different ones that are not 0.
+/// Returns whether the variable has only whole numbers, with at least two different numbers other than 0.
 bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     double first = 0;
     bool several = false;
@@ -397,8 +397,8 @@ bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
     return any;
 }
 
-/// Returns whether an array is abundances: it has as many planes as there are endmembers, and the endmembers
-/// as many bands as the scene; or its values add up to 1.
+/// Returns whether an array contains abundances. Then it has as many planes as there are endmembers, and the
+/// endmembers have as many bands as the scene; or the array's values add up to 1.
 bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<Candidate>& all) {
     bool endmembers = false, of_a_scene = false;
     for (const MatlabVariable& m : file.variables()) {

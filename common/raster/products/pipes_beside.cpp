@@ -118,7 +118,8 @@ std::string inside(const std::string& top, int levels) {
     return {};
 }
 
-/// Returns whether it is a text; otherwise each word of a raw file's pixels would be searched as a file.
+/// Returns whether a file that begins like this is a text. Without this check, each word of a raw file's
+/// pixels would be searched as a file.
 bool is_text(std::string_view begin) {
     return std::all_of(begin.begin(), begin.end(), [](char c) {
         return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r') || c == '\x1a' || c == '\0';
@@ -194,8 +195,8 @@ class Walk {
     }
 
   private:
-    /// Returns one name of a file, however the path of its folder is spelled. Another link to it has other
-    /// side files.
+    /// Returns the same name of a file for every spelling of the folder's path. Another link to the file has
+    /// other side files.
     static std::string real_name(const std::string& path) {
         std::error_code ec;
         return join_path(std::filesystem::canonical(folder_of(path), ec).string(), name_of(path));
@@ -305,7 +306,7 @@ class Walk {
     }
 
     std::set<std::string> m_seen;
-    std::unordered_set<std::string> m_absent; ///< names of missing files: a text repeats its words for each
+    std::unordered_set<std::string> m_absent; ///< missing files; texts repeat their names for each
                                               ///< band
 };
 

@@ -42,7 +42,7 @@ bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
 }
 
-/// Returns whether it is HDF5. If programs have put other bytes in front, the name decides.
+/// Returns whether the file is HDF5. If programs have put other bytes in front, the name decides.
 bool is_hdf5(const std::string& text, const std::string& path) {
     if (begins(text, "\x89HDF\r\n\x1a\n", 8)) return true;
     const std::string extension = extension_of(path);
@@ -111,13 +111,13 @@ int bands_without_wavelengths(const std::string& path) {
                : bands;
 }
 
-/// Returns whether it is a dataset of version 3, by the text that describes it.
+/// Returns whether the folder is a Zarr dataset of version 3, from the text that describes the dataset.
 bool is_later_zarr(const std::string& path) {
     const std::string text = beginning_of_file(join_path(path, "zarr.json"), looked_at);
     return text.find("\"zarr_format\"") != std::string::npos;
 }
 
-/// Returns the product cut to one of its arrays; nullopt if it does not have this array.
+/// Returns the product cut to one of its arrays; nullopt if the product does not have this array.
 std::optional<Product> part_called(const Product& product, const std::string& name) {
     for (size_t p = 0; p < product.parts.size(); ++p) {
         if (!names_array(name, product.parts[p].array)) continue;

@@ -50,7 +50,7 @@ int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
     return length > 1 ? static_cast<int64_t>(length) : 0;
 }
 
-/// Returns whether it has texts such as "450 nm", under any name except those of widths.
+/// Returns whether the array has texts such as "450 nm", under any name except those of widths.
 bool has_texts_with_units(const ArrayFile& file, const Array& array) {
     return array->GetDataType().GetClass() == GEDTC_STRING && !is_list_of_widths(lower(array->GetName())) &&
            is_unit_of_wavelengths(file.list(array->GetFullName()).unit);
@@ -206,7 +206,8 @@ std::string name_in_stack(const std::string& name) {
 }
 
 /// Returns planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x
-/// and glt_y if any plane is requested. Empty if there are others of those names, or fewer than two.
+/// and glt_y if any plane is requested. Returns an empty list if other arrays have these names, or if there
+/// are fewer than two planes.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
                                  const WantedArray& wanted) {
     if (wanted.use == Use::library || wanted.lines > 0) return {};

@@ -282,8 +282,8 @@ std::optional<Product> read_emit(const ArrayFile& file) {
 
 namespace {
 
-/// Returns the origin: the pixel size of PRISMA's grids shows whether corners are those of pixels or their
-/// centres.
+/// Returns the origin. The pixel size of PRISMA's grids shows whether the corners are corners or centres of
+/// pixels.
 double grid_origin(double first, double last, int64_t count, double& step) {
     const double length = last - first, metres = 30;
     const double centres = count > 1 ? length / static_cast<double>(count - 1) : length,
@@ -320,8 +320,8 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
     }
 }
 
-/// Returns scale and offset (value = number * scale + offset): levels 2 spread their range over 16 bits,
-/// level 1 divides by a factor.
+/// Returns scale and offset (value = number * scale + offset). Levels 2 spread their range over 16 bits,
+/// level 1 is divided by a factor.
 std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& product,
                                                                      const std::shared_ptr<GDALGroup>& root,
                                                                      const std::string& range,

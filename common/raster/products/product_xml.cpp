@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* xml_suffix = "METADATA.XML"; ///< end of the file's name; case is ignored
 
-/// Returns null if it is not XML. The check must accept other files, which may be rasters of any size.
+/// Returns null if the file is not XML. The check must accept other files, which may be rasters of any size.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
     VSIStatBufL status;

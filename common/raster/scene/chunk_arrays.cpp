@@ -30,7 +30,7 @@ int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     return 0;
 }
 
-/// Returns the maximum size: no filter makes noise larger, and a wrong size must not take memory.
+/// Returns the maximum size, because no filter makes noise larger, and a wrong size must not take memory.
 uint64_t most_stored(uint64_t chunk_bytes) { return chunk_bytes + chunk_bytes / 2 + 4096; }
 
 } // namespace

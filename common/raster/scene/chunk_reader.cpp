@@ -60,7 +60,7 @@ class ChunkReader final : public stream::CubeReader {
                 m_store.forget();
                 m_store.want(blocks_of(needed));
             }
-            m_begun.reset(); // after a failure it begins again
+            m_begun.reset(); // after a failure, the reader begins again
             if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
         // Chunks that others are decoding come last.

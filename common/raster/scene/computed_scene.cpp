@@ -294,7 +294,7 @@ DocumentSource document_source(const RasterSource& like) {
         source.window = w;
     if (s.options.document)
         source.scene = s.options.document;
-    else if (!is_local(source.path) && is_scene_document(source.path)) // it disappears with the process
+    else if (!is_local(source.path) && is_scene_document(source.path)) // lost when the process ends
         source.scene = std::make_shared<const SceneDocument>(read_scene_document(source.path));
     else
         source.files = files_as_they_are(source.path);

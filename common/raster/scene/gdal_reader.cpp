@@ -21,7 +21,8 @@
 namespace hsi::raster {
 namespace {
 
-/// A handle with larger buffers is closed after a pass: later plans do not include its memory.
+/// A handle with larger buffers is closed after a pass, because later plans do not include the memory of the
+/// handle.
 constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
 class GdalReader final : public stream::CubeReader {
@@ -79,7 +80,7 @@ class GdalReader final : public stream::CubeReader {
         return m_source->blocks.samples > 0 ? m_source->blocks.samples : m_dataset->GetRasterXSize();
     }
 
-    /// Returns true if the window consists of whole blocks of the file: each of them is needed once, and
+    /// Returns true if the window consists of whole blocks of the file. Each block is then needed once, and
     /// GDAL's block cache would only copy it.
     bool covers_blocks(const Rect& r) const {
         const int64_t bx = block_samples(), by = m_source->blocks.lines;
@@ -89,7 +90,7 @@ class GdalReader final : public stream::CubeReader {
                bx * by <= largest_block;
     }
 
-    /// Returns the first selected band after k, and before `end`, that is another band of the file: those
+    /// Returns the first selected band after k, and before `end`, that is another band of the file; the bands
     /// between are parts of the same samples.
     size_t behind(size_t k, size_t end) const {
         size_t next = k + 1;
@@ -225,8 +226,8 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Reads runs of bands of one type in that type, a piece at a time that fits into the scratch: along the
-    /// file's blocks, because otherwise every block would be decoded repeatedly.
+    /// Reads runs of bands of one type in that type, one piece at a time that fits into the scratch. Works
+    /// along the file's blocks, because otherwise every block would be decoded repeatedly.
     void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
         const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->blocks.lines, r.h);
         for (size_t a = 0; a < m_bands.size();) {

@@ -355,7 +355,7 @@ class Slopes final : public Planes {
                 dst.row(1, y)[i] = static_cast<float>(facing);
             }
         }
-        /// Rounds: centres of pixels of two grids that agree are whole numbers.
+        /// Rounds, because centres of pixels of two grids that agree are whole numbers.
         static double snapped(double v) {
             constexpr double near = 1e-6;
             return std::fabs(v - std::round(v)) < near ? std::round(v) : v;

@@ -23,7 +23,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The interval between checks of the file: a line is detected at most this time after it has arrived.
+/// The interval between checks of the file. A line is detected at most this interval after it has arrived.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
 /// A header must be unchanged for this time before it is read again, because it may be incomplete.
@@ -74,7 +74,7 @@ bool same_element(const std::string& a, const std::string& b) {
     return x && y ? *x == *y : equal_names(a, b);
 }
 
-/// Returns the change of a header's field, in words; empty if it is the same in another spelling.
+/// Returns the change of a header's field, in words; empty if the two values differ only in spelling.
 std::string change(const std::string& was, const std::string& is) {
     const auto before = elements(was), now = elements(is);
     if (was.empty() || is.empty()) return was == is ? "" : is.empty() ? "is missing now" : "was missing";

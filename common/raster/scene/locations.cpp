@@ -49,7 +49,7 @@ std::optional<Locations> locations_behind(const SourceState& state) {
             sample + state.file.samples > product->samples || line + state.file.lines > product->lines)
             return std::nullopt;
         return Locations{product, line, sample};
-    } catch (const Error&) { // it is another file by now, or was removed
+    } catch (const Error&) { // the name is now that of another file, or the file was removed
         return std::nullopt;
     }
 }

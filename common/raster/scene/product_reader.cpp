@@ -34,8 +34,8 @@ uint64_t values_in_piece(const CubePart& part) {
     return std::max(chunk, array_piece_bytes / (chunk + bytes_beside_chunk) * chunk);
 }
 
-/// The number of pieces decoded in advance: each needs memory that must be cleared, and may have left the
-/// caches when it is taken.
+/// The number of pieces decoded in advance. It is small, because each piece needs memory that must be
+/// cleared, and may have left the caches when it is taken.
 constexpr uint64_t most_ahead = 8;
 
 /// A band of a part and its band in the tile.
@@ -130,7 +130,7 @@ class ProductReader final : public stream::CubeReader {
             m_ahead->clear();
             m_ahead->add(pieces);
         }
-        m_begun.reset(); // after a failure it begins again
+        m_begun.reset(); // after a failure, the reader begins again
         if (m_next) m_ahead->add(pieces_of(*m_next));
         for (const Piece& piece : pieces)
             spread(piece, m_ahead->take(), tile, dst);
@@ -146,7 +146,7 @@ class ProductReader final : public stream::CubeReader {
         try {
             m_ahead = std::make_unique<parallel::WorkAhead<Piece>>(
                 more + 1, piece, [this](const Piece& one, char* values) { decode(one, values); });
-        } catch (const std::system_error&) { // no more threads: continue without one
+        } catch (const std::system_error&) { // no more threads can be started; continue without
             return 0;
         }
         return more * piece;
@@ -160,7 +160,8 @@ class ProductReader final : public stream::CubeReader {
         return pieces;
     }
 
-    /// Makes runs of wanted bands: bands between them are also read, if leaving them out saves nothing.
+    /// Makes runs of wanted bands. The bands between wanted bands are also read if leaving them out saves
+    /// nothing.
     void cut_part(size_t p, const Rect& r, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
         const int64_t along_bands = part.chunk[static_cast<size_t>(part.band_axis)];
@@ -180,8 +181,8 @@ class ProductReader final : public stream::CubeReader {
         return std::min(end, (at / chunk + count) * chunk);
     }
 
-    /// Cuts bands wanted[a, b) into pieces of the scratch's size: as many bands as fit, then samples, then
-    /// lines.
+    /// Cuts bands wanted[a, b) into pieces of the scratch's size. A piece has as many bands as fit, then as
+    /// many samples, then as many lines.
     void cut_run(size_t p, const Rect& r, size_t a, size_t b, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
         const auto& wanted = m_wanted[p];

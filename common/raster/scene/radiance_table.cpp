@@ -165,7 +165,8 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
         throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, but " +
                         std::to_string(table.concentrations.size()) + " concentrations",
                     "Give the concentration of each sample with -concentrations.");
-    // In double precision, which readers of scenes do not offer: k is a small difference of radiances.
+    // Reads in double precision, which readers of scenes do not offer, because k is a small difference of
+    // radiances.
     const GdalErrors errors;
     const DatasetHandle dataset(GDALDataset::Open(path.c_str(), GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR));
     const auto& stored = source->facts().bands.values;

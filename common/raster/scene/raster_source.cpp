@@ -181,7 +181,7 @@ void choose_window(SourceState& s) {
 void find_mask(SourceState& s, GDALDataset& dataset) {
     bool same = true;
     int first = 0;
-    // If it is named with -b, it is an ordinary band and not a mask.
+    // An alpha band that is named with -b is an ordinary band and not a mask.
     const bool alpha_is_a_band =
         std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
                     [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
@@ -292,7 +292,7 @@ void choose_computed(SourceState& s) {
     s.blocks.lines = layout.block_lines;
 }
 
-/// Returns the type: signed samples may mean unsigned values (_Unsigned).
+/// Returns the type of the values; signed samples may mean unsigned values (_Unsigned).
 GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     const bool turned =
         (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
@@ -300,7 +300,7 @@ GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
 }
 
-/// Returns the positions of the arrays of an HDF5 file, if they are decoded here; null: the library decodes
+/// Returns the positions of the arrays of an HDF5 file, if they are decoded here; null if the library decodes
 /// them.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
@@ -368,7 +368,7 @@ void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
     s.blocks.samples = part.chunk_samples(s.file.samples);
     s.blocks.lines = part.chunk_lines();
-    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always state it
+    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always state the chunks
         const auto& chunk = chunks->array(0).chunk;
         s.blocks.samples = chunk[static_cast<size_t>(part.sample_axis)];
         s.blocks.lines = chunk[static_cast<size_t>(part.line_axis)];

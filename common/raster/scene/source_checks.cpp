@@ -35,7 +35,8 @@ namespace hsi::raster {
 
 namespace {
 
-/// Leaves out "data ignore value = none": GDAL reads it as 0, so pixels that are 0 would be missing.
+/// Leaves out "data ignore value = none", because GDAL reads "none" as 0, so that pixels that are 0 would be
+/// missing.
 void leave_out_word_for_nodata(SourceState& s) {
     const std::string* const text = s.scene.envi.find("data ignore value");
     if (text == nullptr) return;
@@ -112,7 +113,7 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
            dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
 }
 
-/// Adds a note if a file has gains of the bands and also a factor or other gains for all bands: only the
+/// Adds a note if a file has gains of the bands and also a factor or other gains for all bands. Only the
 /// bands' own gains are used.
 void note_two_scales(SourceState& s) {
     const std::string* const factor = s.scene.envi.find("reflectance scale factor");

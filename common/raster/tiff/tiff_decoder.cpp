@@ -125,8 +125,8 @@ RemoteFile::Extent TiffDecoder::place(uint64_t block) const {
                row = static_cast<int>(number / m_across % m_down),
                band = static_cast<int>(number / m_across / m_down);
     GDALRasterBand& of = *m_dataset.GetRasterBand(band + 1);
-    // Does not use CPLSPrintf(): GDAL overwrites its texts if the first query makes it search for other
-    // files.
+    // Does not use CPLSPrintf(), because GDAL overwrites the texts of that function if the first query makes
+    // GDAL search for other files.
     const std::string where = "_" + std::to_string(column) + "_" + std::to_string(row);
     const auto fact = [&](const char* name) -> int64_t {
         const char* const text = of.GetMetadataItem((name + where).c_str(), "TIFF");

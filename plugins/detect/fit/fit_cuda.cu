@@ -74,7 +74,7 @@ __device__ void add_fit(double product, double inverse, const FitLine& line, int
     depth = strong ? depth + line.weight * deep : -INFINITY;
 }
 
-/// Own: the hull is in the thread's own memory.
+/// Own: true if the hull is in the thread's own memory.
 template <bool Own>
 __global__ void __launch_bounds__(threads) fit_range(const FitWork w, const DeviceRange range, int number) {
     uint16_t own[Own ? cuda::own_hull : 1];

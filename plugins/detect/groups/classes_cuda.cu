@@ -77,7 +77,7 @@ class CudaGroupScene final : public GroupScene {
     };
     class Scores;
 
-    /// Returns the scene in raster order. Call it before sort().
+    /// Returns the scene in raster order. Call this function before sort().
     CubeView<float> raster() const {
         return CubeView<float>::packed(m_scorer.x(), m_scene.bands, m_scene.lines, m_scene.samples);
     }
@@ -115,7 +115,7 @@ class CudaGroupScene final : public GroupScene {
         return m_scorer.with_buffers(w);
     }
 
-    /// Scores the loaded scene. Call it once.
+    /// Scores the loaded scene. Call this function once.
     void score() {
         if (m_scored) return;
         m_work = work();

@@ -10,8 +10,8 @@ namespace {
 
 bool measures(Method method) { return method == Method::ace || method == Method::rx; }
 
-/// Returns true if scores need the factor's inverse, or if it decides whether a matrix that was not shrunk
-/// can be inverted.
+/// Returns true if scores need the factor's inverse, or if this inverse decides whether a matrix that was not
+/// shrunk can be inverted.
 bool wants_inverse(const GroupOptions& o) {
     return measures(o.method) || (!o.ledoit_wolf && o.conditioning.shrinkage == 0);
 }

@@ -146,7 +146,7 @@ __global__ void centres_kernel(LocalTile t, LocalBatch b) {
     }
 }
 
-/// A pixel of a ring, or a pixel that enters or leaves the ring when it moves on by one pixel.
+/// A pixel of a ring, or a pixel that enters or leaves the ring when the ring moves on by one pixel.
 struct Member {
     int at = 0;
     float weight = 0; ///< 1, -1, or 0 for no pixel
@@ -538,7 +538,7 @@ __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const
         means[a] = sums[a] / count;
         apart += m[entry(a, a)] - sums[a] * means[a];
     }
-    // All threads have written their means after it, too
+    // After block_total(), all threads have also written their means
     const double ridge = t.ridge_share * (block_total(apart) * share) / n;
     const bool single = b.status[pixel] == again;
     const size_t centre_at = static_cast<size_t>(single ? pixel : pixel / run_pixels) * t.pitch;
