@@ -72,7 +72,7 @@ Error not_made(const std::string& scene, const std::string& file, const std::vec
         return tool::number_text(a) + " to " + tool::number_text(b) + " nm";
     };
     const double first = std::max(low, *least), last = std::min(high, *most); // the range that both have
-    return Error("the bands of " + scene + " do not make " + counted(left_out.size(), "band") +
+    return Error("the bands of " + scene + " cannot be resampled to " + counted(left_out.size(), "band") +
                      " of the model '" + file + "' (the first at " + tool::number_text(to[left_out.front()]) +
                      " nm): the scene has bands at " + range(low, high) + ", the model at " +
                      range(*least, *most),

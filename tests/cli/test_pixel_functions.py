@@ -403,7 +403,7 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_sad", {}, ["hsi_sad", "'spectra'", "missing"]),
     ("hsi_sad", {"spectra": "1 2 3"}, ["3 values", "12 sources"]),
     ("hsi_sad", {"spectra": ONE.replace("4", "x")}, ["'spectra'", "not a number"]),
-    ("hsi_sad", {"spectra": ONE, "library": "a.sli"}, ["exclude"]),
+    ("hsi_sad", {"spectra": ONE, "library": "a.sli"}, ["cannot be used with"]),
     ("hsi_sad", {"library": "absent.sli"}, ["absent.sli"]),
     ("hsi_sad", {"spectra": ONE, "output": "colour"}, ["'output'", "angle, class"]),
     ("hsi_sad", {"spectra": ONE, "refrence": "1"}, ["unknown argument 'refrence'"]),

@@ -484,9 +484,9 @@ def test_bands_that_the_scene_lacks():
     write_scene("short.img", SCENE[4:12], wavelengths=NM[4:12], fwhm=widths[4:12])
     write_scene("elsewhere.img", SCENE[:3], wavelengths=[1500.0, 1520, 1540])
     for scene, options, message, advice in (
-            ("short.img", (), "do not make 16 bands", "-b 530-670nm"), ("short.img", ("-resample", "linear"), "do not make 16 bands", "-b 530-670nm"),
-            ("elsewhere.img", (), "do not make 24 bands", "Choose a model whose wavelengths the scene has."),
-            ("gap.img", (), "do not make", "Use -resample linear")):
+            ("short.img", (), "cannot be resampled to 16 bands", "-b 530-670nm"), ("short.img", ("-resample", "linear"), "cannot be resampled to 16 bands", "-b 530-670nm"),
+            ("elsewhere.img", (), "cannot be resampled to 24 bands", "Choose a model whose wavelengths the scene has."),
+            ("gap.img", (), "cannot be resampled to", "Use -resample linear")):
         result = predict(*options, scene, "model.json", "map.tif")
         assert result.code == 1 and message in first_error(result) and advice in result.err, result.err
     for scene, options, count in (("gap.img", ("-resample", "linear"), 6), ("bare.img", (), 6), ("wide.img", (), 21)):

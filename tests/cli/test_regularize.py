@@ -174,7 +174,7 @@ def test_a_single_band_and_its_complement(files):
     p[0, 3, 5] = 1.5
     write_scene(files / "one.tif", p, driver="GTiff", names=["P(corn)"])
     result = succeed(regularize("-q", "-map", files / "map.tif", files / "one.tif", files / "q.tif"))
-    assert "in 1 of" in result.err and "outside of 0..1" in result.err
+    assert "in 1 of" in result.err and "outside 0..1" in result.err
     clean = np.clip(p, 0, 1)
     q = simplex(field(np.concatenate([clean, 1 - clean]), np.ones((LINES, SAMPLES))))
     found, labels = read(files / "q.tif"), read(files / "map.tif")[0]

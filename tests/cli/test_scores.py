@@ -139,7 +139,7 @@ def test_left_out_classes_are_background(tmp_path):
     write(tmp_path, scores, truth + 1)
     stored = scores[0].astype("f4").astype(float)
     refused = run("gdal_hsi_accuracy", "-scores", tmp_path / "s.tif", tmp_path / "t.tif")
-    assert refused.code == 1 and "-leave-out makes classes background" in refused.err
+    assert refused.code == 1 and "make classes background with -leave-out" in refused.err
     (one,) = json.loads(succeed(run("gdal_hsi_accuracy", "-scores", "-json", "-guard", 1, "-leave-out", "1,3", tmp_path / "s.tif",
                                     tmp_path / "t.tif")).out)["targets"]
     assert one["name"] == "2"
