@@ -499,7 +499,7 @@ def test_reports_that_cannot_be_added_to(tmp_path, scene, out):
     (tmp_path / "other.json").write_text('{"chain": [1]}')
     with assert_untouched(tmp_path):
         assert "-report-append requires -report" in first_error(spp("-report-append", scene, out / "y.tif"))
-        assert "-report-append: /dev/null is not a file" in first_error(
+        assert "-report-append: /dev/null is not a regular file" in first_error(
             spp("-report", "/dev/null", "-report-append", scene, out / "y.tif"))
         assert spp("-report", tmp_path / "other.json", "-report-append", scene, out / "y.tif").code != 0
     succeed(spp("-q", "-overwrite", "-report", tmp_path / "other.json", "-report-append", scene, out / "y.tif"))

@@ -308,7 +308,7 @@ def test_models_tell_what_their_numbers_count(classes, tmp_path):
     assert "matched by their order" in result.out
 
 
-@pytest.mark.parametrize("member,value,message", [("file_bands", 6, "names band 7 of 6"), ("file_bands", 0, "'file_bands'"),
+@pytest.mark.parametrize("member,value,message", [("file_bands", 6, "names band 7, but the last band is 6"), ("file_bands", 0, "'file_bands'"),
                                                   ("numbers_told", 1, "'numbers_told'")])
 def test_damaged_numbers_of_a_model(classes, tmp_path, member, value, message):
     document = json.loads((classes / "m.json").read_text())

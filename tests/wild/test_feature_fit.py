@@ -252,8 +252,8 @@ def test_options_of_sff_alone(files, option):
 
 @pytest.mark.parametrize("text,message", [
     ("spectrum,from_nm,to_nm\nalunite,2120,2250\n", "no column 'name'"),
-    ("name,from_nm,to_nm\nalunite,2250,2120\n", "the smaller one first"),
-    ("name,from_nm,to_nm\nalunite,,2250\n", "the smaller one first"),
+    ("name,from_nm,to_nm\nalunite,2250,2120\n", "in ascending order"),
+    ("name,from_nm,to_nm\nalunite,,2250\n", "in ascending order"),
     ("name,from_nm,to_nm,weight\nalunite,2120,2250,much\n", "weight 'much' is not a number"),
     ("name,from_nm,to_nm,weight\nalunite,2120,2250,-1\n", "weight -1 is below 0"),
     ("name,from_nm,to_nm,weight\nalunite,2120,2250,0\n", "weights of its features are all 0"),
@@ -264,7 +264,7 @@ def test_options_of_sff_alone(files, option):
     ("name,from_nm,to_nm,fit_min\nalunite,2120,2250,-0.1\n", "fit_min -0.1 is below 0"),
     ("name,from_nm,to_nm,depth_min\nalunite,2120,2250,1.01\n", "depth_min 1.01 is above 1"),
     ("name,from_nm,to_nm,depth_min\nalunite,2120,2250,nan\n", "depth_min 'nan' is not a number"),
-    ("name,from_nm,to_nm\nalunite,nan,2250\n", "the smaller one first"),
+    ("name,from_nm,to_nm\nalunite,nan,2250\n", "in ascending order"),
     ("name,from_nm,to_nm\n,2120,2250\n", "no name"),
     ("name,from_nm,to_nm\n", "f.csv"),
     ("name,from_nm,to_nm,name\nalunite,2120,2250,x\n", "two columns"),

@@ -284,17 +284,17 @@ LIST = "{" + ", ".join(str(number) for number in WAVELENGTHS) + "}"
 
 
 @pytest.mark.parametrize("fields, now, message", [
-    (f"wavelength = {LIST}\n", f"wavelength = {LIST.replace('550', '690')}\n", "'wavelength' value 3 was 550 and is 690"),
-    (f"wavelength = {LIST}\n", "wavelength = {450, 500}\n", "'wavelength' had 9 values and has 2"),
+    (f"wavelength = {LIST}\n", f"wavelength = {LIST.replace('550', '690')}\n", "'wavelength' value 3 was 550 and is now 690"),
+    (f"wavelength = {LIST}\n", "wavelength = {450, 500}\n", "'wavelength' had 9 values and now has 2"),
     (f"wavelength = {LIST}\n", "wavelength = \n", "'wavelength' is missing now"),
-    ("wavelength units = Nanometers\n", "wavelength units = Micrometers\n", "'wavelength units' was Nanometers and is Micrometers"),
-    ("bbl = {1,1,1,1,1,1,1,1,1}\n", "bbl = {1,1,1,1,1,1,1,1,0}\n", "'bbl' value 9 was 1 and is 0"),
-    (PLACE, PLACE.replace("500000", "600000"), "'map info' value 4 was 500000 and is 600000"),
+    ("wavelength units = Nanometers\n", "wavelength units = Micrometers\n", "'wavelength units' was Nanometers and is now Micrometers"),
+    ("bbl = {1,1,1,1,1,1,1,1,1}\n", "bbl = {1,1,1,1,1,1,1,1,0}\n", "'bbl' value 9 was 1 and is now 0"),
+    (PLACE, PLACE.replace("500000", "600000"), "'map info' value 4 was 500000 and is now 600000"),
     (SYSTEM, SYSTEM.replace("33N", "34N"), "'coordinate system string' value 1 was "),
-    ("data ignore value = 9999\n", "data ignore value = 0\n", "'data ignore value' was 9999 and is 0"),
-    ("reflectance scale factor = 10000\n", "reflectance scale factor = 1000\n", "'reflectance scale factor' was 10000 and is 1000"),
-    ("data units = radiance\n", "data units = reflectance\n", "'data units' was radiance and is reflectance"),
-    ("", "header offset = 128\n", "'header offset' was 0 and is 128"),
+    ("data ignore value = 9999\n", "data ignore value = 0\n", "'data ignore value' was 9999 and is now 0"),
+    ("reflectance scale factor = 10000\n", "reflectance scale factor = 1000\n", "'reflectance scale factor' was 10000 and is now 1000"),
+    ("data units = radiance\n", "data units = reflectance\n", "'data units' was radiance and is now reflectance"),
+    ("", "header offset = 128\n", "'header offset' was 0 and is now 128"),
 ])
 def test_a_header_that_tells_of_another_scene(line, tmp_path, fields, now, message):
     recorder, process = begun(line, tmp_path, fields=fields)
