@@ -29,7 +29,7 @@ def test_bytes_without_a_byte_order(tmp_path):
 
 @pytest.mark.parametrize("key, value, word", [
     ("samples", "six", "not a whole number"), ("bands", "-4", "not a whole number"), ("header offset", "none", "not a whole number"),
-    ("header offset", "5000000000", "up to 2147483647"), ("byte order", "2", "which is invalid"),
+    ("header offset", "5000000000", "limit is 2147483647"), ("byte order", "2", "which is invalid"),
     ("interleave", "bis", "which is invalid")])
 def test_fields_that_are_none(tmp_path, key, value, word):
     result = run("gdal_hsi_info", write(tmp_path, small(), {key: value}))

@@ -143,7 +143,7 @@ def test_a_negative_entry_is_unknown(tmp_path, key):
     name = "wavelengths_nm" if key == "wavelength" else "fwhm_nm"
     assert [v is None for v in facts(path)[name]] == [False, True, False, False]
     told = warnings(path)
-    assert f"the list '{key}' has '-" in told and "for band 2, which is not a number above 0: the width is unknown there" in told
+    assert f"the list '{key}' has '-" in told and "for band 2, which is not a number above 0: the value is unknown there" in told
 
 
 def test_a_negative_width_among_the_items_of_a_band_is_unknown(tmp_path):

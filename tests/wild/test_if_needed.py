@@ -181,7 +181,7 @@ def test_what_cannot_be_known(tmp_path, scene):
     result = run("gdal_hsi_accuracy", "-if-needed", scene, scene)
     assert result.code == 2 and "-if-needed requires an output" in first_error(result)
     result = run("gdal_hsi_pca", "-if-needed", "-of", "ENVI", scene, "/vsistdout/")
-    assert result.code == 2 and "is not a file" in first_error(result)
+    assert result.code == 2 and "is not a regular file" in first_error(result)
     assert "-append cannot be used with -if-needed" in first_error(run("gdal_hsi_statistics", "-if-needed", "-append", scene, "-o", tmp_path / "s.stat"))
     (tmp_path / "o.img.made").write_text("notes of mine\n")
     result = run("gdal_hsi_pca", "-if-needed", scene, tmp_path / "o.img")

@@ -134,7 +134,7 @@ def write_sli(path, spectra, wavelengths=(400, 500, 600, 700)):
                                     ("-srcwin", 0, 0, 1, 1), ("-srcnodata", 0), ("-oo", "A=B"), ("-plan",)])
 def test_options_of_rasters_are_refused_by_name_for_libraries(tmp_path, option):
     result = run("gdal_hsi_info", *option, write_sli(tmp_path / "lib.sli", [[1, 2, 3, 4]]))
-    assert result.code == 2 and f"{option[0]} cannot be used with a spectral library" in first_error(result)
+    assert result.code == 2 and f"{option[0]} cannot be used with the spectral library" in first_error(result)
     assert "is a spectral library" not in first_error(result)
 
 

@@ -111,7 +111,7 @@ def test_profiles_of_other_wavelengths_are_refused(scene, tmp_path):
         "x": list(NM[k:]), "y": list(SPECTRA[k][k:]), "xUnit": "Nanometers"}}} for k in range(2)]
     (tmp_path / "l.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": profile}))
     result = run("gdal_hsi_detect", "-target", tmp_path / "l.geojson", scene, tmp_path / "o.tif")
-    assert result.code == 1 and "('p0' has 30 bands, 'p1' 29)" in first_error(result) and "interpolate" in result.err
+    assert result.code == 1 and "('p0' has 30 bands, 'p1' 29)" in first_error(result) and "Interpolate all spectra" in result.err
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n"])
@@ -205,7 +205,7 @@ def test_spectra_by_name(wanted, chosen, scene, tmp_path):
 
 
 @pytest.mark.parametrize("wanted, message, advice", [
-    ("Kaolinite", "no spectrum is called 'Kaolinite'", "There is 'Kaolinite CM9', 'Kaolinite KGa-1'"),
+    ("Kaolinite", "no spectrum is called 'Kaolinite'", "Similar spectra: 'Kaolinite CM9', 'Kaolinite KGa-1'"),
     ("Gras", "no spectrum is called 'Gras'", "'Grass'"),
     ("Alumite GDS84", "no spectrum is called", "Did you mean 'Alunite GDS84'?"),
     ("*quartz*", "no spectrum matches '*quartz*'", "Its 4 spectra are"),

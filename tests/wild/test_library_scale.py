@@ -219,7 +219,7 @@ def test_deviations_in_other_units_are_told(tmp_path, sigma, told):
 
 def test_deviations_of_other_bands_are_refused(tmp_path):
     nm = [2000 + 10 * b for b in range(16)]
-    for names, fault in ((nm[::-1], "2150 nm beside 2000 nm"), ([v + 5 for v in nm], "2005 nm beside 2000 nm"), (nm, None), (None, None)):
+    for names, fault in ((nm[::-1], "2150 nm instead of 2000 nm"), ([v + 5 for v in nm], "2005 nm instead of 2000 nm"), (nm, None), (None, None)):
         sigma = write_scene(tmp_path / "sigma.tif", 0.01 * CUBE, driver="GTiff", dtype="f4", wavelengths=names)
         scene = write_scene(tmp_path / "s.tif", CUBE, driver="GTiff", dtype="f4", wavelengths=nm)
         np.savetxt(tmp_path / "lib.csv", np.vstack([nm, SPECTRA]).T, delimiter=",", header="wavelength_nm,a,b,c", comments="")
