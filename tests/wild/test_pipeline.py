@@ -186,7 +186,7 @@ WRONG = [
     (["read", "{scene}", "!", "spp", "-report", "r.json", "!", "write", "{out}/a.tif"], "applies to the whole pipeline"),
     (["read", "{scene}", "!", "atdca", "{out}/t.gpkg", "!", "write", "{out}/a.tif"], "no scene for the next step"),
     (["read", "{scene}", "!", "synth", "!", "write", "{out}/a.tif"], "cannot read a scene"),
-    (["read", "{scene}", "!", "tee", "!", "write", "{out}/a.tif"], "says nothing"),
+    (["read", "{scene}", "!", "tee", "!", "write", "{out}/a.tif"], "has no step"),
     (["read", "{scene}", "!", "tee", "[", "pca", "!", "write", "{out}/a.tif"], "not closed"),
     (["read", "{scene}", "!", "spp", "]", "!", "write", "{out}/a.tif"], "has no '['"),
     (["read", "{scene}", "!", "tee", "pca", "{out}/a.tif", "!", "spp", "!", "write", "{out}/a.tif"], "the same file"),
