@@ -124,9 +124,9 @@ class Statistics(Model):
 def _in_words(text, role):
     """The message with what the method calls its statistics in the place of files and options."""
     text = text.replace(f"-{role} {role}:", "other:").replace(f"'{role}'", "other").replace("'scene'", "this")
-    text = re.sub(r"^(.*): the pixels of .* are there already, from .*$", r"this has the pixels of other already (\1)", text)
-    text = re.sub(r"^other: the statistics do not hold its scene (.*)$", r"this does not have the pixels of other (\1)", text)
-    text = text.replace("take that scene out with -remove before", "subtract that scene before")
+    text = re.sub(r"^(.*): the pixels of .* are already in the statistics, from .*$", r"this has the pixels of other already (\1)", text)
+    text = re.sub(r"^other: the statistics do not include its scene (.*)$", r"this does not have the pixels of other (\1)", text)
+    text = text.replace("Remove that scene first with -remove", "Subtract that scene first")
     return in_words_of_python(text, names={"b", "exclude-range", "mask", "merge", "remove"})
 
 

@@ -353,7 +353,7 @@ def test_estimators_look_at_bands(kind, wavelengths, tmp_path):
     else:
         others.append(array.assign_coords(band=list("abcdefghi")))
     for other in others:
-        with pytest.raises(ValueError, match="other %s than those of fit" % ("wavelengths" if wavelengths else "labels")):
+        with pytest.raises(ValueError, match="other %s than the bands of fit" % ("wavelengths" if wavelengths else "labels")):
             use(made, given(other))
     if wavelengths and kind != "EADP":
         made.save(tmp_path / "model.json")

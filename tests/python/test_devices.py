@@ -95,7 +95,7 @@ def test_dlpack_alone_says_what_to_import(monkeypatch):
             raise AssertionError
 
     monkeypatch.setattr(_devices, "MODULES_THAT_TAKE", ())
-    with pytest.raises(hsi.UsageError, match="has DLPack alone") as told:
+    with pytest.raises(hsi.UsageError, match="supports only DLPack") as told:
         hsi.spp(Capsule())
     assert "Import torch or cupy" in told.value.advice
 

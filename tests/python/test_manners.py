@@ -146,8 +146,8 @@ VALUES = np.where(ONE, np.nan, 1.0)
     (lambda: hsi.regression_train(X, VALUES), "choose another field."),
     (lambda: hsi.regression_train(X, np.arange(72.0).reshape(8, 9)), "choose other groups (block)."),
     (lambda: hsi.resample(X), "with like or bands."), (lambda: hsi.reflect(X), "or apply."),
-    (lambda: hsi.compare(X, X[:5]), "pairs of bands with band."), (lambda: hsi.pca(X[0]), "for the estimators"),
-    (lambda: ONE_SCENE + ONE_SCENE, "subtract that scene before"), (lambda: ONE_SCENE - hsi.statistics(X[:, 1:]), "this does not have the pixels of other"),
+    (lambda: hsi.compare(X, X[:5]), "or pairs with band."), (lambda: hsi.pca(X[0]), "for the estimators"),
+    (lambda: ONE_SCENE + ONE_SCENE, "Subtract that scene first"), (lambda: ONE_SCENE - hsi.statistics(X[:, 1:]), "this does not have the pixels of other"),
     (lambda: ONE_SCENE + hsi.statistics(X[1:]), "this is of 12 bands, other of 11"), (lambda: hsi.KMeans(0).fit(X[0]), "n_clusters"),
     (lambda: hsi.PLSR(steps="d1:5").fit(X[0], X[0, :, 0]), "Give a DataFrame whose columns are wavelengths, or a DataArray with them as a coordinate"),
     (lambda: hsi.PCA(2).fit(X), "X.reshape(len(X), -1).T")])

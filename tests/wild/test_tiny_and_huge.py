@@ -49,7 +49,7 @@ def test_components_do_not_depend_on_the_scale_or_are_refused(tmp_path, scenes, 
         succeed(results[1])
         if results[0].code == 1:
             assert tool == "pca" and abs(e) >= 60
-            assert "vary by less than 1e-14" in first_error(results[0]) or "Look for extreme values" in results[0].err
+            assert "vary by less than 1e-14" in first_error(results[0]) or "extreme values" in results[0].err
             continue
         got, wanted = (read(tmp_path / f"{k}.tif") for k in range(2))
         np.testing.assert_allclose(got, wanted, rtol=1e-3, atol=1e-4 * np.abs(wanted).max(), err_msg=f"2^{e}")
