@@ -108,7 +108,8 @@ def comparable(folder):
     return facts
 
 
-JOBS = workloads.OUTPUT_JOBS + [
+# A library has no tiles to divide.
+JOBS = [job for job in workloads.OUTPUT_JOBS if job.name != "detect_library"] + [
     other_format(JOB["spp"], "spp_bil", ("-of", "ENVI", "-co", "INTERLEAVE=BIL"), dst="o.dat", alpha="a.dat",
                  rho="r.dat"),
     other_format(JOB["svm_classify"], "svm_classify_envi", ("-of", "ENVI"), dst="o.dat", probabilities="p.dat",
