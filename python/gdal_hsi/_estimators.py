@@ -221,7 +221,7 @@ def _in_words_of_estimators(text, names):
     for option, name in PARAMETERS.items():
         text = re.sub(rf"(?<![\w-])-{option}\b", name, text)
     text = in_words_of_python(text, names=names)
-    return text.replace("Give wavelengths=, in nm, one per band, or leave the other bands out (b)",
+    return text.replace("Give wavelengths=, in nm, one per band, or leave these bands out (b)",
                         "Give a DataFrame whose columns are wavelengths, or a DataArray with them as a coordinate")
 
 

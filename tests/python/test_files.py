@@ -90,7 +90,7 @@ def test_options_of_paths(scene, tmp_path):
     out = tmp_path / "out.tif"
     for word, call in [("ws: True", lambda: hsi.spp(path, out=out, ws=True)), ("ws: nan", lambda: hsi.spp(path, out=out, ws=np.nan)),
                        ("nodata=False", lambda: hsi.spp(path, out=out, nodata=False)), ("nodata='x'", lambda: hsi.spp(path, out=out, nodata="x")),
-                       ("wavelengths is said", lambda: hsi.spp(path, out=out, wavelengths=np.arange(8))),
+                       ("wavelengths applies to arrays", lambda: hsi.spp(path, out=out, wavelengths=np.arange(8))),
                        ("vd has no result", lambda: hsi.vd(path, out=out)), ("src is b'", lambda: hsi.spp(b"a.dat", out=out)),
                        ("b: the list is empty", lambda: hsi.run("spp", path, out, b=[])), ("NUL", lambda: hsi.run("spp", path, out, ws="3\0")),
                        ("NUL", lambda: hsi.run("spp", "a\0b", out)), ("ws: True", lambda: hsi.run("spp", path, out, ws=True))]:

@@ -148,7 +148,7 @@ VALUES = np.where(ONE, np.nan, 1.0)
     (lambda: hsi.resample(X), "with like or bands."), (lambda: hsi.reflect(X), "or apply."),
     (lambda: hsi.compare(X, X[:5]), "or pairs with band."), (lambda: hsi.pca(X[0]), "for the estimators"),
     (lambda: ONE_SCENE + ONE_SCENE, "Subtract that scene first"), (lambda: ONE_SCENE - hsi.statistics(X[:, 1:]), "this does not have the pixels of other"),
-    (lambda: ONE_SCENE + hsi.statistics(X[1:]), "this is of 12 bands, other of 11"), (lambda: hsi.KMeans(0).fit(X[0]), "n_clusters"),
+    (lambda: ONE_SCENE + hsi.statistics(X[1:]), "this has 12 bands, but other has 11"), (lambda: hsi.KMeans(0).fit(X[0]), "n_clusters"),
     (lambda: hsi.PLSR(steps="d1:5").fit(X[0], X[0, :, 0]), "Give a DataFrame whose columns are wavelengths, or a DataArray with them as a coordinate"),
     (lambda: hsi.PCA(2).fit(X), "X.reshape(len(X), -1).T")])
 def test_messages_name_what_a_function_has(call, words):
@@ -213,7 +213,7 @@ def test_estimators_know_the_wavelengths_of_a_table():
         np.testing.assert_allclose(one.predict(frame), expected.predict(pixels), rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match="other wavelengths"):
         expected.predict(pd.DataFrame(pixels, columns=NM + 5))
-    with pytest.raises(hsi.UsageError, match="not all bands have a wavelength"):
+    with pytest.raises(hsi.UsageError, match="some bands have no wavelength"):
         hsi.PLSR(steps="d1:5").fit(pd.DataFrame(pixels), y)
 
 
