@@ -603,7 +603,7 @@ static void test_hooks_that_end_threads(void) {
         if (ending.of_others) {
             CHECK(ending.returned);
             CHECK(ending.code == (ending.ended ? HSI_FAILED : HSI_OK));
-            CHECK(!ending.ended || strstr(ending.message, "a thread was ended") != NULL);
+            CHECK(!ending.ended || strstr(ending.message, "a hook ended a thread of the library") != NULL);
             others_ended += ending.ended;
         } else {
             CHECK(ending.returned == !ending.ended);
