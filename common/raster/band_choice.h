@@ -10,11 +10,11 @@ namespace hsi::raster {
 
 /// An item of -b or -exclude-range.
 struct BandChoice {
-    int first = 0, last = 0; ///< numbers from 1 on; 0: by wavelength
+    int first = 0, last = 0; ///< band numbers, counted from 1; 0: the item selects bands by wavelength
     double from_nm = 0, to_nm = 0;
     bool nearest = false;      ///< only the band nearest to from_nm
-    std::string text;          ///< as the user wrote it
-    std::string option = "-b"; ///< the option, for messages
+    std::string text;          ///< the item as the user wrote it
+    std::string option = "-b"; ///< option that contains the item, for messages
 };
 
 /// The facts about a band that a choice needs.
@@ -24,16 +24,15 @@ struct BandAt {
     bool good = true;         ///< false: excluded from choices by wavelength
 };
 
-/// Returns the indices of the bands that `choices` name, in their order. A range of wavelengths, which
-/// includes both ends, gives its bands in the order of `bands`. Each band is included once. The nearest band
-/// must be at most one step of the bands' spacing away, or 5 nm if they are closer. `scene`: its name in
-/// messages.
-/// \throws UsageError for a band number that the scene does not have; Error for a scene without wavelengths
-/// and for a wavelength or range without a band.
+/// Returns the indices of the bands that `choices` name, in their order. A range of wavelengths includes both
+/// ends. Its bands are in the order of `bands`. Each band is included once. The nearest band must be at most
+/// one band spacing away, or 5 nm if the spacing is smaller. `scene` is the scene's name in messages. \throws
+/// UsageError for a band number that the scene does not have; Error for a scene without wavelengths and for a
+/// wavelength or range without a band.
 std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
                           const std::string& scene);
 
-/// Returns the item whose range contains this wavelength; null if there is none.
+/// Returns the item whose range contains this wavelength; null if no range contains the wavelength.
 const BandChoice* range_around(const std::vector<BandChoice>& ranges, double wavelength_nm);
 
 } // namespace hsi::raster

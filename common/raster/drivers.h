@@ -11,7 +11,7 @@ class GDALDriver;
 namespace hsi::raster {
 
 /// Registers GDAL's drivers if they are not registered; a program that has loaded this library may have
-/// registered only some. One thread registers them while others wait.
+/// registered only some. One thread registers the drivers while other threads wait.
 void register_drivers();
 
 /// Returns true if the driver declares the capability (GDAL_DCAP_...).
@@ -24,13 +24,14 @@ std::string extension_of(const std::string& path);
 /// Returns whether a driver qualifies.
 using DriverTest = std::function<bool(GDALDriver*)>;
 
-/// Returns the driver of -of. Registers GDAL's drivers.
-/// \throws UsageError if GDAL has no such driver, or if it does not qualify: the message then states that the
-/// driver cannot do `what`, with `advice`.
+/// Returns the driver that -of names. Registers GDAL's drivers. \throws UsageError if GDAL has no such
+/// driver, or if the driver does not qualify. The message then states that the driver cannot do `what`, and
+/// gives `advice`.
 GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
                            const std::string& advice);
 
-/// Returns the first driver, in GDAL's order, that qualifies and claims the extension; null if there is none.
+/// Returns the first driver, in GDAL's order, that qualifies and claims the extension; null if no driver
+/// does.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
 /// Returns false for drivers whose datasets are in a database or a service.
@@ -40,8 +41,8 @@ bool keeps_files(GDALDriver* driver);
 bool reads_hdf5(const std::string& driver);
 
 /// Returns the settings of GDAL, PROJ and these tools that may change what a run reads, computes or writes,
-/// as "NAME=value" in the order of their names. They are from the environment, GDAL's configuration file,
-/// --config or the calling program. Settings of access, speed and messages are left out.
+/// as "NAME=value", sorted by name. The settings come from the environment, GDAL's configuration file,
+/// --config or the calling program. Settings that affect only access, speed or messages are left out.
 std::vector<std::string> settings_of_results();
 
 /// Returns a setting of GDAL ("GDAL_NUM_THREADS") from any place that GDAL searches; `otherwise` if it is not
@@ -52,8 +53,8 @@ std::vector<std::string> pixel_types();
 /// Returns GDAL's version ("3.6.2"); "none" if the program has no GDAL.
 std::string gdal_version();
 
-/// \throws UsageError if the name of an output is not a file's but a connection's (PG:dbname=x) or a part of
-/// a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
+/// \throws UsageError if the name of an output does not mean a file, but a database connection (PG:dbname=x)
+/// or a part of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
 void check_is_file(const std::string& path);
 
 } // namespace hsi::raster

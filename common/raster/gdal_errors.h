@@ -12,15 +12,16 @@
 
 namespace hsi::raster {
 
-/// Keeps HDF5 from printing while a GdalErrors exists, from now on, if `path` is a file or a name of HDF5 or
-/// netCDF. The library prints to stderr what GDAL reports anyway. Its switch, one per thread, initialises the
-/// library, which takes a millisecond: so only these files use it.
+/// If `path` is an HDF5 or netCDF file or subdataset, the HDF5 library does not print while a GdalErrors
+/// exists, from this call on. The library would print errors to stderr that GDAL also reports. The library's
+/// printing is switched off per thread. This initialises the library, which takes a millisecond, so it is
+/// done only after such a file was named.
 void expect_hdf5(const std::string& path);
 
 /// The prefix of names under which GDAL reads remote files (io/whole_file.h).
 constexpr const char* whole_prefix = "/vsihsi_whole/";
 
-/// Returns a text of GDAL without whole_prefix, with the names that users know.
+/// Removes whole_prefix from a text of GDAL, so that the text has the file names that users know.
 std::string without_whole_names(std::string text);
 
 /// Collects the failures that GDAL reports on this thread while the object exists. Warnings go to CPLDebug,
@@ -33,12 +34,12 @@ class GdalErrors {
     GdalErrors& operator=(const GdalErrors&) = delete;
 
     bool any() const { return !m_failures.empty(); }
-    /// Returns whether a side file (.aux.xml) could not be written. GDAL gives only a warning, and no error
-    /// before 3.7.
+    /// Returns whether a side file (.aux.xml) could not be written. Before 3.7, GDAL reports the loss only as
+    /// a warning.
     bool side_file_lost() const { return m_side_file_lost; }
     /// Returns the failures on one text line; `fallback` if there are none.
     std::string text(const std::string& fallback = "no reason given") const;
-    /// Returns the warnings, in the same form.
+    /// Returns the warnings on one text line; empty if there are none.
     std::string warnings() const;
     void clear();
 

@@ -8,7 +8,7 @@
 
 namespace hsi::raster {
 
-// The values of both types are equal.
+// SampleType and GDALDataType use the same number for the same type.
 inline SampleType sample_type(GDALDataType type) { return static_cast<SampleType>(type); }
 inline GDALDataType gdal_type(SampleType type) { return static_cast<GDALDataType>(type); }
 

@@ -40,8 +40,8 @@ class LookupTable {
     static std::shared_ptr<const LookupTable> open(const std::string& path);
     ~LookupTable();
 
-    const std::string& path() const; ///< as it was opened
-    int64_t samples() const;         ///< of the grid
+    const std::string& path() const; ///< the path that was given to open()
+    int64_t samples() const;         ///< size of the grid in pixels
     int64_t lines() const;
     /// Return the size of the swath; 0: the table does not state it.
     int64_t swath_samples() const;
@@ -60,9 +60,10 @@ class LookupTable {
 };
 
 /// Returns the scene on the table's grid: each pixel has the values of the pixel of `swath` that the table
-/// names; NaN if it names no pixel, or a pixel outside of `swath` (if -srcwin has cut the scene). Bands and
-/// their metadata are the swath's, SRS and geotransform the table's. Pixels are read from `pixels`: `swath`
-/// itself, or a copy of it in memory. Throws UsageError if the size of `swath` does not match the table.
+/// names. A pixel is NaN if the table names no pixel, or a pixel outside of `swath` (if -srcwin has cut the
+/// scene). Bands and their metadata are from the swath, SRS and geotransform from the table. Pixels are read
+/// from `pixels`: `swath` itself, or a copy of it in memory. Throws UsageError if the size of `swath` does
+/// not match the table.
 std::shared_ptr<RasterSource> orthorectified(const std::shared_ptr<RasterSource>& swath,
                                              const std::shared_ptr<stream::CubeSource>& pixels,
                                              const std::shared_ptr<const LookupTable>& table);

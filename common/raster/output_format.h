@@ -31,10 +31,11 @@ struct Target {
     GDALDriver* driver = nullptr;
     GDALDataType type = GDT_Unknown;
     CPLStringList options; ///< creation options with defaults
-    /// The driver takes only whole rasters, or stores the output correctly only in this way: a GTiff is made
-    /// first.
+    /// A temporary GTiff is written first, and the driver then copies it. The driver accepts only whole
+    /// rasters, or stores the output correctly only as a copy.
     bool copies = false;
-    int largest_class = 0; ///< of a class map, whose numbers every type must preserve; 0 for other outputs
+    /// Largest class of a class map, which the output's type must preserve; 0 for other outputs.
+    int largest_class = 0;
 };
 
 /// Returns the driver of -of, or of the extension: .dat, .raw, .bsq, .bil, .bip and .envi mean ENVI, even if

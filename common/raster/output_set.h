@@ -21,13 +21,13 @@ class OutputSet {
     }
     bool empty() const { return m_planned.empty(); }
     size_t size() const { return m_planned.size(); }
-    /// Calls check_output() for all planned outputs. Throws Error or UsageError for the first one that is
+    /// Calls check_output() for all planned outputs. Throws Error or UsageError for the first output that is
     /// refused.
     void check() const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec);
     }
-    /// Makes the same checks if the source of create() is already known.
+    /// Calls check_output() for all planned outputs with `like`, if the source of create() is already known.
     void check(const RasterSource& like) const {
         for (const auto& [options, spec] : m_planned)
             check_output(options, spec, like);
@@ -65,8 +65,8 @@ class OutputSet {
         for (const auto& sink : m_made)
             sink->grow(lines);
     }
-    /// Calls commit() for each output in turn. Throws Error: earlier outputs are then in place; the failed
-    /// one and later ones are as before.
+    /// Calls commit() for each output in turn. Throws Error for the first output that fails. Earlier outputs
+    /// then have their names; the old files of the failed and later outputs are unchanged.
     void commit() {
         for (const auto& sink : m_made)
             sink->commit();

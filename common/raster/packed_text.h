@@ -15,10 +15,11 @@ std::string pack_text(const std::string& text);
 /// bytes.
 std::string unpack_text(const std::string& packed, const std::string& name, size_t limit = size_t{1} << 30);
 
-/// Returns `bytes` as a zlib stream. \throws Error where they are more than a file holds.
+/// Returns `bytes` as a zlib stream. \throws Error if the stream would be larger than half of INT_MAX bytes,
+/// the limit for base 64.
 std::string deflated(const std::string& bytes);
-/// Returns a PNG file in base 64: `colours` (red, green, blue) are the pixels line by line, width times
-/// height of them. \throws Error where there are more than a file holds.
+/// Returns a PNG file in base 64: `colours` has the width * height pixels (red, green, blue) line by line.
+/// \throws Error if the picture is too large, as deflated() does.
 std::string packed_picture(int64_t width, int64_t height, const std::vector<std::array<uint8_t, 3>>& colours);
 
 } // namespace hsi::raster

@@ -18,8 +18,8 @@ std::optional<double> pixel_metres(const RasterSource& source);
 /// Metres per unit of the SRS.
 class GroundScale {
   public:
-    /// Returns the scale along x and along y, at this y. For a geographic SRS it is from the radii of its
-    /// ellipsoid.
+    /// Returns the scale along x and along y at the position y. For a geographic SRS, the scale follows from
+    /// the radii of curvature of the ellipsoid.
     std::array<double, 2> at(double y) const {
         if (semi_major == 0) return {unit, unit};
         const double latitude = y * unit, sine = std::sin(latitude),
@@ -27,13 +27,14 @@ class GroundScale {
         const double across = semi_major / std::sqrt(w), along = across * (1 - eccentricity_squared) / w;
         return {across * std::cos(latitude) * unit, along * unit};
     }
-    double unit = 1;                                 ///< projected: metres; geographic: radians
-    double semi_major = 0, eccentricity_squared = 0; ///< of the ellipsoid; 0: the SRS is projected
+    double unit = 1; ///< One unit of the SRS, in metres (projected SRS) or radians (geographic SRS).
+    /// Ellipsoid of a geographic SRS (semi_major in metres); 0: the SRS is projected.
+    double semi_major = 0, eccentricity_squared = 0;
 };
 /// Returns nullopt without a geotransform, or if the SRS is neither projected nor geographic.
 std::optional<GroundScale> ground_scale(const RasterSource& source);
-/// Returns the area of a pixel (m^2): one value if the SRS is projected; one value per line, of cells of the
-/// ellipsoid, if it is geographic and the geotransform is not rotated; else empty.
+/// Returns the area of a pixel (m^2): one value if the SRS is projected; one value per line, computed on the
+/// ellipsoid, if the SRS is geographic and the geotransform is not rotated; otherwise empty.
 std::vector<double> pixel_areas(const RasterSource& source);
 
 } // namespace hsi::raster

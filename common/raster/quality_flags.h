@@ -16,35 +16,36 @@ namespace hsi::raster {
 /// An item such as "cloud", "not-land" or "aot550>0.3".
 struct FlagItem {
     enum class Test { holds, holds_not, above, from, below, up_to, equal };
-    std::string text; ///< as the user wrote it
+    std::string text; ///< the item as the user wrote it
     std::string name;
     Test test = Test::holds;
-    double value = 0; ///< of the comparisons
+    double value = 0; ///< threshold of a comparison
 
-    /// Returns whether a pixel with this value of the flag is marked. A flag without a comparison is set from
-    /// 0.5 on.
+    /// Returns whether a pixel with this value of the flag is marked. A flag without a comparison is set if
+    /// its value is at least 0.5.
     bool marks(double flag) const;
 };
 
-/// Returns the items of lists with commas between them. \throws UsageError that names -mask-flags for an
-/// empty item and for an item that cannot be parsed.
+/// Parses lists of items that are separated by commas. \throws UsageError that names -mask-flags for an empty
+/// item and for an item that cannot be parsed.
 std::vector<FlagItem> flag_items(const std::vector<std::string>& lists);
 
-/// Returns the name without spelling variants: case, blanks, '_', '-', and "flag" or "mask" at its end.
+/// Returns the name in lower case, without blanks, '_', '-', and "flag" or "mask" at its end. Spelling
+/// variants of a name become equal.
 std::string plain_flag_name(std::string_view name);
 
 /// A flag of a scene.
 struct QualityFlag {
-    std::string name, also; ///< also: another name; empty without another name
+    std::string name, also; ///< also: a second name of the flag; empty if it has only one
     std::string file;       ///< the file with its values
 };
 
-/// Returns the flags of the scene's product. Without such flags, returns the flags of the file itself if it
-/// is a quality file (an EMIT mask, a raster without wavelengths whose bands have descriptions). Empty if
-/// there are no flags. \throws Error for a layer that cannot be read.
+/// Returns the flags of the scene's product. If the product has no flags, returns the flags of the scene's
+/// own file if this is a quality file (an EMIT mask, or a raster without wavelengths whose bands have
+/// descriptions). Empty if there are no flags. \throws Error for a layer that cannot be read.
 std::vector<QualityFlag> quality_flags_of(const RasterSource& scene);
 
-/// The mask and the files that it is read from, without the scene's files.
+/// A mask, and the files from which the mask is read, without the scene's files.
 struct FlagMask {
     std::unique_ptr<LabelSource> source;
     std::vector<std::string> files;

@@ -10,9 +10,10 @@ namespace hsi::raster {
 
 /// The conditions for which a table is read.
 struct TableConditions {
-    bool methane = true;                         ///< else carbon dioxide: selects the axis in a table with
-                                                 ///< five axes
-    std::vector<double> concentrations;          ///< of a raster's samples, ppm m; empty: those of mag1c
+    /// True: methane; false: carbon dioxide. Selects the axis in a table with five axes.
+    bool methane = true;
+    /// Concentrations of the samples of a raster, ppm m; empty: the concentrations of mag1c.
+    std::vector<double> concentrations;
     std::optional<double> sun_zenith;            ///< degrees
     double elevation = 0, sensor_altitude = 100; ///< km
     double water_vapour = 1.3;                   ///< cm
@@ -29,10 +30,10 @@ struct SimulatedRadiances {
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
 };
 
-/// Reads a table; its form is recognised by content. An HDF5 file has modtran_data (sun zenith, height,
-/// elevation, water, concentration, wavelength) and wave; radiance is interpolated along its first four axes.
-/// A text has the column wavelength and columns of radiances, named by their concentration. A raster has one
-/// line with one sample per concentration. \throws Error that names the file.
+/// Reads a table. The form is recognised by the file's content. An HDF5 file has modtran_data (sun zenith,
+/// height, elevation, water, concentration, wavelength) and wave; radiance is interpolated along its first
+/// four axes. A text has the column wavelength and columns of radiances, named by their concentration. A
+/// raster has one line with one sample per concentration. \throws Error that names the file.
 SimulatedRadiances read_radiance_table(const std::string& path, const TableConditions& conditions);
 
 } // namespace hsi::raster

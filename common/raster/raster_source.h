@@ -3,12 +3,12 @@
 // (plugins/arrays).
 //
 // The bands are the requested ones, or all that the file's bad-band list does not mark. Values are the stored
-// numbers (scale and offset are copied to outputs, not applied). Nodata (compared in the file's own type) and
+// values (scale and offset are copied to outputs, not applied). Nodata (compared in the file's own type) and
 // masked pixels are NaN; NaN and infinities are unchanged. Uncompressed raw files
 // (GDALDataset::GetRawBinaryLayout, if some samples confirm it) are read with pread, without GDAL's block
 // cache. Chunks of products in HDF5 are decoded by the reader that needs them (io/block_store.h). All other
-// files are read through RasterIO along the file's blocks, with one dataset handle per reader. All ways give
-// the same bytes.
+// files are read through RasterIO along the file's blocks, with one dataset handle per reader. All ways of
+// reading give the same bytes.
 #pragma once
 
 #include "core/cancel.h"
@@ -36,19 +36,22 @@ struct OpenOptions {
     std::vector<std::string> drivers;      ///< -if FORMAT
     std::vector<int> bands;                ///< -b, 1-based, in this order; empty: all good bands
     std::vector<BandChoice> choices;       ///< -b if it includes wavelengths; `bands` is then empty
-    std::vector<BandChoice> excluded;      ///< -exclude-range, all by wavelength
+    std::vector<BandChoice> excluded;      ///< -exclude-range; all items select by wavelength
     bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
-    std::string bad_bands;                 ///< -bbl FILE.csv: its columns band and good replace that list
-    std::optional<Rect> window;            ///< -srcwin
-    std::optional<double> nodata;          ///< -srcnodata
-    std::string header;                    ///< the ENVI header of `path` in use, if open() was given its name
-    /// If not null, the scene to open; messages call it `path`.
+    std::string bad_bands;        ///< -bbl FILE.csv: its columns band and good replace the bad-band list
+    std::optional<Rect> window;   ///< -srcwin
+    std::optional<double> nodata; ///< -srcnodata
+    std::string header;           ///< ENVI header of `path`, if open_raster() was given the header's name
+    /// If not null, the virtual scene to open. Messages call the scene `path`.
     std::shared_ptr<const SceneDocument> document = {};
-    std::string named_by = {}; ///< the document that names `path`, which is then checked; empty: the user
-    /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written. It ends when no data
-    /// have arrived for this number of seconds.
+    /// Document that contains the name `path`; names in the dataset are then checked. Empty: the user named
+    /// `path`.
+    std::string named_by = {};
+    /// -follow: the scene is a raw ENVI file, BIL or BIP, that is still being written. The scene ends when no
+    /// data have arrived for this number of seconds.
     std::optional<double> follow = {};
-    const CancelFlag* cancel = nullptr; ///< ends waits for its lines; must outlive the source
+    /// Ends waits for lines of a followed scene. The flag must outlive the source.
+    const CancelFlag* cancel = nullptr;
 };
 
 /// A file that is still being written. One thread at a time waits for its lines.
@@ -59,11 +62,11 @@ class Growth {
     /// arrive.
     /// \throws Cancelled; Error if the file was replaced, removed or truncated meanwhile.
     virtual int64_t wait(int64_t lines) = 0;
-    /// Returns the number of lines that the header states; nullopt if it does not state it.
+    /// Returns the number of lines that the header states; nullopt if the header does not state a number.
     virtual std::optional<int64_t> promised() const = 0;
     /// Returns why the last line is incomplete, if the file ended within a line; else empty.
     virtual std::string rest() const = 0;
-    /// Returns the later fault of the header, in words; empty if there is none.
+    /// Returns in words what has become wrong with the header since it was opened; empty if nothing has.
     virtual std::string header_fault() const = 0;
     /// Returns true if the last of `lines` lines contains only zeros.
     virtual bool ends_with_zeros(int64_t lines) const = 0;
@@ -78,28 +81,29 @@ class Chain {
     struct Link {
         std::string operation;
         int64_t halo = 0;
-        std::string kept;        ///< stream::ComputedSource::kept(); empty: every reader computes the values
-                                 ///< again
-        bool on_devices = false; ///< by compute_on()
-        Cost per_pixel;          ///< stream::LinkWork::per_pixel
+        /// What is stored, from stream::ComputedSource::kept(). Empty: every reader computes the values
+        /// again.
+        std::string kept;
+        bool on_devices = false; ///< true: compute_on() has moved the step to devices
+        Cost per_pixel;          ///< work per pixel, from stream::LinkWork::per_pixel
     };
     virtual ~Chain() = default;
     virtual std::vector<Link> links() const = 0; ///< first to last
-    virtual std::string source() const = 0;      ///< the file before the first of them
-    /// Makes the steps that have code for devices compute on these from now on, also for sources made from
-    /// this one. Call it while no reader is open. Throws Error if a device does not start.
+    virtual std::string source() const = 0;      ///< the file that the first step reads
+    /// From now on, steps that have code for devices compute on `devices`, also in sources made from this
+    /// one. Call it while no reader is open. Throws Error if a device does not start.
     virtual void compute_on(const std::vector<CudaDevice>& devices) const = 0;
 };
 
 /// A band whose values are so close together, far from 0, that single precision distinguishes few of them.
 struct CoarseBand {
-    int band = 0;      ///< of the file, 1-based
+    int band = 0;      ///< number of the band in the file, 1-based
     double level = 0;  ///< approximate level of the values
-    double spread = 0; ///< their standard deviation, from the middle half of the values
-    double step = 0;   ///< step of single precision at this level
+    double spread = 0; ///< standard deviation of the values, estimated from their middle half
+    double step = 0;   ///< distance between neighbouring single-precision numbers at this level
 };
 
-struct SceneMetadata; ///< all that an output inherits (private to common/raster)
+struct SceneMetadata; ///< metadata that an output inherits (private to common/raster)
 
 /// A scene. Functions that do not apply to a source have default answers here.
 class RasterSource : public stream::CubeSource {
@@ -108,8 +112,8 @@ class RasterSource : public stream::CubeSource {
     const std::string& path() const { return facts().path; }
     const std::vector<int>& bands() const { return facts().bands.numbers; }
 
-    /// If not null, the scene is followed (OpenOptions::follow). It is read at all existing lines, whatever
-    /// its shape() is.
+    /// If not null, the scene is followed (OpenOptions::follow). All lines that exist can be read, whatever
+    /// shape() states.
     virtual Growth* growth() const { return nullptr; }
     /// Returns the same scene with `lines` lines, which must exist, if growth() is not null.
     virtual std::shared_ptr<RasterSource> grown_to(int64_t /*lines*/) const { return nullptr; }
@@ -118,11 +122,11 @@ class RasterSource : public stream::CubeSource {
 
     /// Makes waits for a server end with Cancelled when the flag is set. The flag must outlive the source.
     virtual void end_with(const CancelFlag* /*cancel*/) const {}
-    /// \throws Error if a server has another file now than when it was opened, or if a file behind a virtual
-    /// scene was changed since.
+    /// \throws Error if a file on a server, or a file behind a virtual scene, has changed since it was
+    /// opened.
     virtual void check_unchanged() const {}
-    /// Prepares several passes on this device. An array in host memory is copied there once, at its first
-    /// use, if memory allows; sources made from this one share the copy. Files are copied tile by tile.
+    /// Prepares several passes on this device. An array in host memory is copied to the device once, at its
+    /// first use, if memory allows; sources made from this one share the copy. Files are copied tile by tile.
     virtual void keep_on(const CudaDevice& /*device*/, int /*threads*/) const {}
     /// Returns true if reading the scene again needs no disk and no decoding: access is raw, and the file is
     /// in the system's cache (estimated from some thousand of its pages).
@@ -131,10 +135,10 @@ class RasterSource : public stream::CubeSource {
     virtual uint64_t shared_block_bytes() const { return 0; }
     /// Returns the GDAL block cache for reading tiles (small if raw).
     virtual uint64_t cache_bytes() const { return 0; }
-    /// Returns how many of `most` bytes, in addition to that cache, this source takes from now on to keep
-    /// decoded blocks that its readers share, in a pass with `lanes` lanes. This applies to sources whose
-    /// blocks or chunks are decoded without GDAL; others return 0. Call it once, before the first reader.
-    /// Sources made from this one share the memory.
+    /// Reserves memory for decoded blocks that the readers of this source share, in a pass with `lanes`
+    /// workers. Returns how many of `most` bytes the source takes, in addition to cache_bytes(). Sources
+    /// whose blocks are decoded by GDAL return 0. Call it once, before the first reader. Sources made from
+    /// this one share the memory.
     virtual uint64_t take_memory(uint64_t /*most*/, int /*lanes*/) const { return 0; }
 
     /// Values in bands of doubles that are too large for single precision, in which tools compute. Nodata and
@@ -142,12 +146,12 @@ class RasterSource : public stream::CubeSource {
     struct Beyond {
         int64_t values = 0, pixels = 0;
     };
-    /// Returns true if a reader has found an infinite value, which may be such a value.
+    /// Returns true if a reader has found an infinite value, which may be a value beyond single precision.
     virtual bool met_infinity() const = 0;
-    /// Reads the window again and counts such values.
+    /// Reads the window again and counts the values beyond single precision.
     virtual Beyond count_beyond_float() const = 0;
     /// Returns true if every pixel has a position: from a geotransform, or from arrays of longitude and
-    /// latitude of the product that it is or was made from. Opens the product.
+    /// latitude of the product that the scene is, or from which it was made. Opens the product.
     virtual bool located() const { return false; }
     /// Returns the metadata item with this name of every band; empty texts for bands without it.
     virtual std::vector<std::string> band_items(const char* /*name*/) const {
@@ -160,7 +164,7 @@ class RasterSource : public stream::CubeSource {
     /// Returns the same scene without some bands (indices in bands(), 0-based). Throws Error if no bands are
     /// left.
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
-    /// Returns the same scene with only these bands (indices likewise, each once), in this order.
+    /// Returns the same scene with only these bands (indices in bands(), 0-based, each once), in this order.
     virtual std::shared_ptr<RasterSource> with_bands(const std::vector<int>& indices) const = 0;
     /// Returns the same scene in which the pixels outside of the mask are missing. The mask has the size of
     /// shape().
@@ -172,10 +176,10 @@ class RasterSource : public stream::CubeSource {
     /// is the value without loss (stream/value_parts.h). Values beyond the range of single precision are
     /// infinite.
     virtual std::shared_ptr<RasterSource> in_sums() const = 0;
-    /// Returns the same pixels for copies: two or three bands per band, with the bits of its samples in the
-    /// common type of all bands (SceneFacts::type), as RasterSink accepts them (OutputSpec::sample_type); NaN
-    /// for missing values. For sources that are not exact_in_float. Throws Error if no type can represent all
-    /// values.
+    /// Returns the same pixels for copies of scenes that are not exact_in_float. Two or three bands per band
+    /// contain the bits of its samples in the common type of all bands (SceneFacts::type), as RasterSink
+    /// accepts them (OutputSpec::sample_type). Missing values are NaN. Throws Error if no type can represent
+    /// all values.
     virtual std::shared_ptr<RasterSource> in_samples() const = 0;
 };
 

@@ -18,16 +18,16 @@ bool is_there(const std::string& path);
 /// Returns whether the name exists and is neither a regular file nor a folder.
 bool is_pipe_or_device(const std::string& path);
 
-/// Returns the header next to `path` that would describe its samples, if it exists and is unreadable for lack
-/// of permission; empty otherwise. GDAL then does not recognise the file, and gives no reason.
+/// Returns the ENVI header (.hdr) of `path` if the header exists but may not be read; otherwise empty.
+/// Without that permission, GDAL does not recognise the file and gives no reason.
 std::string unreadable_header(const std::string& path);
 
-/// Returns the file in a name like HDF5:"a.h5"://cube, or the name itself if it is a file.
+/// Returns the file part of a subdataset name such as HDF5:"a.h5"://cube, or the name itself if it is a file.
 std::string file_of_subdataset(const std::string& name);
-/// Returns the array in such a name (//cube); empty without an array.
+/// Returns the array part of a subdataset name (//cube in HDF5:"a.h5"://cube); empty if there is none.
 std::string array_of_subdataset(const std::string& name);
-/// Returns whether such an array has this full name. Drivers write "_" for blanks, and any slashes in
-/// front.
+/// Returns true if `name`, the array part of a subdataset name, means the array `full_name`. Drivers write
+/// "_" for blanks, and may put slashes in front.
 bool names_array(const std::string& name, const std::string& full_name);
 
 /// Returns whether the path leads into an HDF5 file, including netCDF-4: by the form of the name
@@ -35,9 +35,9 @@ bool names_array(const std::string& name, const std::string& full_name);
 /// 512, 1024, 2048 ...
 bool leads_to_hdf5(const std::string& path);
 
-/// Returns false if a path certainly does not lead to a MATLAB file (matlab/matlab_file.h). Its name does not
-/// end in .mat, as for version 4, and it does not begin like later versions. Or it is neither a file nor the
-/// name of a file with a variable after a colon.
+/// Returns false if a path certainly does not lead to a MATLAB file (matlab/matlab_file.h). Files of version
+/// 4 are recognised by the extension .mat, files of later versions by their first bytes. A path that is not a
+/// file may lead to a variable in a file if the path contains a colon.
 bool may_lead_to_matlab(const std::string& path);
 
 /// Returns the first bytes of a regular file, up to the requested number; empty for other files.

@@ -23,13 +23,13 @@ class RunFiles {
     RunFiles& operator=(const RunFiles&) = delete;
     virtual ~RunFiles() = default; ///< removes pending outputs
 
-    /// Registers `path`, the value of `role` ("src", "-original"), as read, with `files`, which reading it
-    /// touches (files_read_with()). Throws UsageError if one of them will be written.
+    /// Registers `path`, the value of `role` ("src", "-original"), as read, with `files`, the files that are
+    /// read together with it (files_read_with()). Throws UsageError if the run will write one of these files.
     virtual void reads(const std::string& /*role*/, const std::string& /*path*/,
                        const std::vector<std::string>& /*files*/) {}
     /// Registers `path`, the value of `role`, as written, with the possible side files `sides`. A repeated
-    /// call for the same role and path changes nothing. Throws UsageError if the run reads one of them, or
-    /// writes one for another role.
+    /// call for the same role and path changes nothing. Throws UsageError if the run reads one of these
+    /// files, or writes one for another role.
     virtual void writes(const std::string& /*role*/, const std::string& /*path*/,
                         const std::vector<std::string>& /*sides*/) {}
 
@@ -63,27 +63,29 @@ class RunFiles {
     /// no other run of these tools changes the file.
     struct Addition {
         std::string path;
-        std::function<void()> make; ///< reads the file, and passes its successor to FileRegister::add()
+        /// reads the file, and passes the file that replaces it to FileRegister::add()
+        std::function<void()> make;
     };
     /// Adds an output that commit() makes together with the caller's.
     virtual void add_to_file(Addition /*addition*/) {}
     /// Gives all pending outputs their names. Throws Error, also if a file that was read has been changed or
-    /// replaced since, and Cancelled if `cancel` was requested before; every file is then as it was. With
-    /// additions, waits for other runs that add to their files until `cancel` is requested, or without
-    /// `cancel` for two seconds (Error). The locks are flock()'s, which end with their process. If the file
-    /// system does not support them, a warning is given.
+    /// replaced since. Throws Cancelled if `cancel` was requested before. In both cases all files are
+    /// unchanged. With additions, waits for other runs that add to the same files: until `cancel` is
+    /// requested, or without `cancel` for two seconds (Error). The locks are from flock(), and end with the
+    /// process. If the file system does not support locks, a warning is given.
     virtual void commit(const CancelFlag* cancel, const Addition* /*addition*/ = nullptr) {
         if (cancel != nullptr && cancel->requested()) throw Cancelled();
     }
-    /// Makes the same check of files that were read, before a result is printed.
+    /// Throws Error if a file that was read has been changed or replaced since. Call it before a result is
+    /// printed.
     virtual void check_unchanged() const {}
 
   private:
     Tell m_warn, m_note;
 };
 
-/// Returns the text with the final names of files in a private folder, because messages of GDAL and of the
-/// system name the unfinished file.
+/// Replaces the names of unfinished files, which are in a private folder, by their final names. Messages of
+/// GDAL and of the operating system contain the names of unfinished files.
 std::string with_final_names(std::string text);
 
 /// Creates the register of a run, for files or for arrays.

@@ -19,12 +19,12 @@
 
 namespace hsi::raster {
 
-/// A nodata value in a file's own type, as the stored values that equal it. Each member is one value of the
-/// type in this machine's byte order.
+/// A nodata value in a file's own type, as the stored values that equal it. Each array contains one value of
+/// the type in the CPU's byte order.
 struct NodataMatch {
     bool active = false;
     alignas(8) unsigned char bytes[8] = {}; ///< the nodata value
-    alignas(8) unsigned char low[8] = {};   ///< the stored values from `low` to `high` are nodata
+    alignas(8) unsigned char low[8] = {};   ///< stored values from `low` to `high` are nodata
     alignas(8) unsigned char high[8] = {};
     friend bool operator==(const NodataMatch& a, const NodataMatch& b);
 };
@@ -35,7 +35,7 @@ struct InvalidSamples {
     double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
     bool any() const { return !values.empty() || std::isfinite(least) || std::isfinite(most); }
 };
-/// Sets dst[i] to NaN if the i-th sample (as in to_floats()) is one of these values.
+/// Sets dst[i] to NaN if the i-th sample (as in to_floats()) is one of the `invalid` values.
 void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t stride, SampleType type,
                    bool swapped, float* dst, size_t count);
 
@@ -47,7 +47,7 @@ void blank_invalid(const InvalidSamples& invalid, const void* src, ptrdiff_t str
 /// about -4e32. The match is inactive if no value of `type` can equal nodata (out of range, fractional for an
 /// integer type, NaN).
 NodataMatch match_in_type(const NodataValue& nodata, SampleType type);
-/// The same values as doubles, for readers of samples of `type`.
+/// The stored values that count as nodata, as doubles.
 struct NodataRange {
     double low = 0, high = 0;
     bool holds(double value) const { return value >= low && value <= high; }
@@ -56,26 +56,27 @@ struct NodataRange {
 std::optional<NodataRange> nodata_range(const NodataValue& nodata, SampleType type);
 
 /// Sets dst[i] to the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN if it is nodata.
-/// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.
+/// `swapped`: the bytes are not in the CPU's order. Rounds as GDAL does.
 void to_floats(const void* src, ptrdiff_t stride, SampleType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
 
-/// The part of a sample that a band contains. A float has 24 bits of a number; if that is not enough, a band
-/// is read as several bands with parts of its samples.
+/// The part of a sample that a band contains. A float has 24 significant bits. If the samples of a band need
+/// more bits, the band is read as several bands that contain parts of the samples.
 enum class SamplePart : uint8_t {
     value,     ///< the nearest float
     remainder, ///< the rest after that float, to the nearest float
     rest,      ///< the rest after both: the sum of the three is the number (stream/value_parts.h)
     low_bits,  ///< bits 0 to 21 of the stored sample, as a whole number
     middle_bits,
-    high_bits, ///< from 44 on
+    high_bits, ///< bits 44 to 63
 };
-/// Return the number of bit parts for a sample of the type, and the parts.
+/// bit_parts() returns the number of bit parts of a sample of the type, all_bits() the list of these parts.
 int bit_parts(SampleType type);
 std::vector<SamplePart> all_bits(SampleType type);
 
-/// Works as to_floats() for one part; NaN if the sample is nodata or NaN. `as`, for bits: the type of the
-/// converted samples, which represents all values of `type` and is not Float32.
+/// Writes one part of each sample, otherwise as to_floats(). The part is NaN if the sample is nodata or NaN.
+/// For parts of bits, `as` is the type to which samples are converted first. It represents all values of
+/// `type` and is not Float32.
 void to_part(SamplePart part, const void* src, ptrdiff_t stride, SampleType type, bool swapped,
              const NodataMatch& nodata, SampleType as, float* dst, size_t count);
 /// Computes a sample of `type` from its parts, `step` floats apart, which must not be NaN.
@@ -96,8 +97,8 @@ void swap_bytes(void* samples, SampleType type, size_t count);
 /// The rule for storing values as samples of the output's type. NaN becomes nodata if there is a nodata
 /// value, and GDAL's 0 in integer types without nodata. A value that equals nodata by chance moves to the
 /// next value towards zero (0 to 1, or for floats to the smallest normal number), so that a valid pixel never
-/// becomes a hole. In integer types, where a step of 1 may be large, these values are counted by all copies
-/// of the rule together, and so are values that the type cannot represent.
+/// becomes a hole. For integer types, where a step of 1 may be large, all copies of the rule count these
+/// values together. They also count values that the type cannot represent.
 class StoreRule {
   public:
     StoreRule() = default;
@@ -108,17 +109,17 @@ class StoreRule {
     /// Returns true if tiles contain the samples themselves, except for nodata: then finish() is enough.
     bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
-    /// Makes tiles contain samples of `from` as parts of their bits (sample_convert.h), NaN for missing
-    /// values: use store_parts(). Values that the output's type cannot represent are rounded and clamped as
-    /// gdal_translate does.
+    /// From now on, tiles contain the samples of `from` as parts of their bits (SamplePart), and NaN for
+    /// missing values; use store_parts(). Values that the output's type cannot represent are rounded and
+    /// clamped as gdal_translate does.
     void take_parts(SampleType from);
     /// Returns the bands of a tile per band of the output.
     int parts() const { return m_parts; }
     /// `step`: floats from one part of a value to the next.
     void store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const;
 
-    /// Values from `low` to `high` would be read as nodata, because they equal `from`; finish() changes them
-    /// to `to`. nullopt if nothing is changed.
+    /// Values from `low` to `high` would be read as nodata, because readers treat them as equal to `from`.
+    /// finish() changes these values to `to`.
     struct Move {
         float from = 0, low = 0, high = 0, to = 0;
     };
@@ -144,10 +145,11 @@ class StoreRule {
 
     /// Counts of values so far that an integer type could not represent.
     struct Lost {
-        int64_t moved = 0;    ///< equal to nodata by chance, moved to its neighbour value
-        int64_t vanished = 0; ///< not 0, and stored as 0; counted only by store(), as the next two
-        int64_t clamped = 0;  ///< beyond the type's range
-        int64_t stored = 0;   ///< all values except NaN
+        int64_t moved = 0; ///< values that equal nodata by chance and are stored as its neighbour value
+        /// values other than 0 that are stored as 0; only store() counts vanished, clamped and stored
+        int64_t vanished = 0;
+        int64_t clamped = 0; ///< values outside of the type's range
+        int64_t stored = 0;  ///< all stored values except NaN
     };
     Lost lost() const;
     /// Returns warnings about the counts for users, one sentence per warning.
@@ -157,7 +159,7 @@ class StoreRule {
   private:
     template <class Bits>
     void replace(const float* values, size_t count, unsigned char* samples) const;
-    /// Replaces NaN by nodata, and moves values that equal nodata by chance.
+    /// Returns the value next to nodata, towards zero, which replaces values that equal nodata by chance.
     template <class Real>
     Real beside_real() const;
     template <class Real>
@@ -168,15 +170,15 @@ class StoreRule {
     SampleType m_type = SampleType::float32, m_from = SampleType::unknown;
     int m_parts = 1;
     size_t m_bytes = 4;
-    NodataMatch m_nodata;                      ///< in the output's type
+    NodataMatch m_nodata;                      ///< the nodata value in the output's type
     double m_real = 0;                         ///< nodata as a number
-    alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next value towards zero
+    alignas(8) unsigned char m_beside[8] = {}; ///< for integers: the value next to nodata, towards zero
     double m_beside_real = 0;
     struct Counts {
         std::atomic<int64_t> moved{0}, vanished{0}, clamped{0}, stored{0};
     };
-    std::shared_ptr<Counts> m_counts; ///< of integers
-    float m_least = 0, m_most = 0;    ///< for integers: values beyond are clamped
+    std::shared_ptr<Counts> m_counts; ///< null unless the output's type is an integer
+    float m_least = 0, m_most = 0;    ///< for integers: limits beyond which values are clamped
 };
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A virtual scene as a file (.hsi), in JSON: its operation and its source, with names that are relative to
-// the file, and the metadata that an ordinary output of the tool would have. docs/chains.md has the format.
+// A virtual scene as a file (.hsi), in JSON: its operation and its source, with file names relative to the
+// document, and the metadata that an ordinary output of the tool would have. docs/chains.md has the format.
 #pragma once
 
 #include "core/file_state.h"
@@ -25,44 +25,44 @@ struct DocumentSource {
         int64_t bytes = 0;
         std::string modified; ///< seconds and nanoseconds since 1970: "1700000000.000000001"
     };
-    std::string path; ///< as GDAL opens it; empty: use `scene`
+    std::string path; ///< name for GDAL to open; empty: use `scene`
     std::vector<std::string> open_options, drivers;
     std::optional<double> nodata;
-    std::vector<int> bands; ///< 1-based, in this order; empty (only for a document): all
+    std::vector<int> bands; ///< 1-based, in this order; empty (only if the source is a document): all
     std::optional<Rect> window;
     bool scaled = false; ///< stored values are scaled (RasterSource::scaled())
-    /// The lookup table, for a scene that is orthorectified by it.
+    /// The geographic lookup table (GLT) of an orthorectified scene; empty for other scenes.
     std::string table;
-    std::vector<File> files;           ///< of the scene, if it is a raster, and of the table
-    std::optional<int64_t> file_count; ///< of a document that was read: the number of files when it was
-                                       ///< written
-    /// The nodata and the scale of the scene's bands, as RasterSource returns them; empty: unknown. They may
-    /// also be in a file of other programs (.aux.xml).
+    std::vector<File> files; ///< files of the scene, if it is a raster, and of the table
+    /// If the document was read from a file: the number of files when it was written.
+    std::optional<int64_t> file_count;
+    /// The nodata and the scale of the scene's bands, as RasterSource returns them; empty: unknown. Other
+    /// programs may change them with a side file (.aux.xml).
     std::string values;
     std::shared_ptr<const SceneDocument> scene;
 };
 
-/// The name of the step that orthorectifies a scene with its source's table; it has no settings.
+/// The name of the step that orthorectifies a scene with DocumentSource::table. The step has no settings.
 inline constexpr const char* grid_operation = "orthorectify";
 
 struct SceneDocument {
     stream::Link link;
     DocumentSource source;
     std::string raster;    ///< all facts except the pixels, as a GDAL VRT
-    bool keep_nan = false; ///< OutputSpec::keep_nan
-    std::string made_by;   ///< a command line
+    bool keep_nan = false; ///< as OutputSpec::keep_nan
+    std::string made_by;   ///< the command line of the run that wrote the document
     /// Not stored in files. If not null, the scene is computed more than once in this process.
     std::shared_ptr<stream::LinkStore> store;
 };
 
-/// Returns whether `path` is such a document, possibly a damaged one: decided by its beginning or, for text
-/// in JSON, by the extension .hsi.
+/// Returns whether `path` is a virtual scene (.hsi), possibly a damaged one. The beginning of the file
+/// decides or, for text in JSON, the extension .hsi.
 bool is_scene_document(const std::string& path);
 
-/// Reads a document and makes its names relative to this process's folder. Throws Error with the file and the
-/// fault, also for an unknown version.
+/// Reads a document and makes its file names relative to the working folder. Throws Error with the file and
+/// the fault, also for an unknown version.
 SceneDocument read_scene_document(const std::string& path);
-/// Parses a text whose relative names begin in `folder`; `name` is for messages.
+/// Parses a text whose relative names begin in `folder`; `name` is the scene's name in messages.
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
                                    const std::string& name);
 
@@ -75,11 +75,11 @@ std::vector<DocumentSource::File> files_as_they_are(const std::string& path);
 /// Throws Error that names a file of the source that is missing or has changed.
 void check_unchanged(const DocumentSource& source, const std::string& name);
 
-/// Checks whether the files behind an open scene are still those that were opened.
+/// Checks whether the files behind an open scene are unchanged.
 class SourceWatch {
   public:
     SourceWatch() = default;
-    /// `name` is for messages.
+    /// `name` is the scene's name in messages.
     SourceWatch(const DocumentSource& source, std::string name);
     /// Throws Error that names a local file that was removed, replaced or written to since. Takes a
     /// microsecond per file.
@@ -95,18 +95,18 @@ class SourceWatch {
     std::vector<Seen> m_files;
 };
 
-/// Returns the names of all files that a document's scene is read from, including files of documents within
-/// it.
+/// Returns the names of all files that a document's scene is read from, including the files of documents that
+/// are its source.
 std::vector<std::string> files_of_document(const SceneDocument& document);
 
-/// The name of a file in another file, which will be at `destination`.
+/// The name of a file as written in another file, which will be at `destination`.
 struct FileName {
     std::string text;
-    bool relative = false; ///< to the destination's folder
+    bool relative = false; ///< true: the name is relative to the destination's folder
 };
 /// Returns the path from the destination's folder, so that a folder can be moved with its content. Names that
-/// are not local files (/vsis3/..., NETCDF:...) are unchanged. `pending`: an output that still waits for its
-/// name also counts as a file.
+/// are not local files (/vsis3/..., NETCDF:...) are unchanged. If `pending`, an unfinished output that does
+/// not yet have its name also counts as a file.
 FileName name_from(const std::string& path, const std::string& destination, bool pending);
 
 } // namespace hsi::raster

@@ -11,12 +11,14 @@
 
 namespace hsi::raster {
 
-/// The meaning of the bands' stored values: number * scale + offset, in `unit`.
+/// The meaning of the bands' stored values. A scaled value is stored value * scale + offset, in `unit`.
 struct BandValues {
-    std::vector<double> scale, offset; ///< by band; empty if the file states none, or only 1 and 0
-    std::string unit;                  ///< empty: unknown, or different between bands
-    /// Returns true if scaled values are stored values times one factor for all bands, or equal: then their
-    /// angles, mixtures and whitened scores are equal.
+    /// one per band; empty if the file states none, or only scale 1 and offset 0
+    std::vector<double> scale, offset;
+    std::string unit; ///< empty: unknown, or different between bands
+    /// Returns true if scaled values are equal to stored values, or are stored values times one factor for
+    /// all bands. Spectral angles, mixtures and whitened scores are then the same for scaled and stored
+    /// values.
     bool one_factor() const;
 };
 
@@ -29,14 +31,16 @@ enum class Access {
 };
 const char* access_name(Access access); ///< "raw", "chunks", "computed" or "gdal"
 
-/// The bands of its file that a scene has, with facts about each; lists have one entry per band of the scene.
+/// The bands of the file that a scene contains, with facts about each band. Lists have one entry per band of
+/// the scene.
 struct BandFacts {
-    std::vector<int> numbers; ///< in the file, 1-based
-    int in_file = 0;          ///< number of all bands
+    std::vector<int> numbers; ///< band numbers in the file, 1-based
+    int in_file = 0;          ///< number of bands in the file
     std::vector<int> bad;     ///< bands of the file that are left out because the bad-band list marks them
     std::vector<int> marked;  ///< `bad`, and bands of the scene that the list marks (-bbl ignore, -b)
-    /// The numbers by which models, libraries and other scenes identify bands without wavelengths: in the
-    /// scene that the file was made from, if it states them (`known_told`), else `numbers`.
+    /// The numbers by which models, libraries and other scenes identify bands without wavelengths. If the
+    /// file states the band numbers of the scene from which it was made (`known_told`), they are used;
+    /// otherwise `numbers`.
     std::vector<int> known_as;
     bool known_told = false;
     std::vector<std::string> names;              ///< descriptions; "Band N" if absent
@@ -44,7 +48,7 @@ struct BandFacts {
     /// GDAL's scale, offset and unit of the bands; without a scale, the ENVI header's reflectance scale
     /// factor or data reflectance gain and offset values, and its data units.
     BandValues values;
-    std::optional<double> nodata; ///< of the first band, or -srcnodata
+    std::optional<double> nodata; ///< nodata value of the first band, or of -srcnodata
 };
 
 /// A spatial reference system. Its texts are created at their first use.
@@ -53,7 +57,7 @@ class SpatialReference {
     virtual ~SpatialReference() = default;
     virtual std::string wkt() const = 0;
     virtual std::string name() const = 0; ///< "WGS 84 / UTM zone 33N"
-    /// Returns the code, also if the file does not state it but defines that SRS; 0: none.
+    /// Returns the EPSG code, also if the file defines the SRS without stating the code; 0: none.
     virtual int epsg() const = 0;
 };
 
@@ -68,9 +72,9 @@ struct SceneFacts {
     std::string compression; ///< "DEFLATE", "ZSTD", "LZW", "LZF" ...; empty: none, or unknown
     bool remote = false;     ///< the file is remote, and readers fetch the bytes that they need
     BandFacts bands;
-    bool scaled = false, masked = false;               ///< results of scaled() and with_mask()
-    std::shared_ptr<const SpatialReference> srs;       ///< null without an SRS
-    std::optional<std::array<double, 6>> geotransform; ///< of the window
+    bool scaled = false, masked = false;         ///< true: made by RasterSource::scaled(), by with_mask()
+    std::shared_ptr<const SpatialReference> srs; ///< null without an SRS
+    std::optional<std::array<double, 6>> geotransform; ///< geotransform of the window
     /// Notes for the user about the file: lists of its ENVI header that are ignored because their length is
     /// not the number of bands, a range of -exclude-range without a band.
     std::vector<std::string> notes;

@@ -9,10 +9,10 @@
 namespace hsi::raster {
 
 /// Returns every file that reading `path` touches, as stated by GDAL and the texts of VRTs: the file itself;
-/// its side files; the sources of a VRT (also of a nested VRT as text) and their sources; files that its
-/// pixel functions name; the tiles of an index; the container of a subdataset (NETCDF:"a.nc":v); external
+/// the file's side files; the sources of a VRT (also of a nested VRT as text) and their sources; files that
+/// its pixel functions name; the tiles of an index; the container of a subdataset (NETCDF:"a.nc":v); external
 /// files of an HDF5 file; files of a virtual Zarr dataset (Kerchunk's JSON); local files behind names of
-/// GDAL's virtual file systems (/vsizip/, /vsisubfile/, /vsisparse/ ...). Names that do not exist are left
+/// GDAL's virtual file systems (/vsizip/, /vsisubfile/, /vsisparse/ ...). Files that do not exist are left
 /// out, except `path` itself. Opens the datasets that GDAL can open; other names are listed unchanged.
 std::vector<std::string> files_read_with(const std::string& path);
 
@@ -24,9 +24,9 @@ void check_named_file(const std::string& document, const std::string& name);
 /// file, the .prj of a shapefile, .aux.xml ... They are listed whether they exist or not.
 std::vector<std::string> files_that_may_come(const std::string& path);
 
-/// Returns the facts in GDAL's side file (.aux.xml) `path` about a dataset's position and the meaning of its
-/// values, in a normalised form. Metadata and statistics are left out, since viewers add them. Empty without
-/// these facts or without the file.
+/// Returns what GDAL's side file (.aux.xml) `path` states about a dataset's georeference and the meaning of
+/// its values, in a normalised form. Metadata and statistics are left out, since viewers add them. Empty if
+/// the file is missing or states nothing else.
 std::string told_by_side_file(const std::string& path);
 
 /// Throws Error if a dataset that `path`, a VRT, reads directly or indirectly lacks its values
@@ -38,17 +38,18 @@ void check_virtual_sources(const std::string& path);
 std::vector<std::string> side_file_names(const std::string& driver, const std::string& path,
                                          const std::vector<std::string>& options);
 
-/// Returns the side files of the current dataset at `path`, which are removed when it is replaced: existing
-/// files of its format that no other dataset uses. Never includes files to which it only refers, as a VRT
-/// does.
+/// Returns the side files of the current dataset at `path`, which are removed when the dataset is replaced:
+/// existing files of its format that no other dataset uses. Files to which the dataset only refers, as a VRT
+/// does, are not included.
 std::vector<std::string> old_side_files(const std::string& path);
 
-/// Returns files next to the complete output `path` that are not its `own`, but that GDAL reads with it. For
-/// example, a world file of another program gives a position to a scene without georeference.
+/// Returns files next to the complete output `path` that are not among the output's `own` files, but that
+/// GDAL reads with the output. For example, a world file of another program gives a position to a scene
+/// without georeference.
 std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own);
 
 /// Throws Error if `side`, a side file of the new dataset `path`, belongs to another dataset or is a dataset,
-/// and is not a file of an old `path`.
+/// and does not belong to an old dataset at `path`.
 void check_side_is_free(const std::string& side, const std::string& path);
 
 /// Returns another dataset near `path` that is read with `side`, for example an ENVI header; empty if there

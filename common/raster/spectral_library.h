@@ -4,8 +4,8 @@
 // (library_formats.h).
 //
 // CSV: the first row names the columns: band (its number in the scene, from 1 on), wavelength (nm) and then
-// one column per spectrum; one row per band. When reading, columns may be in any order, and band, wavelength
-// and the row of names may be missing.
+// one column per spectrum; one row per band. Files to be read may have their columns in any order, and band,
+// wavelength and the row of names may be missing.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct SpectralLibrary {
     std::vector<std::vector<double>> spectra; ///< of equal length; NaN: missing value
     std::vector<std::string> classes;   ///< one per spectrum if the file has a field "class"; empty: unknown
     std::vector<double> wavelengths_nm; ///< one per band; NaN if unknown; empty if all are unknown
-    std::vector<double> fwhm_nm;        ///< also by band
+    std::vector<double> fwhm_nm;        ///< one per band; empty if unknown
     /// The bands' numbers in the scene of the spectra, from 1 on and each once; empty: unknown.
     std::vector<int> band_numbers;
     /// False for numbers of a table that are 1, 2, 3 ...: they may be row numbers.
@@ -35,12 +35,12 @@ struct SpectralLibrary {
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
-/// Reads a library. The content and the extension .csv decide the format; a header next to the file makes it
-/// ENVI's. Missing values are NaN: channels that the file marks, empty cells, and undeclared fill values
-/// (USGS's -1.23e34 and its remains after convolution, 1e20 and beyond, -9999 and the like if no other value
-/// is near). A note counts the undeclared ones. `scene_bands` distinguishes bands from spectra in a MATLAB
-/// file, which does not state them; 0: unknown. Throws Error that names the file and the fault, also if no
-/// spectrum has a value.
+/// Reads a library. The content and the extension .csv decide the format; a header next to the file shows
+/// that it is an ENVI library. Missing values are NaN: channels that the file marks, empty cells, and
+/// undeclared fill values (USGS's -1.23e34 and its remains after convolution, 1e20 and beyond, -9999 and the
+/// like if no other value is near). A note states the number of undeclared fill values. `scene_bands`
+/// distinguishes bands from spectra in a MATLAB file, which does not state which dimension is which; 0:
+/// unknown. Throws Error that names the file and the fault, also if no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
 /// Returns the spectra with infinite values, which the tools refuse.
@@ -59,8 +59,9 @@ BandList read_band_list(const std::string& path);
 
 /// A table about the spectra of a library, with one row per spectrum. A column contains the name.
 struct SpectrumTable {
-    std::vector<std::vector<std::string>> rows; ///< the requested cells, in that order; empty: missing
-    std::vector<std::string> further;           ///< columns that were not requested
+    /// the requested cells, in the order of the request; empty: missing
+    std::vector<std::vector<std::string>> rows;
+    std::vector<std::string> further; ///< columns that were not requested
 };
 /// Reads the columns `needed`, then `optional`, in any case and order. A cell that marks a missing value (NA,
 /// nan, - ...) is empty; in an `optional` column, nan is a computed value and is kept. \throws Error that
@@ -74,25 +75,25 @@ double table_number(const std::string& cell);
 /// a user: text, ENVI data whose header states a library, or a binary format of libraries.
 bool may_be_library(const std::string& path);
 
-/// Returns the content of `path` if it is certainly a library: ENVI's, by its header, or any whose spectra
-/// have wavelengths, numbered bands or another axis. nullopt for pipes, unreadable files, and files that may
-/// be another table of numbers. Throws Error for a damaged file whose header states that it is a spectral
-/// library.
+/// Returns the content of `path` if it is certainly a library: an ENVI library, recognised by its header, or
+/// a file whose spectra have wavelengths, numbered bands or another axis. nullopt for pipes, unreadable
+/// files, and files that may be another table of numbers. Throws Error for a damaged file whose header states
+/// that it is a spectral library.
 std::optional<SpectralLibrary> plain_library(const std::string& path);
 
-/// Returns the files next to `path` that are read with it as a library: the header or the data of an ENVI
-/// library, the wavelengths of a USGS text.
+/// Returns the files next to `path` that are read together with the library `path`: the header or the data of
+/// an ENVI library, the wavelengths of a USGS text.
 std::vector<std::string> files_of_library(const std::string& path);
 
-/// Returns the indices of the names that `wanted` selects, in its order, each once. An item is a name (case
-/// is ignored), a pattern with * and ?, or #N, counted from 1. \throws Error that names `role` and an item
-/// without a match, with similar names.
+/// Returns the indices of the names that `wanted` selects, in the order of `wanted`, each once. An item is a
+/// name (case is ignored), a pattern with * and ?, or #N, counted from 1. \throws Error for an item without a
+/// match. The message has `role`, the item and similar names.
 std::vector<size_t> chosen_names(const std::vector<std::string>& names,
                                  const std::vector<std::string>& wanted, const std::string& role);
 /// Returns the indices of names of standard deviations: "X deviation" next to "X", as gdal_hsi_spectra writes
 /// them.
 std::set<size_t> deviations_in(const std::vector<std::string>& names);
-/// Returns true if every item of `wanted` means a single spectrum, and none is a pattern.
+/// Returns true if every item of `wanted` means a single spectrum, and no item is a pattern.
 bool are_exact(const std::vector<std::string>& wanted);
 
 /// Returns the spectra at these indices, in their order, with all facts about the bands.

@@ -11,10 +11,11 @@
 namespace hsi::raster {
 
 struct TextOutput {
-    std::string role; ///< the option that names it, for messages: "-csv"
-    std::string path; ///< empty without a file: the functions below then do nothing
+    std::string role; ///< option that names the output, for messages: "-csv"
+    std::string path; ///< empty: no file; the functions below then do nothing
     bool overwrite = false;
-    std::shared_ptr<RunFiles> run; ///< if set, the output is registered there, and written by its commit()
+    /// if set, the output is registered in this run, and RunFiles::commit() writes it
+    std::shared_ptr<RunFiles> run;
 };
 
 /// Makes all checks that can fail before the work begins: an existing file without `overwrite`, a folder with
@@ -22,8 +23,9 @@ struct TextOutput {
 /// UsageError.
 void check_text_output(const TextOutput& output);
 
-/// Writes the file, flushes it to the disk, and renames it (without a run: at once). A symbolic link remains,
-/// and its target is replaced. Throws Error; the old file is then unchanged.
+/// Writes the file, flushes it to the disk, and renames it. With a run, RunFiles::commit() renames it;
+/// otherwise it is renamed at once. A symbolic link remains, and its target is replaced. Throws Error; the
+/// old file is then unchanged.
 void write_text_output(const TextOutput& output, const std::string& text);
 
 /// Writes a new file at the path `at` and flushes it to the disk; `output` is for the message. Throws Error.

@@ -17,20 +17,22 @@ class RunFiles;
 
 struct VectorOptions {
     std::string path;
-    std::string format;                       ///< -of; empty: from the extension, GPKG without one
+    std::string format; ///< -of; empty: from the extension of path, GPKG if path has none
     std::vector<std::string> dataset_options; ///< -dsco NAME=VALUE
     std::vector<std::string>
         layer_options; ///< -lco NAME=VALUE; CSV adds GEOMETRY=AS_XY (polygons: AS_WKT) when not given
     bool overwrite = false;
     std::string
         history; ///< the command line, for the layer's metadata item HSI_HISTORY if the driver stores it
-    std::string role = "dst";      ///< the option that names it, for messages
-    std::shared_ptr<RunFiles> run; ///< if set, the output is registered there, and renamed by its commit()
+    std::string role = "dst"; ///< option that names the output, for messages
+    /// if set, the output is registered in this run, and RunFiles::commit() renames it
+    std::shared_ptr<RunFiles> run;
 };
 
 struct PointField {
     std::string name;
-    bool whole = false; ///< integers (a raster's lines and samples fit 31 bits); else doubles
+    /// true: integers of 31 bits, enough for lines and samples of a raster; false: doubles
+    bool whole = false;
 };
 
 /// A closed ring of x and y: the last position equals the first.
@@ -46,11 +48,11 @@ struct Point {
 
 struct PointLayer {
     std::string name;
-    std::string srs_wkt; ///< or EPSG:CODE; empty: unknown
+    std::string srs_wkt; ///< WKT or EPSG:CODE; empty: unknown
     bool placed = true;  ///< false: x and y are pixels, not positions in the SRS
     std::vector<PointField> fields;
     bool polygons = false;       ///< geometries are MultiPolygons
-    std::string text_field = {}; ///< the name of a further text field; empty without one
+    std::string text_field = {}; ///< the name of a further text field; empty if there is no such field
     std::vector<Point> points;
 };
 
@@ -78,16 +80,16 @@ struct PixelPlace {
 };
 
 /// Returns the position of each (line, sample): from the geotransform, or from the arrays of longitude and
-/// latitude of the product that the scene is or was made from. Any other scene is placed where QGIS draws it:
-/// one unit per pixel, lines downwards from 0.
+/// latitude of the product that the scene is, or from which it was made. Any other scene gets pixel
+/// coordinates, as in QGIS: x grows by 1 per sample, y falls by 1 per line from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);
 
-/// Returns the SRS of x and y of these positions, as WKT; empty: none.
+/// Returns the SRS of the positions from places_of_pixels(), as WKT; empty: none.
 std::string srs_of_places(const RasterSource& source);
 
-/// Returns a georeference of the scene that gives no position to its pixels, such as "ground control points".
-/// Empty for a scene with a position for each pixel, or without any georeference.
+/// Returns the kind of a georeference that the tools do not apply to pixels, such as "ground control points".
+/// Empty if each pixel has a position, or if the scene has no georeference.
 std::string unread_georeference(const RasterSource& source);
 
 /// Returns the usual name of a file's only layer: "targets" for "/tmp/targets.gpkg".
