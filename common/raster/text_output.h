@@ -14,7 +14,7 @@ struct TextOutput {
     std::string role; ///< option that names the output, for messages: "-csv"
     std::string path; ///< empty: no file; the functions below then do nothing
     bool overwrite = false;
-    /// if set, the output is registered in this run, and RunFiles::commit() writes it
+    /// If set, the output is registered in this run, and RunFiles::commit() writes it.
     std::shared_ptr<RunFiles> run;
 };
 

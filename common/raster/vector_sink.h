@@ -25,7 +25,7 @@ struct VectorOptions {
     std::string
         history; ///< the command line, for the layer's metadata item HSI_HISTORY if the driver stores it
     std::string role = "dst"; ///< option that names the output, for messages
-    /// if set, the output is registered in this run, and RunFiles::commit() renames it
+    /// If set, the output is registered in this run, and RunFiles::commit() renames it.
     std::shared_ptr<RunFiles> run;
 };
 

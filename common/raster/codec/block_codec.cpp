@@ -20,7 +20,7 @@
 
 namespace hsi::raster {
 /// TIFF's LZW (TIFF revision 6.0, section 13). The codes have 9 to 12 bits, the highest bit first. The width
-/// grows one code early.
+/// grows one code earlier than needed, as TIFF requires.
 class BlockCoder::Lzw {
   public:
     static size_t bound(size_t bytes) { return bytes * 3 / 2 + bytes / 1024 + 16; }
@@ -46,12 +46,13 @@ class BlockCoder::Lzw {
             if (++m_next == last) { // the table is full
                 put(clear);
                 begin();
-            } else if (m_next == uint32_t{1} << m_width) { // the reader is one code behind
+            } else if (m_next == uint32_t{1} << m_width) {
+                // The decoder's table is one entry behind the encoder's.
                 ++m_width;
             }
         }
         put(prefix);
-        // The reader adds each code to its table before it reads the next code.
+        // The decoder adds each code to its table before it reads the next code.
         if (++m_next == last) {
             put(clear);
             m_width = 9;
@@ -89,22 +90,26 @@ class BlockCoder::Lzw {
     }
 
     std::vector<Entry> m_table = std::vector<Entry>(table_size);
-    uint32_t m_round = 0; ///< entries of earlier rounds do not count
+    /// Number of the current table. Entries of earlier tables are ignored, so the array need not be cleared.
+    uint32_t m_round = 0;
     uint32_t m_next = first;
     int m_width = 9, m_bits = 0;
     uint32_t m_held = 0;
     unsigned char* m_to = nullptr;
 };
 
-/// DEFLATE (RFC 1951) with only literals and runs of one byte, in one block with a custom code. This is for
-/// bytes that repeat only in runs. It is several times as fast as a search for repeated pieces.
+/// DEFLATE (RFC 1951) with only literals and runs of one byte, in one block with a custom code. The coder
+/// suits data that repeat only in runs of equal bytes. It is several times as fast as a search for repeated
+/// strings.
 class BlockCoder::Runs {
   public:
     static size_t bound(size_t bytes) { return bytes * most_bits / 8 + 512; }
 
-    /// Makes the best code for these bytes. \return the bits that they take, without the code itself.
+    /// Makes the best code for these bytes. \return the number of bits of the coded bytes, without the
+    /// description of the code.
     uint64_t make_code(const unsigned char* from, size_t count) {
-        uint32_t parts[4][256] = {}; // otherwise equal adjacent bytes would wait for each other
+        // Four tables, because increments of one counter by equal adjacent bytes would wait for each other.
+        uint32_t parts[4][256] = {};
         std::array<uint64_t, symbols> counts{};
         uint64_t bits = 0;
         walk(
@@ -128,7 +133,7 @@ class BlockCoder::Runs {
         return bits;
     }
 
-    /// Writes the bytes of the last make_code() in zlib's format.
+    /// Writes the bytes that were given to the last make_code(), in zlib's format.
     size_t encode(const unsigned char* from, size_t count, unsigned char* to) {
         set_codes();
         m_to = to;
@@ -139,17 +144,18 @@ class BlockCoder::Runs {
         put(1, 1); // the last block
         put(2, 2); // with a custom code
         put(symbols - 257, 5);
-        put(1, 5); // two distances: 1, and one that does not occur
+        put(1, 5); // the block declares two distances: 1, and a second one that does not occur
         put(15, 4);
-        for (int k = 0; k < 19; ++k) // lengths have four bits; runs of lengths are not encoded
+        for (int k = 0; k < 19; ++k) // code lengths have four bits each; runs of code lengths are not used
             put(k < 3 ? 0 : 4, 3);
         for (const uint8_t length : m_lengths)
             put(turned(length, 4), 4);
         put(turned(1, 4), 4);
         put(turned(1, 4), 4);
+        // 7 held bits and four of the longest codes (14 bits) have 63 bits, which fit into m_held.
         walk(
             from, count,
-            [&](const unsigned char* four) { // 7 stored bits and four of the longest codes have 63 bits
+            [&](const unsigned char* four) {
                 for (size_t k = 0; k < 4; ++k)
                     hold(four[k]);
                 flush();
@@ -161,7 +167,7 @@ class BlockCoder::Runs {
             [&](size_t length) {
                 const Length code(length);
                 hold(code.symbol);
-                put(code.extra, code.extra_bits + 1); // and the distance, whose code is 0
+                put(code.extra, code.extra_bits + 1); // the last bit is the distance, whose code is 0
             });
         hold(end);
         flush();
@@ -194,8 +200,8 @@ class BlockCoder::Runs {
         if (count == 0) return;
         one(from[0]);
         for (size_t i = 1; i < count;) {
-            // A run that begins at one of the next four bytes includes the last of them, and is longer than
-            // one byte.
+            // If the last two of the next four bytes differ, no run of least_run bytes begins at one of the
+            // four.
             if (i + least_run <= count && from[i + 3] != from[i + 2]) {
                 four(from + i);
                 i += 4;
@@ -220,7 +226,7 @@ class BlockCoder::Runs {
         return out;
     }
 
-    /// Makes Huffman's code, with its longest words cut to `most_bits`. There are at least two symbols.
+    /// Makes a Huffman code whose words have at most `most_bits` bits. At least two symbols must occur.
     void set_lengths(const std::array<uint64_t, symbols>& counts) {
         std::array<uint16_t, symbols> order{};
         size_t used = 0;
@@ -228,7 +234,8 @@ class BlockCoder::Runs {
             if (counts[v] > 0) order[used++] = static_cast<uint16_t>(v);
         std::stable_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(used),
                          [&](uint16_t a, uint16_t b) { return counts[a] < counts[b]; });
-        // Leaves in rising order, then the nodes in the order of their creation, which is also rising.
+        // The weights: first the leaves in rising order, then the inner nodes in the order of their creation,
+        // which is also rising.
         std::array<uint64_t, 2 * symbols> weight{};
         std::array<size_t, 2 * symbols> above{};
         for (size_t i = 0; i < used; ++i)
@@ -246,13 +253,13 @@ class BlockCoder::Runs {
             depth[i] = depth[above[i]] + 1;
         m_lengths.fill(0);
         constexpr uint32_t whole = uint32_t{1} << most_bits;
-        uint32_t taken = 0; // of the codes of most_bits
+        uint32_t taken = 0; // number of codes with most_bits bits that the words use up
         for (size_t i = 0; i < used; ++i) {
             m_lengths[order[i]] = static_cast<uint8_t>(std::min(depth[i], most_bits));
             taken += whole >> m_lengths[order[i]];
         }
-        // Shortened words use too much of the code, so other words become longer, rare ones first. The
-        // longest word gets the remaining room.
+        // Words that were cut to most_bits use up too many codes. Other words therefore become longer, those
+        // of rare symbols first. If codes then remain, words of frequent symbols become shorter.
         for (size_t i = 0; taken > whole; i = (i + 1) % used)
             if (uint8_t& length = m_lengths[order[i]]; length < most_bits) taken -= whole >> ++length;
         for (size_t i = used; taken < whole && i-- > 0;)
@@ -276,7 +283,7 @@ class BlockCoder::Runs {
         m_bits += m_lengths[symbol];
     }
     void flush() {
-        for (size_t k = 0; k < 8; ++k) // one store
+        for (size_t k = 0; k < 8; ++k) // the compiler makes one store of the loop
             m_to[k] = static_cast<unsigned char>(m_held >> (8 * k));
         m_to += m_bits / 8;
         m_held >>= m_bits / 8 * 8;
@@ -297,7 +304,8 @@ class BlockCoder::Runs {
 
 namespace {
 
-/// Samples as the unsigned numbers of their bits.
+/// Writes the difference of each sample to the sample `step` before. The bits of a sample are treated as an
+/// unsigned number.
 template <class Bits>
 void differences(const char* from, char* to, size_t count, size_t step) {
     const auto* const a = reinterpret_cast<const Bits*>(from);
@@ -319,8 +327,8 @@ void turn_bytes(char* samples, size_t count) {
     }
 }
 
-/// Writes the bytes of a line's floats: first the highest bytes of all floats, then the next bytes, and so
-/// on. `planes` has room for all bytes.
+/// Sorts the bytes of a line's floats by significance: first the highest bytes of all floats, then the next
+/// bytes, and so on. Then writes the differences of neighbouring bytes. `planes` has space for all bytes.
 template <class Bits>
 void byte_differences(const char* from, char* to, size_t count, size_t step, unsigned char* planes) {
     const auto* const a = reinterpret_cast<const Bits*>(from);
@@ -346,7 +354,7 @@ void sums(char* samples, size_t count, size_t step) {
         a[i] = static_cast<Bits>(a[i] + a[i - step]);
 }
 
-/// Converts the result of byte_differences() back to floats; `planes` has room for a line.
+/// Converts the result of byte_differences() back to floats. `planes` has space for a line.
 template <class Bits>
 void byte_sums(char* line, size_t count, size_t step, unsigned char* planes) {
     sums<uint8_t>(line, count * sizeof(Bits), step);
@@ -415,7 +423,7 @@ struct BlockCoder::Impl {
 
     bool changes() const { return coding.predictor != BlockCoding::Predictor::none || form.swapped; }
 
-    /// Returns the samples in the form in which they are compressed.
+    /// Applies the predictor and the byte order, and returns the bytes to compress.
     const char* prepare(const char* from, size_t lines) const {
         if (!changes()) return from;
         const auto count = static_cast<size_t>(form.line_samples), step = static_cast<size_t>(form.step);
@@ -439,19 +447,22 @@ struct BlockCoder::Impl {
         return to;
     }
 
-    /// Returns false if a sample may be misleading, because whole numbers of few values may repeat far away.
+    /// Returns true if a part of the block is compressed first to decide how to compress the block. Returns
+    /// false for small integers without a predictor, which may repeat at distances that the part does not
+    /// show.
     bool samples_first() const {
         return coding.by_default && form.bytes() >= 4 * sample_bytes &&
                (form.sample_bytes >= 4 || coding.predictor != BlockCoding::Predictor::none);
     }
 
-    /// Returns a piece from the middle of a block, large enough to represent the whole.
+    /// Returns a piece from the middle of a block, large enough to represent the block.
     static std::span<const char> sample_of(const char* from, size_t bytes) {
         const size_t count = std::max(static_cast<size_t>(sample_bytes), bytes / 16);
         return {from + (bytes - count) / 2, count};
     }
 
-    /// Returns true if a search for all repetitions saves less than a fiftieth.
+    /// Returns true if a full search for repeated strings makes the data less than 2 % smaller than Runs
+    /// does.
     bool runs_do(const char* from, size_t bytes) const {
         const auto sample = sample_of(from, bytes);
         const size_t size =
@@ -506,9 +517,9 @@ struct BlockCoder::Impl {
     std::unique_ptr<ZSTD_CCtx, Free> zstd;
     std::unique_ptr<Lzw> lzw;
     std::optional<LercCodec> lerc;
-    std::vector<char> blob; ///< a block in LERC
+    std::vector<char> blob; ///< a block compressed with LERC
     HostBuffer<char> samples, coded;
-    mutable std::vector<unsigned char> planes; ///< of a line
+    mutable std::vector<unsigned char> planes; ///< the bytes of a line's floats, sorted by significance
 };
 
 BlockCoder::BlockCoder(const BlockCoding& coding, const BlockForm& form)
@@ -532,7 +543,8 @@ std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     return {m->coded.data(), size};
 }
 
-/// Decodes TIFF's LZW: a code means a piece of the earlier output, one byte longer than the previous piece.
+/// Decodes TIFF's LZW: a new code means the piece of output of the previous code, and the byte after that
+/// piece.
 class BlockDecoder::Lzw {
   public:
     /// \return the number of bytes, at most `room`; 0: invalid codes, or codes for more bytes.
@@ -560,7 +572,7 @@ class BlockDecoder::Lzw {
                 continue;
             }
             if (code == stop) break;
-            // A code that is being created begins and ends with the same byte.
+            // A code that the decoder has not yet stored means the last piece and its first byte again.
             Piece piece{static_cast<uint32_t>(made), 1};
             if (code >= first) {
                 if (last.length == 0 || code > next) return 0;
@@ -586,8 +598,9 @@ class BlockDecoder::Lzw {
         uint32_t at, length;
     };
 
-    /// `from` may be so close before `to` that the copy repeats itself. Most pieces are short, so eight bytes
-    /// at a time are copied, and a few too many if there is `room` after them.
+    /// Copies `count` bytes. `from` may be so close before `to` that the copied bytes are copied again. Most
+    /// pieces are short, so eight bytes at a time are copied. This writes a few bytes too many, which must
+    /// fit into `room`.
     static void copy(const unsigned char* from, unsigned char* to, size_t count, size_t room) {
         constexpr size_t step = 8;
         if (to - from < static_cast<ptrdiff_t>(step) || room < count + step) {
@@ -620,7 +633,7 @@ struct BlockDecoder::Impl {
         }
     }
 
-    /// Returns the number of bytes; 0: invalid bytes for the codec, or too many.
+    /// Returns the number of bytes; 0: the bytes are invalid for the codec, or decode to too many bytes.
     size_t unpack(std::span<const char> bytes, std::span<char> into) const {
         char* const to = into.data();
         const size_t room = into.size();
@@ -668,8 +681,8 @@ struct BlockDecoder::Impl {
     std::unique_ptr<ZSTD_DCtx, Free> zstd;
     std::unique_ptr<Lzw> lzw;
     std::optional<LercCodec> lerc;
-    std::vector<char> blob;            ///< a block in LERC
-    std::vector<unsigned char> planes; ///< of a line
+    std::vector<char> blob;            ///< a block compressed with LERC
+    std::vector<unsigned char> planes; ///< the bytes of a line's floats, sorted by significance
 };
 
 BlockDecoder::BlockDecoder(const BlockCoding& coding, const BlockForm& form)

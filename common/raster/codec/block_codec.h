@@ -12,23 +12,24 @@ namespace hsi::raster {
 
 /// The compression of the blocks of a file.
 struct BlockCoding {
-    enum class Codec : uint8_t { deflate, zstd, lzw, none }; ///< none: for a decoder, or after LERC
+    /// none: only for a decoder, or for data that are already compressed with LERC
+    enum class Codec : uint8_t { deflate, zstd, lzw, none };
     /// The tag Predictor: unchanged samples; differences to the previous sample of the same band; or, for
     /// floats, bytes sorted by significance and differences to the previous byte (Adobe Photoshop TIFF
     /// Technical Note 3, 2005).
     enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
     Codec codec = Codec::deflate;
-    int level = 6; ///< of the codec's library; ignored by LZW
-    /// The level is the default: blocks for which a sample shows almost no gain, such as most floats with
-    /// noise, may be compressed faster.
+    int level = 6; ///< compression level of the codec's library; LZW ignores it
+    /// The user did not choose the level. A block may then be compressed with less effort if a sample of the
+    /// block shows almost no gain from the level, as with most noisy floats.
     bool by_default = true;
     Predictor predictor = Predictor::none;
     enum class Values : uint8_t { with_sign, without_sign, floats };
-    /// The samples are encoded with LERC before the codec gets them (libtiff's tag LercParameters): separate
-    /// bands for an encoder, this machine's byte order and no predictor.
+    /// The samples are compressed with LERC first, then with the codec (libtiff's tag LercParameters). LERC
+    /// requires the CPU's byte order and no predictor, and the encoder also separate bands.
     struct Lerc {
         Values values = Values::floats;
-        double max_error = 0; ///< of a sample
+        double max_error = 0; ///< maximum error of a sample
     };
     std::optional<Lerc> lerc;
 };
@@ -52,14 +53,14 @@ class BlockCoder {
     BlockCoder(BlockCoder&&) noexcept;
     ~BlockCoder();
 
-    /// Returns the bytes of its buffers.
+    /// Returns the bytes of a coder's buffers.
     static uint64_t held_bytes(const BlockCoding& coding, const BlockForm& form) {
         return (coding.lerc ? 4 : 2) * static_cast<uint64_t>(form.bytes());
     }
-    /// Returns form.bytes() bytes of room for the samples of the next encode().
+    /// Returns a buffer of form.bytes() bytes for the samples of the next encode().
     char* room();
-    /// Encodes the first `lines` lines of the block, whose samples are at `samples` line by line in this
-    /// machine's byte order. \return the bytes for the file, valid until the next call. \throws Error.
+    /// Encodes the first `lines` lines of the block, whose samples are at `samples` line by line in the CPU's
+    /// byte order. \return the bytes for the file, valid until the next call. \throws Error.
     std::span<const char> encode(const char* samples, int64_t lines);
 
   private:
@@ -78,8 +79,9 @@ class BlockDecoder {
     BlockDecoder(BlockDecoder&&) noexcept;
     ~BlockDecoder();
 
-    /// Decodes the bytes of a block into `lines` lines or all lines of the form, in this machine's byte
-    /// order. `samples` has room for all lines. \return false if the bytes give neither number of lines.
+    /// Decodes the bytes of a block, which must give `lines` lines or all lines of the form, in the CPU's
+    /// byte order. `samples` has space for all lines. \return false if the bytes are invalid or give another
+    /// number of lines.
     bool decode(std::span<const char> bytes, int64_t lines, char* samples);
 
   private:

@@ -23,7 +23,7 @@ bool compresses(Filter filter) {
 constexpr size_t checksum_bytes = 4;
 
 /// Fletcher's checksum of words of 16 bits, the high byte first (J. G. Fletcher, IEEE Transactions on
-/// Communications 30, 1982). Sums are folded as in the library: 65535 is not replaced by 0.
+/// Communications 30, 1982). Sums are folded as in the HDF5 library: a sum of 65535 is not replaced by 0.
 uint32_t fletcher32(const unsigned char* bytes, size_t count) {
     uint64_t first = 0, second = 0;
     const auto fold = [](uint64_t sum) {
@@ -49,8 +49,9 @@ uint32_t fletcher32(const unsigned char* bytes, size_t count) {
 }
 
 /// Decodes LibLZF's format (Marc Lehmann). A byte n below 32 begins n + 1 literals. Any other byte begins a
-/// copy: three bits are its length, with a further byte if all are set, and 13 bits are the distance. \return
-/// the number of bytes; 0: invalid bytes, or too many.
+/// copy of earlier output. Three bits of it are the length, to which another byte is added if all three are
+/// set; 13 bits are the distance. \return the number of decoded bytes; 0 if the data are invalid or decode to
+/// more than `room` bytes.
 size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
     const unsigned char* const end = from + count;
     size_t made = 0;
@@ -76,7 +77,7 @@ size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, si
         if (distance >= run) {
             std::memcpy(to + made, to + made - distance, run);
             made += run;
-        } else { // overlaps its own output
+        } else { // the copy reads bytes that it writes
             for (; run > 0; --run, ++made)
                 to[made] = to[made - distance];
         }
@@ -92,14 +93,14 @@ Lane load_lane(const unsigned char* from) {
     return lane;
 }
 
-/// a0 b0 a1 b1 ...
+/// Interleaves two vectors: a0 b0 a1 b1 ...
 void interleave(Lane a, Lane b, Lane& low, Lane& high) {
     low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     high = __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-/// Converts sixteen samples of Width bytes at a time; the planes of bytes are `count` apart. \return the
-/// number of converted samples.
+/// Undoes the shuffle filter for sixteen samples of Width bytes at a time. Byte k of sample i is at from[k *
+/// count + i]. \return the number of converted samples.
 template <size_t Width>
 size_t unshuffle_lanes(const unsigned char* from, unsigned char* to, size_t count) {
     size_t i = 0;
@@ -130,7 +131,7 @@ void unshuffle(const char* stored, size_t bytes, size_t width, char* samples) {
     for (size_t i = done; i < count; ++i)
         for (size_t k = 0; k < width; ++k)
             to[i * width + k] = from[k * count + i];
-    std::copy(from + count * width, from + bytes, to + count * width); // bytes that are not a whole sample
+    std::copy(from + count * width, from + bytes, to + count * width); // bytes after the last whole sample
 }
 
 } // namespace
@@ -156,7 +157,7 @@ struct ChunkDecoder::Impl {
         }
     }
 
-    /// Returns room for `size` bytes that are not yet the samples.
+    /// Returns `buffer`, resized to hold at least `size` bytes of an intermediate result.
     char* room(HostBuffer<char>& buffer, size_t size) const {
         if (buffer.size() < size) buffer = HostBuffer<char>(size);
         return buffer.data();
@@ -214,8 +215,8 @@ std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, ui
     const auto applied = [&](size_t k) { return (left_out >> k & 1) == 0; };
     for (size_t k = filters.size(); k-- > 0;) {
         if (!applied(k)) continue;
-        size_t expected = m->bytes; // after this filter, in decoding
-        bool moves = false;         // another filter must still process it
+        size_t expected = m->bytes; // bytes after this filter is undone
+        bool moves = false;         // the shuffle filter must still be undone
         for (size_t i = 0; i < k; ++i) {
             if (!applied(i)) continue;
             if (filters[i] == Filter::checksum) expected += checksum_bytes;
@@ -227,7 +228,7 @@ std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, ui
             uint32_t told = 0;
             std::memcpy(&told, at.data() + at.size(), sizeof told);
             const uint32_t sum = fletcher32(reinterpret_cast<const unsigned char*>(at.data()), at.size());
-            // Versions before 1.6.3 wrote the bytes of each half in reverse order.
+            // HDF5 before 1.6.3 wrote the two bytes of each half in reverse order.
             const uint32_t turned = (sum & 0xff00ff) << 8 | (sum >> 8 & 0xff00ff);
             if (told != sum && told != turned) return "fails its checksum";
         } else if (filters[k] == Filter::shuffle) {

@@ -16,8 +16,8 @@ namespace hsi::raster {
 struct ChunkCoding {
     enum class Filter : uint8_t {
         deflate,  ///< zlib's format
-        shuffle,  ///< the first bytes of all samples, then the second ones ...
-        checksum, ///< Fletcher's checksum of 32 bits, after the chunk
+        shuffle,  ///< first the first bytes of all samples, then the second bytes, and so on
+        checksum, ///< Fletcher's checksum (32 bits), stored after the chunk's data
         lzf,      ///< LibLZF 3.6, as h5py writes it
         zstd
     };
@@ -25,7 +25,7 @@ struct ChunkCoding {
     int64_t shuffled_bytes = 1; ///< bytes of a sample for the shuffle filter
 
     /// Returns true for pipelines that ChunkDecoder supports: each filter at most once, at most one
-    /// compression, and shuffle before it.
+    /// compression, and shuffle before the compression.
     bool known() const;
 };
 
@@ -37,12 +37,12 @@ class ChunkDecoder {
     ChunkDecoder(ChunkDecoder&&) noexcept;
     ~ChunkDecoder();
 
-    /// Returns the bytes of its buffers.
+    /// Returns the bytes of a decoder's buffers.
     static uint64_t held_bytes(const ChunkCoding& coding, uint64_t chunk_bytes);
 
-    /// Decodes the bytes of a chunk in the file to its samples as stored. `left_out`: bit k is set if
-    /// filter k was not applied to this chunk. \return the fault ("fails its checksum"); nullopt if there
-    /// is none.
+    /// Decodes the bytes of a chunk in the file to samples of the stored type. `left_out`: bit k is set if
+    /// filter k was not applied to this chunk. \return the fault ("fails its checksum"); nullopt if the chunk
+    /// is decoded.
     std::optional<std::string> decode(std::span<const char> stored, uint32_t left_out, char* samples);
 
   private:

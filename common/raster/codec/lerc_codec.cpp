@@ -12,7 +12,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int codec_version = 4; // 2.4, which libtiff writes
+constexpr int codec_version = 4; // version 2.4 of the codec, which libtiff writes
 
 /// Returns LERC's number of a type of samples.
 unsigned lerc_type(BlockCoding::Values values, int64_t sample_bytes) {
@@ -100,7 +100,7 @@ int64_t LercCodec::decode(std::span<const char> bytes, int64_t lines, char* samp
                     static_cast<int>(depth), static_cast<int>(facts[columns_of]), static_cast<int>(rows),
                     static_cast<int>(bands), type, to) != 0)
         return 0;
-    const auto place = [&](auto number) { // NaN for missing values, with interleaved bands
+    const auto place = [&](auto number) { // interleaves the bands, and sets missing values to NaN
         using Number = decltype(number);
         auto* const out = reinterpret_cast<Number*>(samples);
         const auto* const in = reinterpret_cast<const Number*>(m_apart.data());
@@ -108,8 +108,9 @@ int64_t LercCodec::decode(std::span<const char> bytes, int64_t lines, char* samp
             for (size_t b = 0; b < step; ++b) {
                 Number& value = out[i * step + b];
                 if (!together) value = in[b * pixels + i];
-                // A mask applies to all bands of a pixel. If only some bands are NaN and there is one mask,
-                // liblerc silently replaces them by the lowest number; libtiff 4.5 writes such blocks.
+                // A single mask applies to all bands of a pixel. If only some bands of a pixel are NaN,
+                // liblerc then silently replaces these values by the lowest number of the type. libtiff 4.5
+                // writes such blocks.
                 if ((masks > 0 && m_valid[masks == 1 ? i : b * pixels + i] == 0) ||
                     (together && step > 1 && value == std::numeric_limits<Number>::lowest()))
                     value = static_cast<Number>(std::numeric_limits<float>::quiet_NaN());
@@ -118,7 +119,7 @@ int64_t LercCodec::decode(std::span<const char> bytes, int64_t lines, char* samp
     if (floats && (step > 1 || masks > 0))
         with_float(m_form.sample_bytes, place);
     else if (!together)
-        return 0; // libtiff does not write such blocks of whole numbers
+        return 0; // libtiff does not write blocks of integers with separate bands
     return rows;
 }
 

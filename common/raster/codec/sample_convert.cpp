@@ -43,7 +43,8 @@ T load(const unsigned char* p) {
 template <class T>
 float as_float(T v) {
     if constexpr (std::is_same_v<T, double>) {
-        // GDAL converts everything beyond the largest float to infinity; a cast would round some of it down.
+        // GDAL converts everything beyond the largest float to infinity; a cast would round values just above
+        // it down to the largest float.
         constexpr double top = std::numeric_limits<float>::max();
         constexpr float infinity = std::numeric_limits<float>::infinity();
         return v > top ? infinity : v < -top ? -infinity : static_cast<float>(v);
@@ -57,7 +58,7 @@ template <class T>
 struct Range {
     T low{}, high{};
     bool holds(T v) const {
-        if constexpr (std::is_integral_v<T>) return v == low; // and that alone
+        if constexpr (std::is_integral_v<T>) return v == low; // only the nodata value itself
         return (v >= low) & (v <= high);
     }
 };
@@ -70,15 +71,16 @@ Range<T> range_of(const NodataMatch& nodata) {
     return range;
 }
 
-/// Returns GDAL's ARE_REAL_EQUAL() with its usual tolerance, which is the float tolerance for both types.
+/// Returns the result of GDAL's ARE_REAL_EQUAL() with the default tolerance, which is the tolerance for
+/// floats also for doubles.
 template <class T>
 bool equal_to_gdal(T a, T b) {
     constexpr int steps = 2;
     return a == b || std::abs(a - b) < std::numeric_limits<float>::epsilon() * std::abs(a + b) * steps;
 }
 
-/// Returns the value farthest from `nodata` towards `end` that equals nodata. `end` does not equal it, unless
-/// all values do.
+/// Returns the value farthest from `nodata` towards `end` that GDAL treats as equal to `nodata`. This is
+/// `end` only if all values up to `end` are equal.
 template <class T>
 T farthest_equal(T nodata, T end) {
     if (equal_to_gdal(end, nodata)) return end;
@@ -92,7 +94,7 @@ T farthest_equal(T nodata, T end) {
 template <class T>
 Range<T> range_around(T nodata) {
     if (nodata == 0 || std::isinf(nodata)) return {nodata, nodata};
-    constexpr T beyond = T(1e-5); // the tolerance is 4.8e-7
+    constexpr T beyond = T(1e-5); // relative distance, above the tolerance of 4.8e-7
     const T most = std::copysign(std::numeric_limits<T>::max(), nodata);
     const bool overflows = std::isinf(nodata + nodata);
     const T inner = farthest_equal(nodata, overflows ? T{0} : nodata - nodata * beyond),
@@ -124,7 +126,7 @@ constexpr int part_bits = 22;
 
 template <class T>
 float left_over(T v, SamplePart part) {
-    // The difference between a number and its float is exact in this type.
+    // Wide represents the difference between a number and its nearest float exactly.
     using Wide = std::conditional_t<std::is_integral_v<T>, long double, double>;
     static_assert(std::numeric_limits<long double>::digits >= 64);
     const float nearest = as_float(v);
@@ -134,7 +136,7 @@ float left_over(T v, SamplePart part) {
     return part == SamplePart::remainder ? second : static_cast<float>(remainder - static_cast<Wide>(second));
 }
 
-/// `real`: uses the bits of a double.
+/// Returns one part of the bits of v. If `real`, the bits are those of v as a double.
 template <class T>
 float bits_of(T v, bool real, SamplePart part) {
     uint64_t pattern = std::bit_cast<uint64_t>(static_cast<double>(v));
@@ -144,7 +146,7 @@ float bits_of(T v, bool real, SamplePart part) {
     return static_cast<float>(pattern >> shift & ((uint64_t{1} << part_bits) - 1));
 }
 
-/// Four floats in a register. Both SSE and NEON have the instructions for transposing four by four.
+/// Four floats in a register. Both SSE and NEON have instructions for transposing a matrix of four by four.
 typedef float Quad __attribute__((vector_size(16)));
 
 Quad load_quad(const float* p) {
@@ -167,8 +169,8 @@ void turn(Quad& a, Quad& b, Quad& c, Quad& d) {
     d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
-/// Bands per pass: 16 floats are one cache line of a pixel, and 16 write streams suit the address
-/// translation.
+/// Bands per pass. 16 floats of a pixel fill one cache line. The CPU's address translation (TLB) copes with
+/// 16 write streams.
 constexpr size_t pass_bands = 16;
 
 } // namespace
@@ -193,8 +195,8 @@ NodataMatch match_in_type(const NodataValue& nodata, SampleType type) {
         if constexpr (std::is_floating_point_v<T>) {
             const double v = nodata.as_double();
             if (std::isnan(v)) return;
-            // Files store the lowest float with few digits, so a number that rounds to a finite float counts
-            // as finite.
+            // Files store the lowest float with few digits, so a double slightly beyond it, which rounds to a
+            // finite float, is accepted.
             value = static_cast<T>(v);
             if (std::isinf(value) && !std::isinf(v)) return;
             range = range_around(value);
@@ -414,8 +416,8 @@ StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
     m_real = nodata->as_double();
     if (!m_nodata.active || m_type == SampleType::float32 || m_type == SampleType::float64) return;
     NodataValue beside = *nodata;
-    if (beside.kind == SampleType::float64 &&
-        (type == SampleType::int64 || type == SampleType::uint64)) { // steps may be unknown to GDAL
+    // A double may not be able to represent the neighbouring integer.
+    if (beside.kind == SampleType::float64 && (type == SampleType::int64 || type == SampleType::uint64)) {
         beside.kind = type;
         if (type == SampleType::int64)
             beside.whole = static_cast<int64_t>(beside.real);
@@ -430,7 +432,7 @@ StoreRule::StoreRule(SampleType type, const std::optional<NodataValue>& nodata)
     m_beside_real = beside.as_double();
 }
 
-/// Stores samples of an integer type by their bits.
+/// Replaces NaN by nodata in samples of an integer type, and moves values that equal nodata by chance.
 template <class Bits>
 void StoreRule::replace(const float* values, size_t count, unsigned char* samples) const {
     Bits nothing, beside;
@@ -475,7 +477,7 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
         told.push_back(share(lost.clamped) + " outside the range of " + type +
                        " and stored as its limit; use another -ot to keep " +
                        worded(lost.clamped, "it", "them"));
-    if (lost.vanished > lost.stored / 2) // a few are small by chance
+    if (lost.vanished > lost.stored / 2) // a few values are close to 0 by chance
         told.push_back(share(lost.vanished) + " between -0.5 and 0.5 and" +
                        worded(lost.vanished, " becomes", " become") + " 0, since " + type +
                        " stores whole numbers; use -ot Float32 to keep " +
@@ -484,13 +486,13 @@ std::vector<std::string> StoreRule::tell(const Lost& lost) const {
 }
 
 void StoreRule::count_lost(const float* values, size_t count) const {
-    constexpr size_t piece = size_t{1} << 16; // the counts of a piece are small numbers
+    constexpr size_t piece = size_t{1} << 16; // so that 32 bits hold the counts of a piece
     const float least = m_least, most = m_most;
     for (size_t done = 0; done < count; done += piece) {
         const float* const v = values + done;
         const size_t n = std::min(piece, count - done);
         int32_t vanished = 0, clamped = 0, stored = 0;
-        for (size_t i = 0; i < n; ++i) { // no branches, so that several values are examined together
+        for (size_t i = 0; i < n; ++i) { // without branches, so that the compiler can vectorise the loop
             vanished += static_cast<int32_t>(v[i] > -0.5F) & static_cast<int32_t>(v[i] < 0.5F) &
                         static_cast<int32_t>(v[i] != 0);
             clamped += static_cast<int32_t>(v[i] < least) | static_cast<int32_t>(v[i] >= most);
@@ -535,7 +537,8 @@ void StoreRule::finish_reals(const float* values, size_t count, Real* samples) c
     if (!m_nodata.active) return;
     Real nodata;
     std::memcpy(&nodata, m_nodata.bytes, sizeof nodata);
-    const Real beside = beside_real<Real>(); // values near nodata are not changed, because they may be copies
+    // Only values that equal nodata exactly are changed. Values near nodata may be copies of input values.
+    const Real beside = beside_real<Real>();
     for (size_t i = 0; i < count; ++i) {
         if (values[i] != values[i])
             samples[i] = nodata;
@@ -573,7 +576,7 @@ void StoreRule::take_parts(SampleType from) {
 
 void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const {
     constexpr size_t piece = 256;
-    double joined[piece]; // of any type
+    double joined[piece]; // buffer for samples of any type; doubles give the alignment
     const auto size = hsi::sample_bytes(m_from);
     auto* to = static_cast<unsigned char*>(samples);
     for (size_t done = 0; done < count; done += piece) {
@@ -587,7 +590,7 @@ void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, v
     }
     finish_stored(values, count, samples);
     if (m_nodata.active || !(m_type == SampleType::float32 || m_type == SampleType::float64)) return;
-    for (size_t i = 0; i < count; ++i) { // without a nodata value, floats have NaN
+    for (size_t i = 0; i < count; ++i) { // without a nodata value, missing floats remain NaN
         if (values[i] == values[i]) continue;
         if (m_type == SampleType::float32)
             static_cast<float*>(samples)[i] = values[i];

@@ -8,7 +8,7 @@
 
 namespace hsi::raster {
 
-/// Closes a dataset that was opened in any way, and releases a shared dataset.
+/// Closes a dataset. A dataset that was opened as shared is released once.
 struct DatasetCloser {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };

@@ -71,8 +71,8 @@ bool reads_hdf5(const std::string& driver) {
 
 namespace {
 
-/// Returns whether a name has a prefix of a family of settings. GDAL has no list of its settings, and any of
-/// them may be in the environment.
+/// Returns true if a name begins like the names of a family of GDAL's settings. GDAL has no list of its
+/// settings, and any setting may be in the environment.
 bool is_setting(const std::string& name) {
     return begins_like_any(name, {"GDAL_", "CPL_",    "OGR_",    "OSR_",  "PROJ_", "HSI_SIMD",
                                   "VRT_",  "GTIFF_",  "TIFF_",   "COG_",  "ENVI_", "NETCDF_",
@@ -118,7 +118,8 @@ std::string setting(const char* name, const char* otherwise) { return CPLGetConf
 
 std::vector<std::string> pixel_types() {
     std::vector<std::string> names;
-    for (int t = GDT_Byte; t < GDT_TypeCount; ++t) // GDAL has Int8 from 3.7 on
+    // up to GDT_TypeCount of this GDAL, which has Int8 from 3.7 on
+    for (int t = GDT_Byte; t < GDT_TypeCount; ++t)
         if (const char* const name = name_of(static_cast<SampleType>(t))) names.emplace_back(name);
     return names;
 }
@@ -126,7 +127,7 @@ std::vector<std::string> pixel_types() {
 std::string gdal_version() { return GDALVersionInfo("RELEASE_NAME"); }
 
 std::vector<std::string> settings_of_results() {
-    GetGDALDriverManager(); // GDAL's own settings file has been read by now
+    GetGDALDriverManager(); // reads GDAL's configuration file, if not read before
     std::map<std::string, std::string> all;
     const auto take = [&](const char* const* list, bool any_name) {
         for (; list != nullptr && *list != nullptr; ++list) {
@@ -140,7 +141,8 @@ std::vector<std::string> settings_of_results() {
     };
     take(environ, false);
     const CPLStringList of_process(CPLGetConfigOptions()), of_thread(CPLGetThreadLocalConfigOptions());
-    take(of_process.List(), true); // GDAL also reads these two first
+    // settings of the thread and the process override the environment, as in GDAL
+    take(of_process.List(), true);
     take(of_thread.List(), true);
     std::vector<std::string> settings;
     settings.reserve(all.size());
@@ -151,15 +153,14 @@ std::vector<std::string> settings_of_results() {
 
 void check_is_file(const std::string& path) {
     const size_t colon = path.find(':');
-    // A single letter would be a disk on other systems; after a slash, a colon is part of a file name.
+    // A single letter before the colon is a drive on Windows. A colon after a slash is part of a file name.
     if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
     const std::string prefix = path.substr(0, colon);
-    // The drivers' list of their prefixes is incomplete, and drivers that are not installed do not list
-    // theirs.
+    // The prefixes that drivers declare are incomplete, and drivers that are not installed declare none.
     static const char* const known[] = {
         "PG",      "PGeo",      "MySQL",  "MSSQL", "OCI",       "ODBC", "HANA",       "IDB",   "DB2",    "ES",
         "MongoDB", "MongoDBv3", "SQLite", "MEM",   "GEORASTER", "HDF4", "RASTERLITE", "DIMAP", "L1BGCPS"};
-    // GTIFF_RAW, NITF_IM, SENTINEL2_L1C_TILE: parts that a driver names after itself.
+    // GTIFF_RAW, NITF_IM, SENTINEL2_L1C_TILE: a driver's prefixes for parts of files begin with its name.
     const auto names = [&](const std::string& family) {
         return EQUAL(prefix.c_str(), family.c_str()) ||
                STARTS_WITH_CI(prefix.c_str(), (family + "_").c_str());

@@ -38,19 +38,19 @@ std::atomic<bool> g_hdf5_expected{false};
 void expect_hdf5(const std::string& path) {
     if (g_hdf5_expected) return;
     const std::string begin = beginning_of_file(path, 4);
-    // MATLAB's version 7.3 is HDF5 with a header.
+    // MATLAB files of version 7.3 are HDF5 files with a text header.
     if (begin == "\x89HDF" || begin == "MATL" || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
         STARTS_WITH_CI(path.c_str(), "NETCDF:"))
         g_hdf5_expected = true;
 }
 
-/// Keeps HDF5 from printing on this thread while the object exists; afterwards the earlier setting is
-/// restored.
+/// Stops the HDF5 library from printing on this thread while the object exists. The destructor restores the
+/// earlier setting.
 class GdalErrors::Hdf5Silence {
   public:
     Hdf5Silence() {
-        // A function of the HDF5 library that GDAL has loaded, if any. We do not build with its headers; if
-        // GDAL hides its libraries, the function is not found.
+        // Functions of the HDF5 library that GDAL has loaded, if any. This code is built without HDF5's
+        // headers. If GDAL hides the library's symbols, the functions are not found.
         static const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "H5Eget_auto2"));
         static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "H5Eset_auto2"));
         if (get == nullptr || set == nullptr || get(0, &m_printer, &m_data) < 0) return;

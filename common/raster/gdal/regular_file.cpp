@@ -45,7 +45,7 @@ bool is_pipe_or_device(const std::string& path) {
 
 namespace {
 
-/// Returns true for NETCDF:"a.nc":cube and similar names.
+/// Returns true for a name of a subdataset, such as NETCDF:"a.nc":cube.
 bool is_subdataset(const std::string& name) {
     return STARTS_WITH_CI(name.c_str(), "HDF5:") || STARTS_WITH_CI(name.c_str(), "NETCDF:") ||
            STARTS_WITH_CI(name.c_str(), "ZARR:");

@@ -17,12 +17,14 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-constexpr uint64_t most_chunks = uint64_t{1} << 20; ///< their positions take 16 MB
+/// maximum of chunks per array; their positions take 16 MB
+constexpr uint64_t most_chunks = uint64_t{1} << 20;
 
-/// The relevant part of an array's description.
+/// The facts in an array's object header that are needed to read its chunks.
 struct Description {
-    std::array<uint64_t, 3> size{}, most{}; ///< most: UINT64_MAX without a limit
-    bool limited = true;                    ///< `most` limits every axis
+    /// Current size and maximum size along the axes. most is UINT64_MAX for an axis without a limit.
+    std::array<uint64_t, 3> size{}, most{};
+    bool limited = true; ///< `most` limits every axis
     GDALDataType type = GDT_Unknown;
     uint64_t sample_bytes = 0;
     bool big_endian = false;
@@ -31,8 +33,8 @@ struct Description {
     Bytes layout;
 };
 
-/// Reads the sizes. Also throws Damaged for valid content that is not supported here; the library then reads
-/// the array.
+/// Reads the sizes of the array. This function and those below also throw Damaged for valid content that they
+/// do not support; the HDF5 library then reads the array.
 void read_space(Cursor c, const File& file, Description& array) {
     const uint64_t version = c.number(1), rank = c.number(1), flags = c.number(1);
     if ((version != 1 && version != 2) || rank != 3) throw Damaged();
@@ -66,8 +68,9 @@ void read_type(Cursor c, Description& array) {
                      : size == 4 ? (is_signed ? GDT_Int32 : GDT_UInt32)
                      : size == 8 ? (is_signed ? GDT_Int64 : GDT_UInt64)
                                  : GDT_Unknown;
-    } else if (kind == real && (bits & 0x40) == 0) { // not the byte order of the VAX
-        // Sign, exponent and mantissa of IEEE 754: positions and sizes, and the bias of the exponent.
+    } else if (kind == real && (bits & 0x40) == 0) { // not in the byte order of the VAX
+        // The message states the positions and sizes of sign, exponent and mantissa, and the bias of the
+        // exponent. They must be those of IEEE 754.
         const uint64_t sign = bits >> 8 & 0xff, normal = bits >> 4 & 3, exponent = c.number(1),
                        exponent_bits = c.number(1), mantissa = c.number(1), mantissa_bits = c.number(1),
                        bias = c.number(4);
@@ -147,7 +150,8 @@ void read_fill(Cursor c, Description& array) {
     if (!defined && version != 1) return;
     const uint64_t size = c.number(4);
     Bytes value = bytes_of(c, size == UINT32_MAX ? 0 : size);
-    // If the fill value is not written, the library leaves the output buffer unchanged.
+    // If the file says that fill values are never written, the HDF5 library leaves the output buffer
+    // unchanged. The fill value is then not used.
     if (defined && written != never) array.fill = std::move(value);
 }
 
@@ -181,7 +185,8 @@ Description describe(File& file, uint64_t address) {
     return array;
 }
 
-/// The forms of a list of chunks. Each function puts their positions into `chunks`.
+/// Reads the index of an array's chunks, which has several forms. Stores the position of each chunk in
+/// Hdf5Chunks::places.
 class Index {
   public:
     Index(File& file, const Description& array, Hdf5Chunks& chunks)
@@ -202,7 +207,7 @@ class Index {
         Cursor c(m_array.layout.data(), m_array.layout.size());
         const uint64_t version = c.number(1);
         if (version == 4) return read_new(c);
-        // Versions 1 and 2 have the class after the number of axes, then unused bytes.
+        // In versions 1 and 2 of the layout, the class is after the number of axes, and unused bytes follow.
         c.skip(version == 3 ? 2 : 7);
         tree(c.number(m_file.offset_size), 0, UINT64_MAX);
     }
@@ -252,18 +257,19 @@ class Index {
         return static_cast<uint32_t>(bytes);
     }
 
-    /// Stores chunk `number`, row-major, at `address`.
+    /// Records that chunk `number` (row-major) is stored at `address`.
     void take(size_t number, uint64_t address, uint32_t bytes, uint32_t left_out) {
         if (m_file.undefined(address)) return;
         ChunkPlace& place = m_chunks.places[number];
-        // An address beyond the end of any file stays there, and does not become `nowhere`.
+        // The sum must not overflow to `nowhere`: an address beyond the end of the file must remain invalid.
         place.offset = std::min(address, UINT64_MAX / 2) + m_file.base;
         place.bytes = bytes;
         place.left_out = left_out;
     }
 
-    /// Returns the number of the chunk that the library counts as `index`, with the axis `first` before the
-    /// others; nullopt if it is not within the array.
+    /// Returns the row-major number of the chunk to which the HDF5 library gives the number `index`. The
+    /// library counts with the axis `first` as the slowest axis. nullopt if the chunk is outside of the
+    /// array.
     std::optional<size_t> number_of(uint64_t index, size_t first) const {
         std::array<size_t, 3> order{first, 0, 0};
         for (size_t k = 0, n = 1; k < 3; ++k)
@@ -284,7 +290,7 @@ class Index {
                                static_cast<int64_t>(at[2]));
     }
 
-    /// Requests the nodes below at once: first their beginnings, then their ends.
+    /// Requests all child nodes from the server in one request: first their beginnings, then their ends.
     void expect_children(const Bytes& entries, uint64_t count, size_t key) {
         const size_t offset = m_file.offset_size, head = 8 + 2 * offset;
         std::vector<uint64_t> begins, ends;
@@ -302,7 +308,7 @@ class Index {
         m_file.expect(ends);
     }
 
-    /// Reads a B-tree of version 1, whose keys are sizes and positions in the array.
+    /// Reads a B-tree of version 1. Each key is the size of a chunk and its position in the array.
     void tree(uint64_t address, size_t depth, uint64_t expected_level) {
         if (depth == 0 && m_file.undefined(address)) return;
         if (depth > deepest_tree || ++m_nodes > 2 * most_chunks) throw Damaged();
@@ -389,10 +395,11 @@ class Index {
             throw Damaged();
     }
 
-    /// A data block of a fixed or an extensible array. Its elements begin after `prefix` bytes: all together,
-    /// or in pages with one checksum per page; the bits of `pages` mark the pages that exist.
+    /// A data block of a fixed or an extensible array. The elements begin after `prefix` bytes. They are
+    /// stored together, or in pages with one checksum per page. The bits of `pages` mark the pages that
+    /// exist.
     struct Block {
-        uint64_t address, first, count, page; ///< elements
+        uint64_t address, first, count, page; ///< first element, number of elements, elements per page
         size_t prefix, bytes, axis;
         const uint8_t* pages;
         uint64_t first_page;
@@ -451,7 +458,7 @@ class Index {
 
     void extensible_array(uint64_t address) {
         if (m_file.undefined(address)) return;
-        size_t axis = 3; // the axis without a limit
+        size_t axis = 3; // the axis without a limit; 3: not found
         for (size_t k = 0; k < 3; ++k)
             if (m_array.most[k] == UINT64_MAX) {
                 if (axis != 3) throw Damaged();
@@ -473,7 +480,7 @@ class Index {
         array.pointers_least = c.number(1);
         const uint64_t page_bits = c.number(1);
         c.skip(4 * length);
-        const uint64_t set = c.number(length); // one after the last element that was ever written
+        const uint64_t set = c.number(length); // number of the last element that was ever written, plus 1
         c.skip(length);
         const uint64_t index = c.number(offset);
         check_element(client, array.element_bytes);
@@ -485,9 +492,9 @@ class Index {
         if (!m_file.undefined(index)) extensible_index(array, index, set);
     }
 
-    /// Reads an extensible index. It contains the first elements, the positions of the first data blocks, and
-    /// the positions of blocks with further positions. These blocks are in groups of two. Each group has
-    /// twice as many data blocks, or data blocks twice as large, as the previous one.
+    /// Reads an extensible index. The index contains the first elements, the addresses of the first data
+    /// blocks, and the addresses of super blocks, which contain the addresses of further data blocks. From
+    /// one super block to the next, either the number of data blocks or their size doubles.
     void extensible_index(const Extensible& array, uint64_t address, uint64_t set) {
         const size_t offset = m_file.offset_size;
         const uint64_t groups = 1 + array.most_bits - log2_of(array.block_least),
@@ -543,15 +550,16 @@ class Index {
     const Description& m_array;
     Hdf5Chunks& m_chunks;
     const bool m_filtered;
-    std::array<uint64_t, 3> m_count{}, m_most{}; ///< chunks along each axis: existing, maximum
+    /// chunks along each axis: for the current size, for the maximum size
+    std::array<uint64_t, 3> m_count{}, m_most{};
     uint64_t m_nodes = 0;
 };
 
-/// Returns the sizes of a chunk, from the layout.
+/// Reads the size of a chunk along the three axes from the layout message.
 std::array<int64_t, 3> chunk_of(const Description& array, const File& file) {
     Cursor c(array.layout.data(), array.layout.size());
     const uint64_t version = c.number(1);
-    constexpr uint64_t in_chunks = 2, axes = 4; // with the bytes of a sample
+    constexpr uint64_t in_chunks = 2, axes = 4; // axes: three, and a fourth for the bytes of a sample
     uint64_t kind = 0, count = 0, width = 4;
     if (version == 1 || version == 2) {
         count = c.number(1);
@@ -660,10 +668,10 @@ Hdf5Storage storage_at(File& file, uint64_t address) {
 namespace hsi::raster {
 namespace {
 
-/// Half precision (IEEE 754) has a sign, 5 bits of exponent and 10 bits of mantissa.
+/// Converts half precision (IEEE 754), which has a sign, 5 bits of exponent and 10 bits of mantissa.
 float float_of_half(uint32_t half) {
     const uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 0x3ff;
-    if (exponent == 0) { // no leading 1
+    if (exponent == 0) { // subnormal number: the mantissa has no leading 1
         const float value = std::ldexp(static_cast<float>(mantissa), -24);
         return sign != 0 ? -value : value;
     }
@@ -690,8 +698,8 @@ void Hdf5Chunks::widen(const char* from, ptrdiff_t stride, char* to, size_t coun
 
 namespace {
 
-/// Returns the results of `read` at the headers of the arrays, one per array. A result is empty if the array
-/// is absent, or if a part of the file is damaged; the library then reads the array.
+/// Calls `read` at the object header of each array and returns the results, one per array. Returns an empty
+/// list if an array is absent or a part of the file is damaged; the HDF5 library then reads the arrays.
 template <typename Found>
 std::vector<Found> find_at_headers(const std::string& path, const std::vector<std::string>& arrays,
                                    Found (*read)(hdf5::File&, uint64_t)) {

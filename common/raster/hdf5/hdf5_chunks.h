@@ -18,51 +18,53 @@ namespace hsi::raster {
 
 struct ChunkPlace {
     static constexpr uint64_t nowhere = UINT64_MAX;
-    uint64_t offset = nowhere; ///< in the file; nowhere: the chunk was never written
-    uint32_t bytes = 0;        ///< as stored
+    uint64_t offset = nowhere; ///< position in the file; nowhere: the chunk was never written
+    uint32_t bytes = 0;        ///< bytes of the stored chunk
     uint32_t left_out = 0;     ///< bit k: filter k was not applied to the chunk
     bool written() const { return offset != nowhere; }
 };
 
 /// An array with three axes that is stored in chunks.
 struct Hdf5Chunks {
-    std::array<int64_t, 3> size{}, chunk{}; ///< along its axes; chunks at the end have full size
-    GDALDataType type = GDT_Unknown;        ///< type of the samples in memory
-    int64_t sample_bytes = 0; ///< as stored: smaller than the type for integers of 8 bits, which are Int16
-                              ///< here, and floats of 16 bits, which are Float32 here (widen())
-    bool swapped = false;     ///< they are not in this machine's byte order
+    /// size of the array and of a chunk along the axes; chunks at the end have full size
+    std::array<int64_t, 3> size{}, chunk{};
+    GDALDataType type = GDT_Unknown; ///< type of the samples in memory
+    /// Bytes of a stored sample. They are fewer than the type has for signed integers of 8 bits, which become
+    /// Int16, and for floats of 16 bits, which become Float32 (widen()).
+    int64_t sample_bytes = 0;
+    bool swapped = false; ///< stored samples are not in the CPU's byte order
     ChunkCoding coding;
-    std::vector<char> fill;         ///< a stored sample of chunks that were never written
-    std::vector<ChunkPlace> places; ///< row-major
+    std::vector<char> fill;         ///< fill value of chunks that were never written, as a stored sample
+    std::vector<ChunkPlace> places; ///< one per chunk, row-major
 
     int64_t count(size_t axis) const { return (size[axis] + chunk[axis] - 1) / chunk[axis]; }
     uint64_t chunk_bytes() const {
         return static_cast<uint64_t>(chunk[0] * chunk[1] * chunk[2] * sample_bytes);
     }
-    /// Returns whether samples are stored in fewer bytes than their type has.
+    /// Returns true if samples are stored in fewer bytes than `type` has.
     bool narrow() const { return sample_bytes < GDALGetDataTypeSizeBytes(type); }
-    /// Converts `count` samples as stored, `stride` bytes apart, to the type.
+    /// Converts `count` stored samples, `stride` bytes apart, to `type`.
     void widen(const char* from, ptrdiff_t stride, char* to, size_t count) const;
     size_t number(int64_t a, int64_t b, int64_t c) const {
         return static_cast<size_t>((a * count(1) + b) * count(2) + c);
     }
 };
 
-/// The storage of an array's samples, for any axes.
+/// The storage of an array's samples, for any number of axes.
 struct Hdf5Storage {
     bool known = false;
     int64_t sample_bytes = 0;
     std::optional<NodataValue> fill; ///< the fill value, if it was set explicitly
 };
-/// Finds the storage by the full name of an array. It is unknown if several objects share a part of its
-/// description, or if its type is unusual. Never throws because of the content of a file.
+/// Finds the storage of the array with this full name. The storage is unknown if several objects share a part
+/// of the array's description, or if the type is unusual. Never throws because of the content of a file.
 Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array);
 
-/// Finds the chunks of arrays by their full names, one result per array. A result is empty if the library
-/// must read the array: types other than integers of 8 to 64 bits and IEEE floats of 16 to 64, unknown
-/// filters, values in other files, shared parts of its description, and indexes that are damaged or have
-/// millions of chunks. The reader checks whether a chunk is inside the file. Never throws because of the
-/// content of a file.
+/// Finds the chunks of arrays by their full names, one result per array. A result is empty if the HDF5
+/// library must read the array: types other than integers of 8 to 64 bits and IEEE floats of 16 to 64,
+/// unknown filters, values in other files, a description that the array shares with other objects, and
+/// indexes that are damaged or have millions of chunks. The reader checks whether a chunk is inside the file.
+/// Never throws because of the content of a file.
 std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays);
 
 } // namespace hsi::raster

@@ -14,7 +14,8 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-constexpr uint64_t most_bytes = uint64_t{1} << 30; ///< of headers, heaps and indexes together
+/// maximum of bytes read from headers, heaps and indexes together
+constexpr uint64_t most_bytes = uint64_t{1} << 30;
 
 constexpr uint64_t wanted = 1U << space_message | 1U << link_info | 1U << type_message |
                             1U << old_fill_message | 1U << fill_message | 1U << link_message |
@@ -109,7 +110,7 @@ uint64_t root_of(File& file, uint64_t at) {
     c.skip(version < 2 ? (version == 1 ? 13 : 9) : 1);
     c.skip((version < 2 ? 5 : 3) * file.offset_size);
     const uint64_t root = c.number(file.offset_size);
-    file.base = at; // the library also ignores the address in the file
+    file.base = at; // the HDF5 library also ignores the base address that the file states
     return root;
 }
 
@@ -140,7 +141,7 @@ void Header::read_new(uint64_t address, const Bytes& begin) {
     read_blocks({address + (begin.size() - c.left()), size}, true);
 }
 
-/// Reads a block of messages, which may lead to further blocks.
+/// Reads a block of messages and the further blocks to which messages of the block refer.
 void Header::read_blocks(const Block& first, bool is_new) {
     constexpr size_t most_blocks = 10000;
     std::vector<Block> blocks{first};
@@ -198,7 +199,7 @@ FractalHeap::FractalHeap(File& file, uint64_t address) : m_file(file) {
     c.expect("FRHP");
     if (c.number(1) != 0) throw Damaged();
     m_id_bytes = c.number(2);
-    if (c.number(2) != 0) throw Damaged(); // filtered, which heaps of links never are
+    if (c.number(2) != 0) throw Damaged(); // the heap is filtered; heaps of links never are
     c.skip(1);
     const uint64_t largest_object = c.number(4);
     c.skip(length + offset + length + offset + 8 * length);
@@ -216,7 +217,9 @@ FractalHeap::FractalHeap(File& file, uint64_t address) : m_file(file) {
 }
 
 Bytes FractalHeap::object(Cursor id) const {
-    constexpr uint64_t kind = 0x30; // other objects than managed ones are too large for links, or too small
+    // Bits for objects that are stored differently from managed objects because they are huge or tiny. Links
+    // are managed objects.
+    constexpr uint64_t kind = 0x30;
     if (id.number(1) & kind) throw Damaged();
     const uint64_t offset = id.number(m_offset_bytes), length = id.number(m_length_bytes);
     if (m_rows == 0) return m_file.read(m_root + offset, length);

@@ -15,15 +15,16 @@
 
 namespace hsi::raster::hdf5 {
 
-/// The object that contains the bytes is skipped.
+/// The bytes contradict the specification. Callers skip the object that contains them.
 struct Damaged {};
 
 using Bytes = std::vector<uint8_t>;
 
-// More than any file has, unless it is malicious.
+// Limits that only malicious files exceed.
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
-/// Reads the numbers of one block in sequence: little-endian, with the number of bytes that the file states.
+/// Reads the little-endian numbers of a block one after another. The caller gives the number of bytes of
+/// each.
 class Cursor {
   public:
     Cursor(const uint8_t* data, size_t size) : m_at(data), m_end(data + size) {}
@@ -46,7 +47,7 @@ class Cursor {
     void expect(const char* signature) {
         if (std::memcmp(take(4), signature, 4) != 0) throw Damaged();
     }
-    /// Reads up to the zero byte.
+    /// Reads a text up to its zero byte.
     std::string text() {
         const auto* const zero = static_cast<const uint8_t*>(std::memchr(m_at, 0, left()));
         if (zero == nullptr) throw Damaged();
@@ -64,9 +65,9 @@ class Cursor {
 };
 
 size_t bytes_for(uint64_t most); ///< bytes of a number up to `most`
-size_t log2_of(uint64_t power);  ///< rounded down; 0 for 0
+size_t log2_of(uint64_t power);  ///< base-2 logarithm, rounded down; 0 for 0
 
-/// The file, with the sizes of its addresses.
+/// An HDF5 file. offset_size and length_size are the bytes of an address and of a length in the file.
 class File {
   public:
     explicit File(const std::string& path);
@@ -74,16 +75,17 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool is_open() const { return m_file != nullptr; }
-    bool is_far() const { return m_far; } ///< each read of another position is a request to a server
+    /// true: a remote file, in which each read of another position is a request to a server
+    bool is_far() const { return m_far; }
     uint64_t size() const { return m_size; }
 
-    /// Reads bytes. Throws beyond the end of the file, and after about a gigabyte in total: headers and heaps
-    /// have some kilobytes.
+    /// Reads bytes. Throws beyond the end of the file, and if all reads together exceed 1 GiB. Headers and
+    /// heaps of real files have some kilobytes.
     Bytes read(uint64_t address, uint64_t size);
     Bytes read_up_to(uint64_t address, uint64_t size);
-    /// Reads a block whose last four bytes are the checksum of the bytes before.
+    /// Reads a block whose last four bytes are the checksum of the other bytes.
     Bytes read_checked(uint64_t address, uint64_t size);
-    /// Announces the addresses that will be read in sequence: a server gets one request for all.
+    /// Announces addresses that will be read, so that a server gets one request for all of them.
     void expect(const std::vector<uint64_t>& addresses) const;
     bool undefined(uint64_t address) const {
         return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
@@ -99,8 +101,8 @@ class File {
     uint64_t m_size = 0, m_left;
 };
 
-/// Returns the position at which the HDF5 data begin, after an optional user block. In a remote file, the
-/// user block must not be larger than MATLAB and other programs write.
+/// Returns the position at which the HDF5 data begin, after an optional user block. In a remote file, only
+/// user blocks of the sizes that MATLAB and other programs write are found.
 std::optional<uint64_t> find_begin(File& file);
 /// Returns the address of the root group's header. Sets the sizes of addresses as the file states them.
 uint64_t root_of(File& file, uint64_t begin);
@@ -114,12 +116,12 @@ constexpr uint64_t space_message = 1, link_info = 2, type_message = 3, old_fill_
                    link_message = 6, storage_message = 7, layout_message = 8, filter_message = 11,
                    continuation = 16, symbol_table = 17;
 
-/// The header of an object: its messages, except messages that several objects share.
+/// The header of an object: the messages of the object, except messages that it shares with other objects.
 class Header {
   public:
     Header(File& file, uint64_t address);
-    std::vector<Message> messages; ///< of the types above
-    uint64_t shared = 0;           ///< bit t: a message of type t is stored elsewhere
+    std::vector<Message> messages; ///< messages of the types above
+    uint64_t shared = 0;           ///< bit t: a message of type t is shared, and is stored elsewhere
 
   private:
     struct Block {
@@ -134,7 +136,7 @@ class Header {
     uint64_t m_flags = 0;
 };
 
-/// A heap of names, for the older form of groups and for external storage.
+/// A heap of names. The older form of groups and external storage use it.
 class LocalHeap {
   public:
     LocalHeap(File& file, uint64_t address);
@@ -144,7 +146,8 @@ class LocalHeap {
     Bytes m_data;
 };
 
-/// The heap with the links of a group that has many links ("dense"): blocks of doubling sizes.
+/// The heap with the links of a group that has many links ("dense"). Its blocks double in size from row to
+/// row.
 class FractalHeap {
   public:
     FractalHeap(File& file, uint64_t address);
@@ -160,7 +163,8 @@ class FractalHeap {
     uint64_t m_width = 0, m_start = 0, m_root = 0;
 };
 
-/// The records of a B-tree, version 2, in sequence in `records`, each with record_bytes() bytes.
+/// Reads a B-tree of version 2. `records` contains all its records in sequence, each with record_bytes()
+/// bytes.
 class RecordTree {
   public:
     RecordTree(File& file, uint64_t address, size_t most = most_objects);

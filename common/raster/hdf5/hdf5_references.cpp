@@ -28,7 +28,8 @@ std::string real_path(const std::string& path) {
     return out;
 }
 
-/// Returns folders that an environment variable puts before all others; ${ORIGIN} is the folder of the file.
+/// Returns the folders that an environment variable of the HDF5 library lists. They are searched before other
+/// folders. ${ORIGIN} means the folder of the referring file.
 std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
     const char* const variable = kind == Kind::storage   ? "HDF5_EXTFILE_PREFIX"
                                  : kind == Kind::mapping ? "HDF5_VDS_PREFIX"
@@ -42,12 +43,12 @@ std::vector<std::string> prefixes(Kind kind, const std::string& origin) {
     return folders;
 }
 
-/// Returns the places where the library searches for a file, in order (HDF5 reference: H5Pset_efile_prefix,
-/// H5Pset_virtual_prefix, H5Lcreate_external).
+/// Returns the paths where the HDF5 library searches for a file, in its order (HDF5 reference:
+/// H5Pset_efile_prefix, H5Pset_virtual_prefix, H5Lcreate_external).
 std::vector<std::string> places(Kind kind, const std::string& name, const std::string& referring) {
     const std::string origin = folder_of(referring), real_origin = folder_of(real_path(referring));
     const auto folders = prefixes(kind, real_origin);
-    if (kind == Kind::storage) { // next to the file only if the prefix states it
+    if (kind == Kind::storage) { // the folder of the referring file is searched only if the variable lists it
         const bool absolute = !name.empty() && name[0] == '/';
         return {absolute || folders.empty() ? name : join_path(folders.front(), name)};
     }
@@ -71,8 +72,8 @@ std::optional<std::string> found(Kind kind, const std::string& name, const std::
     return std::nullopt;
 }
 
-/// Returns the name for a block: "part_%b.h5" means part_0.h5, part_1.h5 ..., "%%" a percent sign; nullopt if
-/// it is not a pattern.
+/// Returns the file name of a block from a pattern: "part_%b.h5" means part_0.h5, part_1.h5 ..., and "%%" a
+/// percent sign. nullopt if `text` is not a pattern.
 std::optional<std::string> numbered(const std::string& text, uint64_t block) {
     std::string out;
     bool any = false;
@@ -111,7 +112,7 @@ std::vector<std::string> files_of(const Hdf5Reference& reference, const std::str
         take(reference.file);
         return files;
     }
-    constexpr uint64_t largest_gap = 100, most = 1000000; // numbers may be missing
+    constexpr uint64_t largest_gap = 100, most = 1000000; // up to 99 consecutive files may be missing
     for (uint64_t block = 0, missing = 0; missing < largest_gap && block < most; ++block)
         missing = take(*numbered(reference.file, block)) ? 0 : missing + 1;
     return files;
@@ -133,8 +134,8 @@ std::string plain(std::string name) {
     return name.substr(std::min(name.find_first_not_of('/'), name.size()));
 }
 
-/// Returns the part of a name after `begin`: empty for the same name; nullopt if the name does not begin with
-/// it.
+/// Returns the part of a name after `begin`: empty if the names are equal; nullopt if the name does not begin
+/// with `begin`.
 std::optional<std::string> rest_of(const std::string& name, const std::string& begin) {
     const std::string all = plain(name), first = plain(begin);
     if (all == first) return "";
@@ -143,7 +144,7 @@ std::optional<std::string> rest_of(const std::string& name, const std::string& b
 }
 
 bool holds(const Hdf5Contents& contents, const std::string& object) {
-    if (!contents.complete) return true; // unknown
+    if (!contents.complete) return true; // a damaged part may contain the object
     const auto is = [&](const std::string& name) { return rest_of(object, name) == ""; };
     const auto leads_to = [&](const std::string& name) { return rest_of(object, name).has_value(); };
     return std::any_of(contents.objects.begin(), contents.objects.end(), is) ||
@@ -170,7 +171,7 @@ void check(const std::string& path, const std::vector<std::string>& objects, std
         key += "\n" + object;
     if (!seen.insert(key).second) return;
     for (const Hdf5Reference& reference : walk_hdf5(path).references) {
-        std::vector<std::string> inner; // the object in the other file
+        std::vector<std::string> inner; // the objects in the other file
         if (objects.empty()) inner.push_back(reference.inner);
         for (const std::string& object : objects)
             if (const auto rest = rest_of(object, reference.object)) inner.push_back(reference.inner + *rest);
@@ -222,7 +223,7 @@ void check_hdf5_sources(const std::string& path, const std::vector<std::string>&
 
 void check_values_are_there(GDALDataset& dataset) {
     const std::string name = dataset.GetDescription();
-    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; only a file name means the whole file.
+    // HDF5:"a.h5"://group/cube, NETCDF:"a.nc":/group/cube; a name without an array means the whole file.
     std::vector<std::string> objects;
     const size_t colon = name.rfind(':');
     if (colon != std::string::npos && colon + 1 < name.size() && name[colon - 1] == '"')

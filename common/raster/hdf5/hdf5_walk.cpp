@@ -13,19 +13,19 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-/// Skips the values of a selection, because only the data after them matter.
+/// Skips a selection (the points or blocks of a mapping). Only the data after it matter.
 void skip_selection(Cursor& c) {
     const uint64_t type = c.number(4), version = c.number(4);
     const bool none_or_all = type == 0 || type == 3;
     if (none_or_all || version == 1) {
         c.skip(4);
         c.skip(c.number(4));
-    } else if (type == 1 && version == 2) { // points
+    } else if (type == 1 && version == 2) { // a list of points
         const size_t bytes = c.number(1);
         const uint64_t rank = c.number(4), points = c.number(bytes);
         if (rank > 32 || points > c.left()) throw Damaged();
         c.skip(rank * points * bytes);
-    } else if (type == 2 && version == 2) { // blocks at regular distances
+    } else if (type == 2 && version == 2) { // a hyperslab, version 2
         c.skip(1);
         c.skip(c.number(4));
     } else if (type == 2 && version == 3) {
@@ -58,7 +58,7 @@ class Walk {
             m_found.objects.push_back(name);
             m_found.headers.push_back(address);
         }
-        if (!m_seen.insert(address).second) return; // another name of an object, or a circle
+        if (!m_seen.insert(address).second) return; // visited before: another name of the object, or a cycle
         try {
             for (const Message& message : Header(m_file, address).messages)
                 try {
@@ -137,7 +137,8 @@ class Walk {
         if (c.number(1) != 0) throw Damaged();
         if (c.number(1) & 1) c.skip(8);
         const uint64_t heap_at = c.number(m_file.offset_size), tree_at = c.number(m_file.offset_size);
-        if (m_file.undefined(heap_at) || m_file.undefined(tree_at)) return; // the group's links are messages
+        // Without a heap, the links are messages of the group's header.
+        if (m_file.undefined(heap_at) || m_file.undefined(tree_at)) return;
         const FractalHeap heap(m_file, heap_at);
         const RecordTree tree(m_file, tree_at);
         constexpr size_t hash = 4;
@@ -210,7 +211,8 @@ class Walk {
     void take_mappings(const std::string& name, Cursor& c) {
         if (c.number(1) != 0) throw Damaged();
         const uint64_t count = c.number(m_file.length_size);
-        std::set<std::pair<std::string, std::string>> known; // often thousands of parts in few files
+        // A virtual dataset may have thousands of mappings to few files.
+        std::set<std::pair<std::string, std::string>> known;
         for (uint64_t i = 0; i < count; ++i) {
             std::string file = c.text(), inner = c.text();
             skip_selection(c);

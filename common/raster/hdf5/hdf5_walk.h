@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format
-// Specification, version 3.0). GDAL does not provide this list. A second copy of the HDF5 library may
-// have another version than GDAL's, and the library crashes on damaged files; this code must not
-// crash.
+// Finds the files that an HDF5 file refers to, from its bytes (The HDF Group, HDF5 File Format Specification,
+// version 3.0). GDAL does not list these files. The HDF5 library is not used, because a second copy of it may
+// have another version than GDAL's, and because it crashes on damaged files.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +18,15 @@ struct Hdf5Reference {
     };
     Kind kind = Kind::storage;
     std::string object; ///< full name of the dataset or link: "/SITE/Reflectance/Reflectance_Data"
-    std::string file;   ///< as written; in a mapping "." is the file itself, and "%b" a number
-    std::string inner;  ///< the dataset or object in that file; empty for storage
+    /// file name as written in the file; in a mapping, "." is the file itself, and "%b" a number
+    std::string file;
+    std::string inner; ///< dataset or object in the other file; empty for storage
 };
 
 struct Hdf5Contents {
     std::vector<std::string> objects; ///< groups and datasets
-    std::vector<uint64_t> headers;    ///< the addresses of these
-    std::vector<std::string> links;   ///< names that lead to another name in this file or another file
+    std::vector<uint64_t> headers;    ///< address of the header of each object
+    std::vector<std::string> links;   ///< links, which lead to another name in the file or to another file
     std::vector<Hdf5Reference> references;
     bool complete = true; ///< false: a part of the file is damaged, too deep, or of a later version
 };

@@ -14,14 +14,15 @@
 namespace hsi::raster {
 namespace {
 
-struct Ended {}; ///< the file ends within the header
+struct Ended {}; ///< thrown if the file ends within the header, or the header is invalid
 
-/// The header, as "The NetCDF Classic Format Specification" describes it: big-endian, padded to four bytes.
+/// Reads the header as "The NetCDF Classic Format Specification" describes it. Numbers are big-endian, and
+/// parts are padded to four bytes.
 class Header {
   public:
     explicit Header(const std::string& bytes) : m_bytes(bytes), m_version(bytes[3]) {}
 
-    /// Returns the bytes of the complete file.
+    /// Returns the number of bytes that the complete file has.
     uint64_t length() {
         m_records = count();
         m_streamed = m_records == (m_version == 5 ? ~uint64_t{0} : 0xffffffffU);
@@ -36,12 +37,13 @@ class Header {
         return end();
     }
 
-    /// Returns whether the number of records must be computed from the file's size.
+    /// Returns true if the header does not state the number of records, which must be computed from the
+    /// file's size.
     bool streamed() const { return m_streamed; }
 
   private:
     struct Variable {
-        uint64_t begin, bytes; ///< of one record if the variable has records
+        uint64_t begin, bytes; ///< position and bytes; bytes of one record if the variable has records
         bool in_records;
     };
 
@@ -86,7 +88,7 @@ class Header {
         }
         skip_attributes();
         one.bytes *= bytes_of(number(4));
-        (void)count(); // the variable's bytes; wrong if 32 bits cannot represent them
+        (void)count(); // the variable's size in bytes; wrong in the file if 32 bits cannot represent it
         one.begin = number(m_version == 1 ? 4 : 8);
         m_variables.push_back(one);
     }
@@ -98,7 +100,8 @@ class Header {
                 ++with_records;
             }
         for (const Variable& v : m_variables) {
-            if (with_records == 1 && v.in_records) record = v.bytes; // a single one is not padded
+            // The records of a single variable are not padded.
+            if (with_records == 1 && v.in_records) record = v.bytes;
             if (v.in_records && m_records == 0) continue;
             last = std::max(last, v.begin + v.bytes + (v.in_records ? (m_records - 1) * record : 0));
         }
@@ -107,7 +110,7 @@ class Header {
 
     const std::string& m_bytes;
     const int m_version;
-    size_t m_at = 4; ///< after the mark and the version
+    size_t m_at = 4; ///< position after the mark "CDF" and the version
     uint64_t m_records = 0;
     bool m_streamed = false;
     std::vector<uint64_t> m_dimensions;
@@ -123,7 +126,7 @@ void check_netcdf_length(const std::string& path) {
     VSIStatBufL status;
     if (VSIStatL(path.c_str(), &status) != 0) return;
     const auto size = static_cast<uint64_t>(status.st_size);
-    constexpr uint64_t most = uint64_t{256} << 10; // of a header
+    constexpr uint64_t most = uint64_t{256} << 10; // maximum of bytes of a header
     const std::string bytes = beginning_of_file(path, static_cast<size_t>(std::min(size, most)));
     uint64_t needed = 0;
     bool streamed = false;
@@ -132,9 +135,9 @@ void check_netcdf_length(const std::string& path) {
         needed = header.length();
         streamed = header.streamed();
     } catch (const Ended&) {
-        return; // the library reports faults of a header
+        return; // the netCDF library reports faults of a header
     }
-    if (streamed) // the library reads another number of records, or hangs
+    if (streamed) // the netCDF library reads a wrong number of records, or hangs
         throw Error("'" + path +
                         "' does not state its count of records: it was streamed, or is still being written",
                     "Write it again with the count of records.");
