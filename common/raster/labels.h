@@ -102,7 +102,7 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
 struct ValueSample {
     double value = 0;
     std::string group; ///< LabelOptions::group_field; empty: none
-    /// line * samples + sample, ascending; empty for a feature outside of the grid
+    /// Line * samples + sample, ascending; empty for a feature outside of the grid.
     std::vector<int64_t> pixels;
 };
 
@@ -162,7 +162,7 @@ class LabelSource {
     /// the file, which may overlap, or of pixels in raster order.
     virtual std::vector<ValueSample> values() = 0;
     virtual bool of_features() const { return false; }
-    /// name of the field with the values; empty for a raster
+    /// Name of the field with the values; empty for a raster.
     const std::string& value_name() const { return m_value_name; }
     /// Receives the class of one polygon and the pixels (line * samples + sample, ascending) that the polygon
     /// touches. Each part of a multipolygon is passed separately. Some of these pixels may have another
@@ -185,7 +185,7 @@ class LabelSource {
   protected:
     virtual void read_lines(int64_t line, int64_t count, uint16_t* out) = 0;
     virtual std::vector<uint16_t> polygon_classes() const { return {}; }
-    /// classes that are certainly in the file, even if their pixels are outside of the grid
+    /// Classes that are certainly in the file, even if their pixels are outside of the grid.
     std::set<int> m_known;
 
     bool m_seen = false, m_zero_is_open = false;

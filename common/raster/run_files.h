@@ -63,7 +63,7 @@ class RunFiles {
     /// no other run of these tools changes the file.
     struct Addition {
         std::string path;
-        /// reads the file, and passes the file that replaces it to FileRegister::add()
+        /// Reads the file, and passes the file that replaces it to FileRegister::add().
         std::function<void()> make;
     };
     /// Adds an output that commit() makes together with the caller's.

@@ -146,7 +146,7 @@ class StoreRule {
     /// Counts of values so far that an integer type could not represent.
     struct Lost {
         int64_t moved = 0; ///< values that equal nodata by chance and are stored as its neighbour value
-        /// values other than 0 that are stored as 0; only store() counts vanished, clamped and stored
+        /// Values other than 0 that are stored as 0; only store() counts vanished, clamped and stored.
         int64_t vanished = 0;
         int64_t clamped = 0; ///< values outside of the type's range
         int64_t stored = 0;  ///< all stored values except NaN

@@ -13,7 +13,7 @@ namespace hsi::raster {
 
 /// The meaning of the bands' stored values. A scaled value is stored value * scale + offset, in `unit`.
 struct BandValues {
-    /// one per band; empty if the file states none, or only scale 1 and offset 0
+    /// One per band; empty if the file states none, or only scale 1 and offset 0.
     std::vector<double> scale, offset;
     std::string unit; ///< empty: unknown, or different between bands
     /// Returns true if scaled values are equal to stored values, or are stored values times one factor for

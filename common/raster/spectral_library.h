@@ -59,7 +59,7 @@ BandList read_band_list(const std::string& path);
 
 /// A table about the spectra of a library, with one row per spectrum. A column contains the name.
 struct SpectrumTable {
-    /// the requested cells, in the order of the request; empty: missing
+    /// The requested cells, in the order of the request; empty: missing.
     std::vector<std::vector<std::string>> rows;
     std::vector<std::string> further; ///< columns that were not requested
 };

@@ -31,7 +31,7 @@ struct VectorOptions {
 
 struct PointField {
     std::string name;
-    /// true: integers of 31 bits, enough for lines and samples of a raster; false: doubles
+    /// True: integers of 31 bits, enough for lines and samples of a raster; false: doubles.
     bool whole = false;
 };
 

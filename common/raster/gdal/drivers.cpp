@@ -118,7 +118,7 @@ std::string setting(const char* name, const char* otherwise) { return CPLGetConf
 
 std::vector<std::string> pixel_types() {
     std::vector<std::string> names;
-    // up to GDT_TypeCount of this GDAL, which has Int8 from 3.7 on
+    // Up to GDT_TypeCount of this GDAL, which has Int8 from 3.7 on.
     for (int t = GDT_Byte; t < GDT_TypeCount; ++t)
         if (const char* const name = name_of(static_cast<SampleType>(t))) names.emplace_back(name);
     return names;
@@ -141,7 +141,7 @@ std::vector<std::string> settings_of_results() {
     };
     take(environ, false);
     const CPLStringList of_process(CPLGetConfigOptions()), of_thread(CPLGetThreadLocalConfigOptions());
-    // settings of the thread and the process override the environment, as in GDAL
+    // Settings of the thread and the process override the environment, as in GDAL.
     take(of_process.List(), true);
     take(of_thread.List(), true);
     std::vector<std::string> settings;

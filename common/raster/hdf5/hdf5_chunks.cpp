@@ -17,7 +17,7 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-/// maximum of chunks per array; their positions take 16 MB
+/// Maximum of chunks per array; their positions take 16 MB.
 constexpr uint64_t most_chunks = uint64_t{1} << 20;
 
 /// The facts in an array's object header that are needed to read its chunks.
@@ -550,7 +550,7 @@ class Index {
     const Description& m_array;
     Hdf5Chunks& m_chunks;
     const bool m_filtered;
-    /// chunks along each axis: for the current size, for the maximum size
+    /// Chunks along each axis: for the current size, for the maximum size.
     std::array<uint64_t, 3> m_count{}, m_most{};
     uint64_t m_nodes = 0;
 };

@@ -26,7 +26,7 @@ struct ChunkPlace {
 
 /// An array with three axes that is stored in chunks.
 struct Hdf5Chunks {
-    /// size of the array and of a chunk along the axes; chunks at the end have full size
+    /// Size of the array and of a chunk along the axes; chunks at the end have full size.
     std::array<int64_t, 3> size{}, chunk{};
     GDALDataType type = GDT_Unknown; ///< type of the samples in memory
     /// Bytes of a stored sample. They are fewer than the type has for signed integers of 8 bits, which become

@@ -14,7 +14,7 @@
 namespace hsi::raster::hdf5 {
 namespace {
 
-/// maximum of bytes read from headers, heaps and indexes together
+/// Maximum of bytes read from headers, heaps and indexes together.
 constexpr uint64_t most_bytes = uint64_t{1} << 30;
 
 constexpr uint64_t wanted = 1U << space_message | 1U << link_info | 1U << type_message |

@@ -75,7 +75,7 @@ class File {
     File(const File&) = delete;
     File& operator=(const File&) = delete;
     bool is_open() const { return m_file != nullptr; }
-    /// true: a remote file, in which each read of another position is a request to a server
+    /// True: a remote file, in which each read of another position is a request to a server.
     bool is_far() const { return m_far; }
     uint64_t size() const { return m_size; }
 

@@ -18,7 +18,7 @@ struct Hdf5Reference {
     };
     Kind kind = Kind::storage;
     std::string object; ///< full name of the dataset or link: "/SITE/Reflectance/Reflectance_Data"
-    /// file name as written in the file; in a mapping, "." is the file itself, and "%b" a number
+    /// File name as written in the file; in a mapping, "." is the file itself, and "%b" a number.
     std::string file;
     std::string inner; ///< dataset or object in the other file; empty for storage
 };

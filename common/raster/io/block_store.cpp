@@ -9,24 +9,25 @@
 namespace hsi::raster {
 namespace {
 
-/// The number of spare buffers that are reused; the system would clear new ones.
+/// The number of unused buffers that are kept for later blocks. New buffers would cost time, because the
+/// operating system clears their memory.
 constexpr size_t most_spare = 2;
 
-/// The memory of a block's entry, without its samples.
+/// Estimated memory of a block's entry in the store, without the block's samples.
 constexpr uint64_t entry_bytes = 256;
 
-/// The size from which on it is worth waking a thread for a block.
+/// The smallest block size for which waking a thread pays.
 constexpr uint64_t least_ahead = uint64_t{1} << 10;
 
-/// Smaller blocks are on the heap, larger ones on separate pages.
+/// Blocks below this size are on the heap, larger blocks on separate memory pages.
 constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
-/// The limit for a remote file, whose blocks are decoded while bytes arrive; this is pointless when all have
-/// arrived.
+/// The limit of bytes that are decoded while further bytes of a remote file arrive. Decoding ahead has no
+/// benefit after all bytes have arrived.
 constexpr uint64_t enough_decoded = uint64_t{512} << 20;
 
-/// The number of blocks decoded in advance. It is small, because each block needs memory that must be
-/// cleared, and may have left the caches when it is taken.
+/// The number of blocks decoded in advance. It is small because each block needs memory that must be cleared.
+/// A block that waits for long may also have left the CPU's caches when a reader takes it.
 constexpr uint64_t most_in_advance = 8;
 
 } // namespace
@@ -40,8 +41,9 @@ BlockRange BlockRange::of(int64_t begin, int64_t end, int64_t block, int64_t sce
 
 uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                                   int lanes) {
-    // Tiles of some lines for each lane, at the border of two rows of blocks. Low blocks are tiles by
-    // themselves.
+    // The kept rows of blocks are enough for one tile of tile_lines lines per worker, even if the tiles cross
+    // a border of two rows of blocks. If blocks have at most tile_lines lines, tiles follow the blocks
+    // instead.
     constexpr int64_t tile_lines = 16, least_lines = 4;
     const uint64_t row_bytes = row.bytes + row.blocks * entry_bytes;
     const int64_t all = (end_line - 1) / row.lines - first_line / row.lines + 1,
@@ -51,11 +53,11 @@ uint64_t BlockStore::share_memory(uint64_t most, const BlockRow& row, int64_t fi
     if (row.lines > tile_lines && kept >= std::min(least_lines * lanes, end_line - first_line)) {
         m_kept_lines = kept;
         m_most_kept = most = static_cast<uint64_t>(rows) * row_bytes;
-    } else { // for the common part of the windows of neighbouring tiles
+    } else { // keeps only the common part of the windows of neighbouring tiles
         most = std::min(most / 2, static_cast<uint64_t>(wished) * row_bytes);
-        // A share that is too small to be useful is also taken. The advice on -memory is computed from the
-        // rest for a smaller -memory, which must not be a smaller fraction of it. Helpers may use the
-        // share.
+        // The memory is also taken if it is too small to keep blocks. The advice on -memory is computed from
+        // the memory that is left with a smaller -memory, and this must not be a smaller fraction of -memory.
+        // The helper threads may use the memory instead.
         (most < 8 * row.largest ? m_left_over : m_most_kept) = most;
     }
     return most;
@@ -96,7 +98,8 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
         m_changed.wait(lock);
         at = m_entries.find(block.name);
     }
-    if (at == m_entries.end() && !m_wanted.empty()) // helpers are late, so this block comes first
+    // The helpers have not begun this block, so the reader decodes it.
+    if (at == m_entries.end() && !m_wanted.empty())
         if (const auto next = std::find(m_wanted.begin(), m_wanted.end(), block); next != m_wanted.end())
             m_wanted.erase(next);
     if (at == m_entries.end() && !keep_it) {
@@ -106,7 +109,7 @@ BlockStore::Lease BlockStore::take(const Block& block, bool keep_it, bool wait, 
     }
     const bool begun = at == m_entries.end();
     if (begun) at = m_entries.try_emplace(block.name).first;
-    Entry& entry = at->second; // not moved when others are added or removed
+    Entry& entry = at->second; // the reference remains valid when other entries are added or removed
     if (begun) {
         entry.bytes = block.bytes;
         keep(entry);
@@ -194,7 +197,8 @@ uint64_t BlockStore::start_helpers(uint64_t bytes, int threads, uint64_t largest
     try {
         for (uint64_t k = 0; k < count; ++k)
             m_helpers.emplace_back([this, hands = std::shared_ptr<BlockHands>(make())] { serve(*hands); });
-    } catch (const std::system_error&) { // no more threads can be started; continue with the existing ones
+    } catch (const std::system_error&) {
+        // The system starts no more threads, so the work continues with the existing threads.
         if (m_helpers.empty()) return 0;
     }
     return m_helpers.size() * hands_bytes + m_most_ahead;
@@ -281,7 +285,7 @@ void BlockStore::await(RemoteFile& file, const RemoteFile::Key& key, const std::
 
 void BlockStore::find_arrived(RemoteFile& file) {
     for (const RemoteFile::Extent& extent : file.take_arrived()) {
-        // The previous extent may end within the new bytes.
+        // The previous awaited block may end within the new bytes.
         auto at = m_awaited.lower_bound(extent.begin);
         if (at != m_awaited.begin() && std::prev(at)->second.end > extent.begin) --at;
         while (at != m_awaited.end() && at->first < extent.end) {
@@ -319,7 +323,7 @@ void BlockStore::wait_for(RemoteFile& file, const RemoteFile::Extent& place, Blo
         find_arrived(file);
         if (const auto block = next_arrived())
             decode_ahead(*block, hands, lock);
-        else if (!m_arrived.empty()) // no memory for more
+        else if (!m_arrived.empty()) // no memory for further blocks
             return;
         else {
             lock.unlock();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Decoded blocks of a file, shared by all readers of a source. No block is decoded twice at the same time, or
-// again while it is kept.
+// again while it is kept in the store.
 #pragma once
 
 #include "core/host_memory.h"
@@ -34,21 +34,22 @@ class BlockHands {
 
 /// The range of blocks along an axis that a tile needs.
 struct BlockRange {
-    int64_t first = 0, last = 0; ///< blocks
-    int64_t keep_to, keep_from;  ///< blocks up to keep_to and from keep_from on are kept for other tiles
+    int64_t first = 0, last = 0; ///< indices of the first and the last block
+    /// Blocks up to keep_to and blocks from keep_from on are kept for other tiles.
+    int64_t keep_to, keep_from;
     bool keeps(int64_t k) const { return k <= keep_to || k >= keep_from; }
-    /// Returns the blocks of a tile from `begin` to `end` in a scene that ends at `scene_end`. If a tile ends
-    /// within a block, its neighbour also needs the block. If the tile ends there because windows overlap,
-    /// the neighbour also needs the next block.
+    /// Returns the blocks of a tile from `begin` to `end` in a scene that ends at `scene_end`; a block has
+    /// `block` samples or lines. If a tile ends within a block, the neighbouring tile also needs the block.
+    /// If windows overlap, the neighbouring tile also needs the adjacent block.
     static BlockRange of(int64_t begin, int64_t end, int64_t block, int64_t scene_end);
 };
 
 /// A row of a file's blocks, over all samples and all bands of a scene.
 struct BlockRow {
-    uint64_t bytes = 0;   ///< of the whole row, decoded
-    uint64_t largest = 0; ///< of one block
+    uint64_t bytes = 0;   ///< bytes of the whole row after decoding
+    uint64_t largest = 0; ///< bytes of the largest block after decoding
     uint64_t blocks = 0;
-    int64_t lines = 0; ///< of the lowest block
+    int64_t lines = 0; ///< lines of the block with the fewest lines
 };
 
 class BlockStore {
@@ -58,8 +59,9 @@ class BlockStore {
     BlockStore& operator=(const BlockStore&) = delete;
     ~BlockStore() { stop_helpers(); }
 
-    /// Returns how many of `most` bytes kept decoded blocks will take, in addition to blocks in use. Also
-    /// determines kept_lines(). Call it before the first reader begins.
+    /// Reserves memory for decoded blocks that are kept in addition to blocks in use, in a pass with `lanes`
+    /// workers. Returns how many of `most` bytes they will take. Also determines kept_lines(). Call it before
+    /// the first reader begins.
     uint64_t share_memory(uint64_t most, const BlockRow& row, int64_t first_line, int64_t end_line,
                           int lanes);
     /// Returns how many of `most` bytes may be used for blocks that are decoded while readers wait for a
@@ -90,44 +92,45 @@ class BlockStore {
 
       private:
         friend class BlockStore;
-        BlockStore* m_store = nullptr; ///< null: the samples belong to the reader
+        BlockStore* m_store = nullptr; ///< null: the samples are in a buffer of the reader
         uint64_t m_block = 0;
         const char* m_samples = nullptr;
     };
 
     struct Block {
         uint64_t name = 0;  ///< the file's own number of the block
-        uint64_t bytes = 0; ///< decoded
+        uint64_t bytes = 0; ///< bytes after decoding
         bool operator==(const Block& o) const { return name == o.name; }
     };
 
-    /// Returns a block. If it is not in the store, the caller decodes it now with `hands`: into `own`, unless
-    /// it is kept for others (`keep`). Returns an empty lease while another thread decodes the block, unless
-    /// `wait`. Throws the exceptions of decoding the block on any thread.
+    /// Returns a block. If the block is not in the store, this call decodes it with `hands`: into the store
+    /// if `keep`, otherwise into the buffer `own`. If another thread is decoding the block, waits if `wait`,
+    /// otherwise returns an empty lease. Throws the exception if decoding the block has failed on any thread.
     Lease take(const Block& block, bool keep, bool wait, BlockHands& hands, char* own);
 
     /// Returns true if the block is in the store or is being decoded.
     bool holds(const Block& block);
 
     using MakeHands = std::function<std::unique_ptr<BlockHands>()>;
-    /// Starts threads that decode blocks which are needed soon: as many as `bytes` allow, at most `threads`.
-    /// Each thread has hands with `hands_bytes` bytes; no block has more than `largest` bytes. The threads
-    /// also get the part of share_memory()'s bytes that is too small to keep blocks in. \return the bytes
-    /// that these threads and their decoded blocks may take; 0: no threads are started.
+    /// Starts helper threads that decode blocks which are needed soon: as many as `bytes` allow, at most
+    /// `threads`. Each thread has its own BlockHands with `hands_bytes` bytes. No block has more than
+    /// `largest` bytes. The threads may also use the memory of share_memory() if it was too small to keep
+    /// blocks. \return the bytes that the threads and their decoded blocks may take; 0: no threads are
+    /// started.
     uint64_t start_helpers(uint64_t bytes, int threads, uint64_t largest, uint64_t hands_bytes,
                            const MakeHands& make);
     /// Announces blocks that will be taken soon, in this order. Does nothing without helpers.
     void want(const std::vector<Block>& blocks);
     struct Placed {
         Block block;
-        RemoteFile::Extent place; ///< in a server's file
+        RemoteFile::Extent place; ///< position of the block's bytes in the remote file
     };
     /// Announces the blocks that window `key` will need, and fetches their bytes.
     void await(RemoteFile& file, const RemoteFile::Key& key, const std::vector<Placed>& blocks);
     /// Waits for the bytes of the block at `place`, which the caller takes next. Meanwhile decodes awaited
     /// blocks whose bytes have arrived, if there is memory. Throws Cancelled.
     void wait_for(RemoteFile& file, const RemoteFile::Extent& place, BlockHands& hands);
-    /// Discards announcements of blocks that were not taken.
+    /// Discards announced blocks that no reader has taken.
     void forget();
     void stop_helpers();
 
@@ -135,15 +138,15 @@ class BlockStore {
     enum class State : uint8_t { decoding, ready, failed };
     struct Entry {
         State state = State::decoding;
-        bool kept = false;    ///< it remains when it is unused, if there is room
-        bool ahead = false;   ///< decoded ahead by a helper, and no reader has requested to keep it
-        bool resting = false; ///< kept, and unused
+        bool kept = false;    ///< the block stays in the store when unused, if there is memory
+        bool ahead = false;   ///< the block was decoded in advance, and no reader has requested to keep it
+        bool resting = false; ///< the block is kept and unused
         int users = 0;
         uint64_t bytes = 0;
         std::unique_ptr<char[]> few; ///< the samples of a small block
         HostBuffer<char> many;       ///< the samples of a larger block
         std::exception_ptr error;
-        std::list<uint64_t>::iterator idle; ///< its position in m_idle
+        std::list<uint64_t>::iterator idle; ///< position in m_idle, if resting
 
         char* make(std::vector<HostBuffer<char>>& spare);
         const char* samples() const { return few ? few.get() : many.data(); }
@@ -151,36 +154,42 @@ class BlockStore {
     using Entries = std::unordered_map<uint64_t, Entry>;
 
     void give_back(uint64_t block);
-    // With the lock held:
+    // The following functions are called with m_mutex locked.
     void drop(Entries::iterator at);
     void make_room(uint64_t bytes);
     void keep(Entry& entry);
-    /// Releases the lock during the decoding.
+    /// Unlocks m_mutex while the block is decoded.
     void decode(uint64_t block, Entry& entry, BlockHands& hands, std::unique_lock<std::mutex>& lock);
     void serve(BlockHands& hands);
     void decode_ahead(const Block& block, BlockHands& hands, std::unique_lock<std::mutex>& lock);
     void find_arrived(RemoteFile& file);
     std::optional<Block> next_arrived();
 
-    uint64_t m_most_kept = 0, m_left_over = 0; ///< parts of the memory of share_memory()
+    /// Bytes from share_memory(): m_most_kept for kept blocks, or m_left_over if they are too few to keep
+    /// blocks.
+    uint64_t m_most_kept = 0, m_left_over = 0;
     int64_t m_kept_lines = 0;
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_mutex; ///< guards all members below
     std::condition_variable m_changed;
     Entries m_entries;
-    std::list<uint64_t> m_idle; ///< kept and unused, the least recently used first
-    uint64_t m_kept = 0;        ///< bytes of kept blocks, used or not
+    std::list<uint64_t> m_idle; ///< kept unused blocks, the least recently used first
+    uint64_t m_kept = 0;        ///< bytes of all kept blocks, in use or not
     std::vector<HostBuffer<char>> m_spare;
-    std::deque<Block> m_wanted;                            ///< not yet begun
-    uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0; ///< m_ahead: bytes that were or are decoded ahead
-    int m_busy = 0;                                        ///< threads that decode ahead
+    std::deque<Block> m_wanted; ///< announced blocks that no thread has begun to decode
+    /// Bytes: the largest block, the limit for blocks decoded in advance, and the blocks that are or were
+    /// decoded in advance.
+    uint64_t m_largest = 0, m_most_ahead = 0, m_ahead = 0;
+    int m_busy = 0; ///< threads that decode in advance now
     struct Awaited {
         uint64_t end = 0;
         Block block;
     };
-    std::map<uint64_t, Awaited> m_awaited; ///< blocks of a server's file, by their first bytes,
-    std::map<uint64_t, Block> m_arrived; ///< and those whose bytes have arrived and that no thread has begun
+    /// Blocks of a remote file whose bytes have not arrived, by position of the first byte.
+    std::map<uint64_t, Awaited> m_awaited;
+    /// Blocks whose bytes have arrived and that no thread has begun to decode, by position of the first byte.
+    std::map<uint64_t, Block> m_arrived;
     bool m_end = false;
-    std::vector<std::thread> m_helpers; ///< initialised after all members that they use
+    std::vector<std::thread> m_helpers; ///< initialised last, because the threads use the other members
 };
 
 } // namespace hsi::raster

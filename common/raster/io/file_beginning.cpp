@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of regular_file.h that read files, for which a server may send more than was requested.
+// The functions of regular_file.h that read the beginning of files. A server may send more than was
+// requested.
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
 #include "raster/io/server_answers.h"
@@ -15,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// A regular file that can be read at any position. Other files have no bytes.
+/// A regular file that can be read at any position. Reading any other file gives no bytes.
 class Beginning {
   public:
     explicit Beginning(const std::string& path) {
@@ -46,8 +47,8 @@ bool leads_to_hdf5(const std::string& path) {
     if (STARTS_WITH_CI(path.c_str(), "HDF5:") || STARTS_WITH_CI(path.c_str(), "NETCDF:")) return true;
     const GdalErrors quiet;
     Beginning file(path);
-    // Reading another position is another request to a server, so less of a remote file is searched. Programs
-    // put little in front.
+    // Each position costs a request to a server, so only the first 16 KB of a remote file are searched.
+    // Programs put little data before the HDF5 signature.
     const vsi_l_offset last_place = vsi_l_offset{1} << (is_local(path) ? 30 : 14);
     bool found = false, more = true;
     for (vsi_l_offset at = 0; !found && more && at <= last_place; at = at == 0 ? 512 : 2 * at) {

@@ -53,7 +53,8 @@ int close_file(void* handle) {
 
 void install_file_system(const char* prefix, const FileSystem& files) {
     VSIFilesystemPluginCallbacksStruct* const calls = VSIAllocFilesystemPluginCallbacksStruct();
-    calls->pUserData = new Opener(files.open); // exists as long as the process, like the file system
+    // Never deleted, because the file system exists until the process ends.
+    calls->pUserData = new Opener(files.open);
     calls->open = open_file;
     calls->stat = files.stat;
     calls->read_dir = files.list;

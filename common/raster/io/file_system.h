@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that GDAL reads under names of our own.
+// Virtual files that GDAL reads through code of this project.
 #pragma once
 
 #include <cpl_vsi.h>
@@ -18,13 +18,13 @@ class ReadFile {
     ReadFile(const ReadFile&) = delete;
     ReadFile& operator=(const ReadFile&) = delete;
     virtual uint64_t size() = 0;
-    /// Reads up to `bytes` bytes from byte `at` on. \return the number of bytes read
+    /// Reads up to `bytes` bytes from byte `at` on. \return the number of bytes read.
     virtual size_t read(uint64_t at, void* to, size_t bytes) = 0;
 };
 
-/// The functions of a file system for GDAL. The prefix is not part of the names.
+/// The functions of a file system for GDAL. They get names without the prefix.
 struct FileSystem {
-    std::unique_ptr<ReadFile> (*open)(const char* name); ///< null: there is no such file
+    std::unique_ptr<ReadFile> (*open)(const char* name); ///< returns null if the file does not exist
     int (*stat)(void* unused, const char* name, VSIStatBufL* status, int flags);
     char** (*list)(void* unused, const char* folder, int most) = nullptr;
 };

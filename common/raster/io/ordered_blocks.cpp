@@ -12,7 +12,7 @@
 
 namespace hsi::raster {
 
-/// Holds a block and its neighbours in the file.
+/// The bytes before and after a block: its size, and its last four bytes again (Form::framed).
 struct OrderedBlocks::Frame {
     std::array<char, 4> before{}, behind{};
     explicit Frame(std::span<const char> bytes) {
@@ -36,7 +36,7 @@ void OrderedBlocks::place(int64_t number, std::span<const char> bytes, std::uniq
         m_waiting_bytes += bytes.size();
         return;
     }
-    std::list<Frame> frames; // blocks of these frames are kept until they are written
+    std::list<Frame> frames; // The frames must exist until out.flush() has written them.
     std::vector<std::vector<char>> waited;
     GatherWriter out(m_file.get());
     const auto put = [&](std::span<const char> piece) {

@@ -15,24 +15,25 @@
 
 namespace hsi::raster {
 
-/// Keeps blocks in memory that arrive before their turn. Call all members with the owner's lock held, always
-/// the same lock.
+/// Keeps blocks that arrive before their turn in memory. Call all members with the same mutex locked.
 class OrderedBlocks {
   public:
     struct Form {
-        bool big = true;     ///< a BigTIFF; positions beyond 4 GiB are refused elsewhere
-        bool framed = false; ///< each block is between its size (32 bits) and its last four bytes
+        bool big = true; ///< true: a BigTIFF; false: positions beyond 4 GiB throw too_large()
+        /// Each block is preceded by its size (32 bits) and followed by a copy of its last four bytes.
+        bool framed = false;
     };
     /// Writes `blocks` blocks from byte `begin` of `file` on.
     OrderedBlocks(FileHandle file, int64_t begin, int64_t blocks, Form form);
 
-    /// Writes block `number`, from 0 on; call it once per block. The bytes belong to the caller again
-    /// afterwards. `lock` is released while the disk is written to. Throws Error with the system's reason, or
+    /// Writes block `number`, from 0 on; call it once per block. The caller may change the bytes after the
+    /// call. `lock` is unlocked while the file is written to. Throws Error with the system's reason, or
     /// too_large().
     void place(int64_t number, std::span<const char> bytes, std::unique_lock<std::mutex>& lock);
 
     uint64_t waiting_bytes() const { return m_waiting_bytes; }
-    /// Return the offsets in the file and the sizes of all blocks, by index; 0 before they are written.
+    /// Return the offsets in the file and the sizes of all blocks, by index; 0 for blocks that have no
+    /// position yet.
     const std::vector<uint64_t>& offsets() const { return m_offsets; }
     const std::vector<uint64_t>& sizes() const { return m_sizes; }
 
@@ -46,7 +47,7 @@ class OrderedBlocks {
     struct Frame;
     FileHandle m_file;
     const Form m_form;
-    int64_t m_end; ///< of the file
+    int64_t m_end; ///< end of the file so far
     size_t m_placed = 0;
     std::map<int64_t, std::vector<char>> m_waiting;
     uint64_t m_waiting_bytes = 0;

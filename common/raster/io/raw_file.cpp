@@ -29,7 +29,8 @@ namespace {
 
 constexpr size_t max_pieces = IOV_MAX;
 
-/// Drops the first `done` bytes of the pieces from `first` on. Returns the first piece with remaining bytes.
+/// Removes the first `done` bytes from the pieces that begin at index `first`. Returns the index of the first
+/// piece with remaining bytes.
 size_t advance(std::vector<iovec>& pieces, size_t first, size_t done) {
     while (first < pieces.size() && done >= pieces[first].iov_len)
         done -= pieces[first++].iov_len;
@@ -51,7 +52,8 @@ bool FileHandle::held_by_system(size_t probes) const {
     if (m_fd < 0 || ::fstat(m_fd, &info) != 0 || info.st_size <= 0) return false;
     const auto bytes = static_cast<size_t>(info.st_size), page = system::page_size();
     const size_t pages = (bytes + page - 1) / page;
-    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never read
+    // The mapping is only queried, never read.
+    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0);
     if (at == MAP_FAILED) return false;
     if (probes >= pages) probes = 0;
     const size_t at_once = probes == 0 ? pages : 1;
@@ -77,9 +79,8 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
         raw.sample_bytes > 1 && gdal.bLittleEndianOrder != (std::endian::native == std::endian::little);
     raw.origin = static_cast<int64_t>(gdal.nImageOffset);
     const GDALDriver* const driver = dataset.GetDriver();
-    if (raw.origin == 0 && driver && EQUAL(driver->GetDescription(), "GTiff"))
-        return std::nullopt; // a TIFF begins with a header, so 0 means a sparse file to which nothing has
-                             // been written
+    // A TIFF begins with a header, so offset 0 means a sparse file without written blocks.
+    if (raw.origin == 0 && driver && EQUAL(driver->GetDescription(), "GTiff")) return std::nullopt;
     raw.pixel_step = gdal.nPixelOffset;
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;
@@ -94,11 +95,11 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     for (int b = 1; b <= dataset.GetRasterCount(); ++b) {
         GDALRasterBand* const band = dataset.GetRasterBand(b);
         if (band->GetRasterDataType() != raw.type) return std::nullopt;
-        // A GeoTIFF of half-precision floats declares them as Float32, and so does its layout.
+        // GDAL declares the half-precision floats of a GeoTIFF as Float32, also in the raw layout.
         const char* const bits = band->GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
         if (bits != nullptr && std::atoi(bits) != 8 * raw.sample_bytes) return std::nullopt;
     }
-    // A packed ENVI file is not raw, even if its layout suggests it.
+    // A compressed ENVI file is not raw, although GDAL returns a raw layout for it.
     const char* packed = dataset.GetMetadataItem("file_compression", "ENVI");
     if (packed != nullptr && std::atoi(packed) != 0) return std::nullopt;
     return raw;

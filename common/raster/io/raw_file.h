@@ -29,8 +29,8 @@ class FileHandle {
     ~FileHandle();
     int get() const { return m_fd; }
     explicit operator bool() const { return m_fd >= 0; }
-    /// Returns true if the file is in the system's cache: every page, or every one of `probes` pages spread
-    /// over it.
+    /// Returns true if the file is in the system's cache: checks every page, or only `probes` pages spread
+    /// over the file.
     bool held_by_system(size_t probes = 0) const;
     int release() {
         const int fd = m_fd;
@@ -47,7 +47,7 @@ class FileHandle {
 struct RawLayout {
     std::string path;
     GDALDataType type = GDT_Unknown;
-    bool swapped = false; ///< not in this machine's byte order
+    bool swapped = false; ///< samples are not in the CPU's byte order
     int64_t origin = 0, pixel_step = 0, line_step = 0, band_step = 0;
     int64_t sample_bytes = 0;
 
@@ -70,14 +70,16 @@ class ScatterReader {
     void flush(); ///< throws Error on a read error or if the file ends early
 
   private:
-    static constexpr size_t max_skip = 16384; ///< reading a gap up to this size is faster than skipping it
+    /// Bytes; reading a gap up to this size is faster than another call.
+    static constexpr size_t max_skip = 16384;
     int m_fd;
     int64_t m_begin = 0, m_end = 0;
     std::vector<iovec> m_pieces;
     std::vector<char> m_skip;
 };
 
-/// Writes pieces of a file in the same way; gaps are never changed.
+/// Writes pieces of a file in ascending order with as few pwritev calls as possible. Bytes between the pieces
+/// are never changed.
 class GatherWriter {
   public:
     explicit GatherWriter(int fd) : m_fd(fd) {}
@@ -94,16 +96,17 @@ struct EnviFile {
     std::string data, header;
 };
 
-/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr. Any name that ends
-/// in .hdr is that header, in a form that GDAL reads; any other name is a file next to the data.
+/// "/vsihsi_envi/10,/a/old.hdr//a/scene.img" is /a/scene.img with the header /a/old.hdr. Under this prefix,
+/// any name that ends in .hdr is the header, in a form that GDAL reads. Any other name is a file next to the
+/// data.
 inline constexpr const char* shown_envi = "/vsihsi_envi/";
 std::string shown_name(const EnviFile& file);
-/// Splits a name without the prefix; nullopt if it does not have this form.
+/// Splits a name without the prefix shown_envi into its files; nullopt if the name does not have this form.
 std::optional<EnviFile> shown_parts(const std::string& name);
 
-/// Returns the file itself for a dataset that was opened under such a name; other names are unchanged.
+/// Returns the real file for a name that begins with shown_envi; other names are unchanged.
 std::string file_behind(const std::string& name);
 
-bool is_header_name(const std::string& name); ///< by its extension
+bool is_header_name(const std::string& name); ///< true if the extension is .hdr
 
 } // namespace hsi::raster

@@ -22,13 +22,13 @@ namespace {
 
 constexpr size_t write_piece_bytes = 256 * 1024;
 
-/// The padding of a line's last block is also written, so that the lines are contiguous. The padding is
-/// zeros, which the file has there anyway. Larger padding is skipped.
+/// Zeros for the padding at the end of a line's last block. The padding is written so that lines are
+/// contiguous, although the file has zeros there anyway. Padding of more than 4096 bytes is skipped.
 constexpr std::array<char, 4096> beyond{};
 
 std::string reason() { return std::strerror(errno); }
 
-/// Holds a place of a semaphore.
+/// Acquires a semaphore while the object exists.
 template <class Semaphore>
 class Turn {
   public:
@@ -50,7 +50,7 @@ RawWriter::RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
     if (claimed) return;
     int result = system::claim(m_file.get(), m_raw.bytes);
-    // Not every file system can reserve space. The length is set anyway, and a full disk is then detected
+    // Not every file system can reserve space. Otherwise only the length is set, and a full disk is detected
     // while writing.
     if (result == EOPNOTSUPP) result = ::ftruncate(m_file.get(), m_raw.bytes) == 0 ? 0 : errno;
     if (result != 0) throw Error(std::strerror(result));
@@ -82,7 +82,7 @@ void RawWriter::for_stretches(int bands, const Rect& core, F&& f) const {
     const int64_t across = m_raw.blocks.samples ? m_raw.blocks.samples : core.right(),
                   down = m_raw.blocks.lines ? m_raw.blocks.lines : core.bottom();
     const auto lines_of_band = [&](int band, int64_t begin, int64_t end) {
-        // One row of blocks after another, each from left to right.
+        // Rows of blocks from top to bottom, and the blocks of a row from left to right.
         for (int64_t y = begin; y < end;) {
             const int64_t below = std::min(end, (y / down + 1) * down);
             for (int64_t x = core.x; x < core.right();) {
@@ -115,7 +115,7 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             for (int64_t line = 0; line < core.h; ++line)
                 m_rule.finish(src.row(band, line), samples);
     std::optional<Turn<decltype(m_turn)>> turn;
-    if (direct) turn.emplace(m_turn); // only writing remains
+    if (direct) turn.emplace(m_turn); // the samples are ready; only writing remains
     const auto flush = [&] {
         if (direct) return out.flush();
         const Turn mine(m_turn);
@@ -149,12 +149,13 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
     const size_t chunk = std::clamp<size_t>(write_piece_bytes / (bands * sizeof(float)), 1, across);
-    std::vector<double> stored((chunk * bands * m_rule.sample_bytes() + 7) / 8); // aligned for every type
+    // Doubles, so that the buffer is aligned for every type.
+    std::vector<double> stored((chunk * bands * m_rule.sample_bytes() + 7) / 8);
     StoreRule::Scratch scratch;
     for (int64_t line = 0; line < core.h; ++line)
         for (size_t x = 0, n = 0; x < across; x += n) {
             n = std::min(chunk, across - x);
-            if (m_raw.blocks.samples) { // to the end of the block
+            if (m_raw.blocks.samples) { // n is limited to the end of the block
                 const int64_t inside = (core.x + static_cast<int64_t>(x)) % m_raw.blocks.samples;
                 n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
             }

@@ -11,18 +11,19 @@
 
 namespace hsi::raster {
 
-/// The positions of an output's samples. For blocks, RawLayout describes the first block.
+/// The positions of an output's samples. If the output has blocks, RawLayout describes the first block.
 struct WriteLayout : RawLayout {
     struct Blocks {
-        int64_t samples = 0, lines = 0;   ///< of a block; 0 without blocks
-        int64_t step = 0, lines_step = 0; ///< bytes to the next block to the right, and below
-        int64_t end = 0;                  ///< samples of the output's lines
+        int64_t samples = 0, lines = 0; ///< size of a block; 0: no blocks
+        /// Bytes to the next block to the right, and to the next block below.
+        int64_t step = 0, lines_step = 0;
+        int64_t end = 0; ///< samples of a line of the output
     };
     Blocks blocks;
-    int64_t bytes = 0; ///< of the file
+    int64_t bytes = 0; ///< bytes of the file
 
-    /// Returns the bytes between the last sample before column `right` and the next line of its block: 0
-    /// except at the right border.
+    /// Returns the bytes between the last sample before column `right` and the next line of its block. It is
+    /// 0 except at the right border.
     int64_t padding(int64_t right) const {
         return right == blocks.end ? (blocks.samples - 1 - (right - 1) % blocks.samples) * pixel_step : 0;
     }
@@ -36,11 +37,11 @@ struct WriteLayout : RawLayout {
 
 class RawWriter {
   public:
-    /// Opens the file and reserves its whole space, unless that was done (`claimed`), so that a full disk is
-    /// detected before any work. Throws Error.
+    /// Opens the file and reserves its whole space, so that a full disk is detected before any work.
+    /// `claimed`: the space is already reserved. Throws Error.
     RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed = false);
 
-    /// Writes a tile. Thread-safe. Changes `src` (nodata instead of NaN).
+    /// Writes a tile. Thread-safe. Changes `src`: NaN is replaced by nodata.
     void write(const Rect& core, const CubeView<float>& src);
     /// Writes a tile of one band; `src` has no other band.
     void write_band(int band, const Rect& core, const CubeView<float>& src);
@@ -48,12 +49,12 @@ class RawWriter {
     bool bands_apart() const {
         return m_bands > 1 && !m_pixel_interleaved && m_raw.band_step >= m_raw.line_step;
     }
-    /// Closes the file. `flush`: flushes it to the disk, for readers on other machines. Throws Error if the
-    /// system could not write everything.
+    /// Closes the file. If `flush`, the file is flushed to the disk first, for readers on other computers.
+    /// Throws Error if the system could not write everything.
     void close(bool flush = false);
 
   private:
-    /// Writes the bands of src, the first of which is band `first` of the file.
+    /// Writes the bands of `src`. The first band of `src` is band `first` of the file.
     void write_rows(int first, const Rect& core, const CubeView<float>& src);
     /// Calls f(band of the view, line of the core, first column of the core, columns) for contiguous parts of
     /// a line, in the order of the file.
@@ -66,8 +67,9 @@ class RawWriter {
     StoreRule m_rule;
     bool m_pixel_interleaved;
     FileHandle m_file;
-    /// A file has one lock for all writers, and passing it on costs more if more threads wait. So each writer
-    /// waits its turn here, which takes two thirds of the time (16 writers of 10 GB).
+    /// The operating system has one lock per file for all writers. Passing the lock on costs more if more
+    /// threads wait for it. Limiting the number of threads that write at once to two reduces the time to two
+    /// thirds (16 writers of 10 GB).
     static constexpr int most_writers = 2;
     std::counting_semaphore<most_writers> m_turn{most_writers};
 };

@@ -34,32 +34,33 @@ namespace hsi::raster {
 namespace {
 
 constexpr int connections = 8;
-/// A gap up to this size is fetched, because this is faster than a separate request.
+/// Gaps between requested bytes up to this size are also fetched, because a separate request would take
+/// longer.
 constexpr uint64_t most_gap = uint64_t{32} << 10;
-/// The unit of fetching and freeing. A request has one or several pieces.
+/// The unit of fetching and freeing. A request fetches one or several pieces.
 constexpr uint64_t most_piece = uint64_t{1} << 20;
 constexpr uint64_t least_request = uint64_t{256} << 10, most_request = uint64_t{4} << 20;
-/// Fetching further ahead of the computation has no benefit.
+/// Fetching more bytes ahead of the computation has no benefit.
 constexpr uint64_t enough_ahead = uint64_t{256} << 20;
-/// The memory for a file without a share of the memory.
+/// The minimum memory for fetched bytes, and the limit until share_memory() is called.
 constexpr uint64_t least_memory = uint64_t{16} << 20;
-/// The size of the first request that GDAL makes for a file. It covers the directory of most files.
+/// The size of the first request that GDAL makes for a file. These bytes contain the directory of most files.
 constexpr uint64_t first_bytes = uint64_t{256} << 10;
 /// The size of the request for a side file; most side files are smaller.
 constexpr uint64_t neighbour_bytes = uint64_t{1} << 20;
-/// A file is opened with more connections than it is read with, because the answers then have only a few
-/// bytes.
+/// The number of connections while a file is opened. It is larger than for reading, because the answers have
+/// only a few bytes.
 constexpr size_t opening_connections = 24;
-/// The round trips of a request of any size. With fewer, connections wait more than they transfer; with more,
-/// tiles arrive late.
+/// The intended duration of a request, in round trips to the server. If requests are shorter, connections
+/// wait more than they transfer. If requests are longer, tiles arrive late.
 constexpr double round_trips = 3;
-constexpr uint64_t first_strip = uint64_t{1} << 20; ///< bytes of such a request, before the first one is
-                                                    ///< measured
+/// Bytes of a request that takes round_trips, until a request has been measured.
+constexpr uint64_t first_strip = uint64_t{1} << 20;
 
 constexpr const char* ingested = "GDAL_INGESTED_BYTES_AT_OPEN";
 constexpr const char* list_first = "GDAL_DISABLE_READDIR_ON_OPEN";
 
-/// The interval between checks for the end of a wait for bytes.
+/// The interval at which a wait for bytes checks whether the run was cancelled.
 constexpr std::chrono::milliseconds now_and_then(100);
 /// Seconds before a request is repeated.
 constexpr double first_wait = 0.25, longest_wait = 4;
@@ -75,9 +76,10 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The names of files that GDAL requests one after another if the server lists no folders.
+/// The names of files next to a scene that GDAL requests one after another if the server does not list
+/// folders.
 struct Neighbours {
-    std::vector<std::string> likely, others; ///< files that give the meaning of values, which GDAL reads
+    std::vector<std::string> likely, others; ///< files that GDAL reads and that affect the meaning of values
     std::vector<std::string> overviews, of_tiff, of_raw;
 
     explicit Neighbours(const std::string& path) {
@@ -108,7 +110,7 @@ struct Neighbours {
     }
 };
 
-/// Keeps GDAL from waiting for a folder's list before it requests a file in the folder.
+/// While the object exists, GDAL requests files without waiting for the list of their folder first.
 class WithoutList {
   public:
     explicit WithoutList(bool lists) : m_lists(lists) {
@@ -134,8 +136,8 @@ std::optional<std::string> first_of(const std::string& path, const Opened& file,
     return bytes;
 }
 
-/// Reads a file next to a scene, if it exists, into GDAL's cache. Reads the first part, which is the whole of
-/// most files. \throws Error if the part does not arrive completely.
+/// Reads the first part of a file next to a scene into GDAL's cache, if the file exists. Most files are not
+/// longer than this part. \throws Error if the part does not arrive completely.
 void fetch_beside(const std::string& name, const std::string& scene) {
     const auto refuse = [&](const std::string& said) {
         throw Error("cannot fetch '" + name + "', which may be next to '" + scene + "': " + said,
@@ -155,7 +157,7 @@ void fetch_beside(const std::string& name, const std::string& scene) {
     if (!first_of(name, file, neighbour_bytes, why)) refuse(why);
 }
 
-/// Calls VSIReadDir() under an AnswerWatch. Also returns null if the list is cut off.
+/// Calls VSIReadDir() under an AnswerWatch. Returns null also if the server's answer was cut off.
 char** listed_watched(const std::string& folder) {
     const GdalErrors quiet;
     const AnswerWatch watch(folder);
@@ -181,14 +183,14 @@ std::string beginning_of(const std::string& path) {
                                                     : "Try again later.");
 }
 
-/// Creates a file in memory, of `bytes` that have not arrived yet.
+/// Creates a file in memory with space for `bytes` bytes, which will be fetched later.
 FileHandle file_in_memory(uint64_t bytes) {
     FileHandle file(system::file_in_memory("remote", bytes));
     if (!file) throw Error(std::string("cannot make a file in memory: ") + std::strerror(errno));
     return file;
 }
 
-/// A part of a file in memory, for writing.
+/// Maps a part of a file in memory for writing.
 class Mapped {
   public:
     Mapped(int file, uint64_t begin, uint64_t end) {
@@ -364,7 +366,7 @@ void RemoteOpening::ask_for_all() {
         ask.wait();
     }
     if (problem && (!beginning.empty() || !m_headers.empty()))
-        std::rethrow_exception(problem); // otherwise GDAL reports the fault
+        std::rethrow_exception(problem); // if the file itself cannot be fetched, GDAL reports the fault
 }
 
 void RemoteOpening::end() { CPLSetThreadLocalConfigOption(ingested, nullptr); }
@@ -437,7 +439,7 @@ std::string trouble_with(const std::string& path) {
         return is_trouble(said) ? said : std::string();
     }
     if (VSIFSeekL(gdal_file(file.get()), 0, SEEK_END) != 0) return {};
-    constexpr uint64_t most = 4096; // which may also be truncated
+    constexpr uint64_t most = 4096; // bytes of the end of the file; a server may also truncate them
     const uint64_t size = VSIFTellL(gdal_file(file.get())), wanted = std::min(size, most);
     std::string bytes(wanted, '\0');
     std::string why;
@@ -453,14 +455,14 @@ bool forget_cached(const std::string& path) {
 
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places) {
     if (VSIIsLocal(path.c_str())) return;
-    constexpr uint64_t page = 16 << 10; // of GDAL's cache, by default
+    constexpr uint64_t page = 16 << 10; // default size of a page in GDAL's cache
     std::set<uint64_t> pages;
     for (const uint64_t place : places)
         pages.insert(place / page * page);
     const std::vector<uint64_t> each(pages.begin(), pages.end());
     if (each.size() < 2) return;
     parallel::for_each(static_cast<int64_t>(each.size()), connections, nullptr, [&](int64_t k, int) {
-        const GdalErrors quiet; // the actual reader gets the error
+        const GdalErrors quiet; // the reader that needs the bytes gets the error
         const Opened file = open_in_gdal(path);
         const AnswerWatch watch(path);
         char unused;
@@ -576,7 +578,7 @@ void RemoteFile::drop(Pieces::iterator at) {
     if (piece.state == State::queued) m_queued -= piece.end - at->first;
     if (piece.state == State::ready) {
         m_held -= piece.end - at->first;
-        // The pages that only this piece uses.
+        // The memory pages that contain only bytes of this piece are given back.
         const uint64_t page = system::page_size();
         uint64_t begin = at->first / page * page, end = (piece.end + page - 1) / page * page;
         if (at != m_pieces.begin() && std::prev(at)->second.end > begin) begin = at->first;
@@ -636,7 +638,8 @@ bool RemoteFile::has_readers() {
 
 bool RemoteFile::has_room() {
     const std::lock_guard lock(m_mutex);
-    // If much is announced at once, requests are large, so not every finished tile makes room.
+    // Announcements stop when memory is full and continue when half of it is free. Many announcements at once
+    // make large requests.
     if (m_ahead >= m_most)
         m_filling = false;
     else if (m_ahead <= m_most / 2)
@@ -663,7 +666,8 @@ void RemoteFile::announce(const Key& key, const Extents& extents) {
             piece->second.resting = false;
         }
     }
-    // The next announcement may be adjacent, and belong to the same request.
+    // Fetching does not begin yet, because the next announcement may be adjacent and fit into the same
+    // request.
     if (m_queued >= enough_ahead) begin_to_fetch();
 }
 
@@ -717,7 +721,7 @@ RemoteFile::Hold RemoteFile::need(const Extents& extents) {
         }
         if (piece.error && !error) error = piece.error;
     }
-    lock.unlock(); // which the hold takes
+    lock.unlock(); // the destructor of `hold` locks the mutex if an error is thrown
     if (error) std::rethrow_exception(error);
     return hold;
 }
@@ -778,7 +782,8 @@ void RemoteFile::take_over(Extent extent) {
         piece.state = State::ready;
         rest_if_unused(at);
     }
-    m_queue.clear(); // no other reader has announced a window yet
+    // The queue has only the pieces of this function, because no window has been announced yet.
+    m_queue.clear();
 }
 
 // --- Fetching
@@ -791,29 +796,30 @@ void RemoteFile::begin_to_fetch() {
     m_changed.notify_all();
 }
 
-/// Returns the end of the request that begins with the piece, in the order of the file, not of the tiles. If
-/// a tile's bytes are far apart (usually band by band), the bytes after the piece up to the next piece of its
-/// rank are divided into equal parts, or fetched with the following ones, so that no small separate request
-/// remains.
+/// Returns the end of the request that begins with the piece `at`. A request follows the order of the file,
+/// not of the tiles. The bytes of a tile may be far apart, usually one range per band. The bytes from the
+/// piece to the next piece of its rank are then divided into equal parts, or fetched together with the bytes
+/// after them. So no small separate request remains.
 uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
-    // The bytes are shared by all connections, down to requests that transfer more than they wait. The first
-    // ones differ in size; otherwise all connections would wait for the second ones at the same time.
+    // The queued bytes are divided between all connections, but a request is never so small that it waits
+    // longer than it transfers. The first requests differ in size; otherwise all connections would begin
+    // their second requests at the same time.
     const uint64_t begin = at->first, least = std::clamp(m_strip / 2, least_request, m_most_request),
                    most = std::clamp(m_queued / connections, least, m_most_request);
     uint64_t strip = std::clamp(m_strip, least_request, most);
     if (m_begun < connections) strip = std::max(least_request, strip * (m_begun + 1) / connections);
-    uint64_t end = begin, parted = 0; // parted: the end of the last range that is taken
+    uint64_t end = begin, parted = 0; // parted: end of the last complete range in the request; 0: none
     bool later = false;
     const auto in_parts = [&](uint64_t bytes) {
         const uint64_t parts = std::max<uint64_t>(1, (bytes + strip / 2) / strip);
         return (bytes + parts - 1) / parts;
     };
-    constexpr uint64_t far_enough = 8; // strips
+    constexpr uint64_t far_enough = 8; // in strips
     uint64_t wanted =
         m_begun < connections ? std::max(least_request, most * (m_begun + 1) / connections) : most;
     for (auto next = at; next != m_pieces.end() && next->first == end; ++next) {
         const bool queued = next->second.state == State::queued;
-        if (later && (!queued || next->second.rank <= at->second.rank)) { // the next range begins
+        if (later && (!queued || next->second.rank <= at->second.rank)) { // the next range of bytes begins
             const uint64_t bytes = end - begin;
             if (parted == 0 && bytes > std::min(strip + strip / 2, m_most_request)) {
                 wanted = std::min(most, in_parts(bytes));
@@ -830,7 +836,8 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
         end = next->second.end;
     }
     if (parted > 0 && end - begin > 2 * strip) return parted;
-    // Up to the piece that completes the requested bytes, unless that is far too much.
+    // The request ends with the piece that completes the wanted bytes, unless it would become larger than
+    // m_most_request.
     uint64_t until = begin;
     for (auto next = at; until < end && until - begin < wanted; ++next) {
         if (until > begin && next->second.end - begin > m_most_request) break;
@@ -839,7 +846,7 @@ uint64_t RemoteFile::end_of_request(Pieces::const_iterator at) const {
     return until;
 }
 
-/// Returns the next piece to fetch, and the pieces after it in the file that must also be fetched.
+/// Returns the next request: the next piece to fetch, and queued pieces that are adjacent to it in the file.
 std::optional<RemoteFile::Request> RemoteFile::next_request() {
     for (std::deque<uint64_t>* queue : {&m_urgent, &m_queue})
         while (!queue->empty()) {
@@ -847,8 +854,8 @@ std::optional<RemoteFile::Request> RemoteFile::next_request() {
             auto at = m_pieces.find(asked_for);
             queue->pop_front();
             if (at == m_pieces.end() || at->second.state != State::queued) continue;
-            // Begins with earlier pieces that are needed sooner; otherwise they would be left for small
-            // separate requests.
+            // The request begins with queued pieces before this piece that are needed sooner. Otherwise they
+            // would be left for small separate requests.
             while (at != m_pieces.begin()) {
                 const auto before = std::prev(at);
                 if (before->second.end != at->first || before->second.state != State::queued ||
@@ -908,7 +915,8 @@ void RemoteFile::serve() {
     }
 }
 
-/// Learns from a successful request how many bytes a connection transfers in a few round trips.
+/// Updates the size of requests from a successful request: the bytes that a connection transfers in
+/// round_trips.
 void RemoteFile::learn(uint64_t bytes, double seconds) {
     if (m_round_trip <= 0) return;
     const double rate = static_cast<double>(bytes) / std::max(seconds - m_round_trip, m_round_trip / 4);
@@ -917,8 +925,9 @@ void RemoteFile::learn(uint64_t bytes, double seconds) {
     m_strip = static_cast<uint64_t>(0.75 * static_cast<double>(m_strip) + 0.25 * strip);
 }
 
-/// Checks whether the file has changed, if possible while the last tiles are computed. The last tiles are
-/// unknown, so the next check is made after a considerable part of the file has arrived.
+/// Checks whether the file on the server has changed, if possible while the last tiles are computed. Which
+/// tiles are the last is unknown, so a check is made each time an eighth of the file was requested and
+/// nothing is left to fetch.
 void RemoteFile::check_when_idle(std::unique_lock<std::mutex>& lock) {
     if (m_headers.empty() || m_checking || m_fetching > 0 || m_queued > 0 || m_stop) return;
     constexpr uint64_t parts = 8;
@@ -940,7 +949,8 @@ void RemoteFile::wait(double seconds) {
     if (m_changed.wait_for(lock, std::chrono::duration<double>(seconds), ended)) throw Cancelled();
 }
 
-/// \throws Error that begins with `what` for an answer that differs from the request.
+/// Reads bytes with one request. \throws Error that begins with `what` if the answer does not match the
+/// request.
 size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::string& what) {
     size_t got = 0;
     std::string fault;
@@ -955,7 +965,8 @@ size_t RemoteFile::read_once(char* to, size_t bytes, uint64_t at, const std::str
     throw Error(what + fault, "Fetch the file first: curl -O URL.");
 }
 
-/// Returns whether the first request has fetched all bytes.
+/// Fetches the bytes of an extent, with repeated requests if needed. Returns true if the first request has
+/// fetched all bytes.
 bool RemoteFile::fetch(const Extent& extent) {
     const Mapped to(m_local.get(), extent.begin, extent.end);
     Tries tries(m_path);
@@ -965,7 +976,7 @@ bool RemoteFile::fetch(const Extent& extent) {
         const std::string what = "cannot fetch " + counted(wanted, "byte") + " at byte " +
                                  std::to_string(at) + " of '" + m_path + "': ";
         const size_t got = read_once(to.data() + (at - extent.begin), wanted, at, what);
-        const bool some = got > 0 && got <= wanted; // -1: none
+        const bool some = got > 0 && got <= wanted; // PRead() returns -1, as size_t, if it fails
         if (some) at += got;
         if (some && got == wanted) return tries.failed() == 0;
         const std::string said = errors.text("");
@@ -974,7 +985,8 @@ bool RemoteFile::fetch(const Extent& extent) {
         const auto seconds = tries.next();
         if (!seconds) {
             check_unchanged();
-            // If the answer to another reader was cut off, this reader's connection has also ended.
+            // If the answer to another reader was cut off, all connections to the server were ended, also
+            // this reader's.
             if (const std::string cut = ServedVersion::of(m_path)->cut_off(); !cut.empty())
                 throw Error(what + cut, "Fetch the file first: curl -O URL.");
             throw Error(what +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A remote file, as a file that this system can address: several connections fetch the requested bytes at
-// once, each byte once, and write them to their position in a file in memory.
+// A remote file, mirrored in a file in memory. Several connections fetch the requested bytes at once, each
+// byte once, and write them to their position in the file in memory.
 #pragma once
 
 #include "core/cancel.h"
@@ -27,7 +27,7 @@
 
 namespace hsi::raster {
 
-/// Threads for requests to servers, each with its own connections, which remain open between tasks.
+/// Threads for requests to servers. Each thread has its own connections, which remain open between tasks.
 class Connections {
   public:
     explicit Connections(size_t most) : m_most(most) {}
@@ -36,8 +36,8 @@ class Connections {
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
 
-    /// Runs a task on a thread. Waits if all threads are busy and no more may be started. The task must not
-    /// throw. \throws Error if the system starts no thread at all.
+    /// Runs a task on a thread. The task waits if all threads are busy and no more may be started. The task
+    /// must not throw. \throws Error if the system starts no thread at all.
     void run(std::function<void()> task);
     /// Waits until all tasks are done.
     void wait();
@@ -47,7 +47,7 @@ class Connections {
   private:
     void work();
 
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_mutex; ///< guards all members below
     std::condition_variable m_changed;
     std::deque<std::function<void()>> m_tasks;
     size_t m_most, m_busy = 0, m_ended = 0;
@@ -55,15 +55,16 @@ class Connections {
     std::vector<std::thread> m_threads;
 };
 
-/// The number of requests to a server, and the delays between them: GDAL_HTTP_MAX_RETRY retries, each after
-/// twice the delay of the one before.
+/// Counts the tries of a request to a server, and determines the delays between them. A request is repeated
+/// GDAL_HTTP_MAX_RETRY times, and each delay is twice the previous delay.
 class Tries {
   public:
-    /// `path`: its options apply. Makes at most `most` tries.
+    /// Uses the options that GDAL has for `path`. Allows at most `most` tries.
     explicit Tries(const std::string& path, int most = std::numeric_limits<int>::max());
-    /// Returns the seconds until the next try after a failed one; nullopt if that was the last.
+    /// Call it after a failed try. Returns the seconds until the next try; nullopt if no try is left.
     std::optional<double> next();
-    /// Waits for the next try. \return false if the failed one was the last. \throws Cancelled
+    /// Call it after a failed try. Waits until the next try. \return false if no try is left. \throws
+    /// Cancelled.
     bool again(const CancelFlag* cancel = nullptr);
     int failed() const { return m_failed; }
 
@@ -72,12 +73,13 @@ class Tries {
     double m_wait;
 };
 
-/// Exists while GDAL opens `path`, if it is remote. GDAL's own requests are then repeated on failure and end
-/// if no data arrive for long, and the first request gets more than a page, unless the user sets otherwise
-/// (GDAL_HTTP_MAX_RETRY ...). The files that GDAL searches for one after another (the file's beginning and
-/// possible side files) are requested at the same time, and are then in GDAL's cache. Does nothing for other
-/// paths. \throws Error if a side file that gives the meaning of the values (header, mask ...) cannot be read
-/// completely, or if the server does not state whether it exists: GDAL would continue without it.
+/// Create it before GDAL opens a remote file `path`, and keep it until the file is open. For local paths it
+/// does nothing. GDAL's requests are then repeated on failure, and end if no data arrive for long. The first
+/// request gets more than one page. The user's own settings (GDAL_HTTP_MAX_RETRY ...) take precedence. The
+/// file's beginning and possible side files, for which GDAL searches one after another, are requested at the
+/// same time, and are then in GDAL's cache. \throws Error if a side file that affects the meaning of the
+/// values (header, mask ...) cannot be read completely, or if the server does not state whether the side file
+/// exists. GDAL would silently continue without the side file.
 class RemoteOpening {
   public:
     explicit RemoteOpening(const std::string& path) : m_path(path) {
@@ -99,37 +101,37 @@ class RemoteOpening {
 
     const std::string m_path;
     bool m_ingests = false;
-    std::unique_ptr<Connections> m_connections; ///< until a RemoteFile takes them
+    std::unique_ptr<Connections> m_connections; ///< null after a RemoteFile has taken them
     ServerHeaders m_headers;
     double m_round_trip = 0; ///< seconds; 0: unknown
 };
 
 /// Reads through GDAL's cache. Bytes of a remote file that are missing because of a broken connection are
-/// requested again. `file`: as VSIFOpenL() has opened it. \return false if it cannot be read; `why` gets the
-/// reason unless it is null.
+/// requested again. `file` is a VSILFILE*. \return false if the bytes cannot be read; `why`, unless null,
+/// then gets the reason.
 bool read_whole(const std::string& path, void* file, uint64_t at, size_t bytes, void* to,
                 std::string* why = nullptr);
 
-/// Returns whether a server that delivers no file has failed for another reason than a missing file; `said`:
-/// VSIGetLastErrorMsg().
+/// Returns true if opening a file on a server failed for another reason than that the file does not exist.
+/// `said` is GDAL's message, VSIGetLastErrorMsg().
 bool is_trouble(const std::string& said);
 
-/// Requests the end of a file without GDAL's cache. Returns the reason if the server does not deliver it any
-/// longer; empty if it does, if the file does not exist, or if it is local.
+/// Requests the end of a file without GDAL's cache. Returns the reason if the server no longer delivers the
+/// file. Empty if it does, if the file does not exist, or if the file is local.
 std::string trouble_with(const std::string& path);
 
 /// Removes GDAL's cached bytes of a remote file. \return false for a local file.
 bool forget_cached(const std::string& path);
 
-/// Requests the pages with several positions of a server's file at the same time; they are then in GDAL's
-/// cache.
+/// Requests the bytes around several positions of a remote file at the same time. GDAL's cache then contains
+/// them.
 void fetch_into_cache(const std::string& path, const std::vector<uint64_t>& places);
 
-/// A remote file. It has many members because they are one state under one mutex: an answered request changes
-/// pieces, queues, memory and waiting readers at once.
+/// A remote file. The class has many members because one mutex guards all of them: each answered request
+/// changes pieces, queues, memory and waiting readers.
 class RemoteFile {
   public:
-    /// A range from the first byte to the one after the last.
+    /// A range of bytes; `end` is one after the last byte.
     struct Extent {
         uint64_t begin = 0, end = 0;
     };
@@ -138,30 +140,30 @@ class RemoteFile {
     using Key = std::array<int64_t, 4>;
 
     /// Opens a file. Returns null for a local path, and for GDAL's file systems that cannot answer several
-    /// threads at once.
-    /// \throws Error if it cannot be opened. Uses the connections of `opening`, and its facts if it was for
-    /// this file.
+    /// threads at once. \throws Error if the file cannot be opened. Takes the connections of `opening`, and
+    /// its headers if it was made for this file.
     static std::shared_ptr<RemoteFile> open(const std::string& path, RemoteOpening& opening);
     ~RemoteFile();
     RemoteFile(const RemoteFile&) = delete;
     RemoteFile& operator=(const RemoteFile&) = delete;
 
     uint64_t bytes() const { return m_size; }
-    /// Returns a file of the same length, which is empty except for the bytes of need().
+    /// Returns a file in memory of the same length. Only the bytes that need() has returned are valid.
     const FileHandle& local() const { return m_local; }
 
-    /// Returns how many of `most` bytes it uses for fetched bytes. Readers will need `all` bytes, and all are
-    /// kept if there is room. Call it before the first reader.
+    /// Returns how many of `most` bytes of memory will be used for fetched bytes. Readers will need `all`
+    /// bytes, and all of them are kept if there is memory. Call it before the first reader.
     uint64_t share_memory(uint64_t most, uint64_t all);
     /// Makes waits end with Cancelled when the flag is set. The flag must outlive the file.
     void end_with(const CancelFlag* cancel) { m_cancel = cancel; }
 
     // The following functions are thread-safe.
 
-    /// Announcements are valid while at least one Reader exists, and are discarded when the last one ends.
+    /// Announcements are valid while at least one Reader exists, and are discarded when the last Reader is
+    /// destroyed.
     class Reader {
       public:
-        /// `listens`: take_arrived() will be called.
+        /// `listens`: the reader will call take_arrived().
         Reader(RemoteFile& file, bool listens);
         ~Reader();
         Reader(const Reader&) = delete;
@@ -173,12 +175,12 @@ class RemoteFile {
     bool has_readers();
     bool has_room();
     bool is_announced(const Key& key);
-    /// Announces the extents that `key` will read, after earlier announcements. They are fetched, and kept
-    /// until done(key).
+    /// Announces the extents that the window `key` will read. They are fetched after those of earlier
+    /// announcements, and kept until done(key).
     void announce(const Key& key, const Extents& extents);
     void done(const Key& key);
 
-    /// Keeps these bytes in local() while the object exists.
+    /// Keeps the bytes that need() has fetched in local() while the object exists.
     class Hold {
       public:
         Hold() = default;
@@ -198,21 +200,21 @@ class RemoteFile {
         std::vector<uint64_t> m_pieces;
     };
     /// Waits until the bytes have arrived; bytes beyond the file's end are left out. \throws Error that names
-    /// the file if the server does not deliver them, and Cancelled.
+    /// the file if the server does not deliver the bytes, and Cancelled.
     Hold need(const Extents& extents);
 
-    /// Returns whether need() would not wait. Sets `answered` to the number of answered requests.
+    /// Returns true if need() would return at once. Sets `answered` to the number of answered requests.
     bool is_here(const Extent& extent, uint64_t* answered = nullptr);
-    /// Waits until more than `answered` requests are answered. \return false if the bytes were not announced,
-    /// so that they may not be on their way.
+    /// Waits until more than `answered` requests are answered. \return false if a part of the bytes was never
+    /// requested, so that waiting is useless.
     bool wait_for_more(const Extent& extent, uint64_t answered);
-    /// Returns the bytes that requests have brought since the last call by any caller.
+    /// Returns the ranges of bytes that have arrived since the last call by any reader.
     Extents take_arrived();
 
     /// Marks bytes that GDAL has read through its own cache, and that need not be fetched again.
     void take_over(Extent extent);
 
-    /// \throws Error if the server has another file under this name than when it was opened.
+    /// \throws Error if the file on the server has changed since it was opened.
     void check_unchanged();
 
   private:
@@ -224,19 +226,20 @@ class RemoteFile {
         uint64_t end = 0, rank = 0; ///< a lower rank is fetched sooner
         State state = State::queued;
         int users = 0, announced = 0;
-        bool resting = false; ///< ready, and unused
+        bool resting = false; ///< the piece is ready and unused
         std::list<uint64_t>::iterator idle;
         std::exception_ptr error;
     };
     using Pieces = std::map<uint64_t, Piece>; // by their first bytes
 
-    using Opened = std::unique_ptr<void, void (*)(void*)>; ///< GDAL's file
+    using Opened = std::unique_ptr<void, void (*)(void*)>; ///< file that GDAL has opened
     RemoteFile(std::string path, Opened file, uint64_t size, RemoteOpening& opening);
 
-    // With the lock held:
+    // The following functions are called with m_mutex locked.
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
-    /// The progress of an extent is that of its slowest piece; it is also queued if a part of it was not
-    /// requested.
+    /// The progress of an extent, which is the progress of its slowest piece. unknown: a part of the extent
+    /// was never requested; coming: a part is queued or being fetched; here: all bytes have arrived, or their
+    /// requests have failed.
     enum class Stage : uint8_t { unknown, coming, here };
     Stage stage_of(const Extent& extent) const;
     void begin_to_fetch();
@@ -256,7 +259,7 @@ class RemoteFile {
     bool fetch(const Extent& extent);
     size_t read_once(char* to, size_t bytes, uint64_t at, const std::string& what);
     void check_when_idle(std::unique_lock<std::mutex>& lock);
-    /// \throws Cancelled
+    /// Waits between two tries. \throws Cancelled.
     void wait(double seconds);
 
     const std::string m_path;
@@ -266,32 +269,35 @@ class RemoteFile {
     const ServerHeaders m_headers;
     const double m_round_trip; ///< seconds; 0: unknown
     const CancelFlag* m_cancel = nullptr;
-    uint64_t m_most;         ///< bytes
-    uint64_t m_most_request; ///< of one
+    uint64_t m_most;         ///< limit of bytes of fetched pieces
+    uint64_t m_most_request; ///< limit of bytes of one request
 
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_mutex; ///< guards all members below
     std::condition_variable m_changed;
     Pieces m_pieces;
     std::map<Key, std::vector<uint64_t>> m_announced;
-    std::deque<uint64_t> m_urgent, m_queue; ///< pieces, including some that need not be fetched any longer
-    uint64_t m_queued = 0;                  ///< bytes of those that must be fetched
-    uint64_t m_ahead = 0;                   ///< bytes of pieces that are announced
-    uint64_t m_held = 0;                    ///< bytes of pieces that are or are being fetched
+    /// First bytes of pieces, including pieces that need not be fetched any longer.
+    std::deque<uint64_t> m_urgent, m_queue;
+    uint64_t m_queued = 0; ///< bytes of pieces in state queued
+    uint64_t m_ahead = 0;  ///< bytes of pieces that are announced
+    uint64_t m_held = 0;   ///< bytes of pieces that are fetched or being fetched
     uint64_t m_next_rank = 0;
-    uint64_t m_strip;           ///< bytes of a request if the next bytes are elsewhere
-    bool m_filling = true;      ///< announcements are fetched until memory is full
+    uint64_t m_strip;      ///< bytes that a connection transfers in a few round trips
+    bool m_filling = true; ///< has_room(): true until memory is full, then false until half of it is free
     std::list<uint64_t> m_idle; ///< resting pieces, the least recently used first
     int m_readers = 0;
-    uint64_t m_begun = 0, m_answered = 0; ///< number of requests
-    bool m_listens = false;               ///< take_arrived() is called
-    Extents m_arrived;                    ///< not yet reported
-    size_t m_serving = 0, m_fetching = 0; ///< connections, and those with a request
-    uint64_t m_asked = 0;                 ///< requested bytes
-    uint64_t m_checked = 0; ///< value of m_asked when the server was last checked for a change of the file
+    uint64_t m_begun = 0, m_answered = 0; ///< number of requests that were begun, and that were answered
+    bool m_listens = false;               ///< a reader calls take_arrived()
+    Extents m_arrived;                    ///< ranges that take_arrived() has not yet returned
+    /// Connections that serve this file, and connections with a request now.
+    size_t m_serving = 0, m_fetching = 0;
+    uint64_t m_asked = 0;   ///< requested bytes
+    uint64_t m_checked = 0; ///< value of m_asked at the last check whether the file has changed
     bool m_checking = false;
-    ServerHeaders m_told; ///< its headers at that time
+    ServerHeaders m_told; ///< the server's headers at the last check
     bool m_stop = false;
-    std::unique_ptr<Connections> m_connections; ///< initialised after all members that they use
+    /// Initialised last, because the threads use the other members.
+    std::unique_ptr<Connections> m_connections;
 };
 
 } // namespace hsi::raster

@@ -34,11 +34,13 @@ constexpr const char* data_in = "CURL_INFO_DATA_IN";
 constexpr const char* about_connection = "CURL_INFO_TEXT";
 constexpr const char* data_in_option = "CPL_CURL_VERBOSE_DATA_IN";
 
-constexpr uint64_t most_whole = uint64_t{64} << 20;     ///< bytes of an answer to a request for a whole file
-constexpr uint64_t most_of_headers = uint64_t{1} << 20; ///< bytes
-/// GDAL accepts a whole file of up to this many times the requested part.
+/// Limit of bytes of an answer to a request for a whole file.
+constexpr uint64_t most_whole = uint64_t{64} << 20;
+constexpr uint64_t most_of_headers = uint64_t{1} << 20; ///< limit of bytes of an answer's headers
+/// GDAL accepts a whole file instead of a part if the file is at most this many times as large as the part.
 constexpr uint64_t most_times = 10;
-/// GDAL shows each piece of a body up to its first zero byte, so pieces are counted, which have up to 16 KB.
+/// If a server states no length, the pieces of the answer are counted, because GDAL's debug messages show
+/// each piece only up to its first zero byte. A piece has up to 16 KB.
 constexpr uint64_t largest_piece = uint64_t{16} << 10;
 constexpr uint64_t most_times_counted = 16, most_beyond = uint64_t{16} << 20;
 
@@ -53,14 +55,14 @@ std::string server_of(const std::string& path) {
 /// The addresses and ports at which a server was reached.
 using Peers = std::set<std::pair<std::string, int>>;
 std::mutex g_peers_mutex;
-std::map<std::string, Peers> g_peers; ///< by server_of()
+std::map<std::string, Peers> g_peers; ///< addresses by server, as returned by server_of()
 
 std::string lower(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
 }
 
-/// Returns an ETag without the mark of weak ones, because the same file may have either form.
+/// Returns an ETag without the mark of weak ETags ("W/"), because the same file may have either form.
 std::string strong(const std::string& tag) { return tag.starts_with("W/") ? tag.substr(2) : tag; }
 
 bool equal(const std::string& name, const std::string& a, const std::string& b) {
@@ -88,7 +90,8 @@ bool asks_for_no_credentials(const std::string& path) {
     });
 }
 
-/// Parses "bytes 0-99/1000"; the last number is missing for '*'.
+/// The value of a Content-Range header: "bytes 0-99/1000". `all` is empty if the header has '*' instead of
+/// the size of the file.
 struct ContentRange {
     uint64_t first = 0, last = 0;
     std::optional<uint64_t> all;
@@ -122,7 +125,7 @@ ServerHeaders headers_of(const std::string& path) {
             const size_t length = std::strlen(name);
             if (EQUALN(all[k], name, length) && all[k][length] == '=') found[name] = all[k] + length + 1;
         }
-    // For a partial request, "bytes 0-99/1000" states the file's size.
+    // The answer to a partial request states the file's size in Content-Range: "bytes 0-99/1000".
     if (const auto range = found.find("Content-Range"); range != found.end()) {
         const size_t slash = range->second.rfind('/');
         found.erase("Content-Length");
@@ -269,7 +272,7 @@ void CPL_STDCALL AnswerWatch::collect(CPLErr level, CPLErrorNum number, const ch
             self->m_messages.push_back({level, number, message});
         return;
     }
-    // A time may precede the key. The server's text follows it.
+    // The message may begin with a time. The key and then the server's text follow.
     const char* const of_curl = std::strstr(message, "CURL_INFO_");
     const auto text_behind = [&](const char* key) -> const char* {
         const size_t length = std::strlen(key);
@@ -309,8 +312,8 @@ void AnswerWatch::note_request(const std::string& text) {
     }
 }
 
-/// "Connected to localhost (127.0.0.1) port 80 (#0)"; curl 8 has "Established connection to localhost
-/// (127.0.0.1 port 80) from ...".
+/// Records the server's address from curl's message "Connected to localhost (127.0.0.1) port 80 (#0)". curl 8
+/// writes "Established connection to localhost (127.0.0.1 port 80) from ...".
 void AnswerWatch::note_connection(const std::string& text) const {
     if (!begins_with_any(text, {"Connected to ", "Established connection to "})) return;
     const size_t bracket = text.find(" ("), port = text.find("port ");
@@ -323,7 +326,7 @@ void AnswerWatch::note_connection(const std::string& text) const {
 void AnswerWatch::note_line(std::string line) {
     if ((m_header_bytes += line.size()) > most_of_headers) return cut_off("more than 1 MB of headers");
     line = std::string(trimmed(line));
-    if (line.starts_with("HTTP/")) { // after an answer that redirects, or that tells to continue
+    if (line.starts_with("HTTP/")) { // A further answer follows an answer that redirects, or 100 (continue).
         const size_t blank = line.find(' ');
         m_status = blank == std::string::npos ? 0 : std::atoi(line.c_str() + blank);
         m_answer.clear();
@@ -344,7 +347,8 @@ void AnswerWatch::cut_off(const std::string& has) {
             server_is_to_blame + ("its answer has " + has) +
             (m_asked ? ", and " + counted(m_asked->second - m_asked->first + 1, "byte") + " were requested"
                      : std::string());
-    m_version->note_cut_off(m_fault); // before other readers lose their connections
+    // Noted before the connections of other readers end, so that they find the reason.
+    m_version->note_cut_off(m_fault);
     Peers peers;
     {
         const std::lock_guard lock(g_peers_mutex);
@@ -352,15 +356,17 @@ void AnswerWatch::cut_off(const std::string& has) {
     }
     for (const auto& [address, port] : peers)
         end_connections_to(address, port);
-    // The connection was made before the watch began. Readers of other servers connect again.
+    // If the address is unknown, the connection was made before the first watch. All connections then end,
+    // and readers of other servers connect again.
     if (peers.empty()) end_connections_to("", 0);
 }
 
-/// Sets the limit of bytes of an answer after its headers have arrived.
+/// Sets the limit of bytes of an answer when its headers have arrived, and cuts off an answer whose stated
+/// length exceeds the limit.
 void AnswerWatch::check_length() {
     constexpr int whole = 200, part = 206;
-    if (!m_has_body || m_status < whole) return; // 100: more headers follow
-    m_most = most_whole;                         // also of an error page
+    if (!m_has_body || m_status < whole) return; // after a status 1xx, more headers follow
+    m_most = most_whole;                         // this limit also applies to an error page
     if (m_asked && (m_status == whole || m_status == part))
         m_most = (m_asked->second - m_asked->first + 1) * (m_status == whole ? most_times : 1);
     const auto length = m_answer.find("content-length");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Facts about a server's answers. GDAL passes on the bytes of an answer but hides its headers. This code
-// reads the headers, so that bytes of another part or another version of a file are not taken for pixels.
+// Checks the headers of a server's answers. GDAL returns the bytes of an answer but hides its headers. This
+// code reads the headers, so that bytes of another part or another version of a file are not used as pixels.
 #pragma once
 
 #include "core/cancel.h"
@@ -19,50 +19,50 @@
 
 namespace hsi::raster {
 
-/// The headers that distinguish the states of a remote file: ETag, Last-Modified, Content-Length (of the
+/// The headers that distinguish the versions of a remote file: ETag, Last-Modified, Content-Length (of the
 /// whole file).
 using ServerHeaders = std::map<std::string, std::string>;
 
-/// GDAL's message for an answer with the whole file instead of a part. Every fault of an answer begins with
-/// it.
+/// GDAL's message if a server sends the whole file instead of a part. server_is_to_blame begins the text of
+/// every fault of an answer.
 inline constexpr const char* ranges_unknown_to_server = "Range downloading not supported";
 inline constexpr const char* server_is_to_blame = "server error: ";
 inline constexpr const char* sends_whole_file =
     "server error: it sends the whole file when a part is requested";
 
-/// Requests the headers of a file. Empty if the server does not answer, or states none of them.
+/// Requests the headers of a file. Empty if the server does not answer, or sends none of these headers.
 ServerHeaders headers_of(const std::string& path);
 
-/// A path, and the server's headers when it was opened.
+/// The path of a file, and the server's headers when the file was opened.
 struct ServedFile {
     std::string path;
-    ServerHeaders headers; ///< empty: none, or not a remote file
-    /// \throws Error if the server now states other headers, or none.
+    ServerHeaders headers; ///< empty: the server sent none, or the file is local
+    /// \throws Error if the server now sends other headers, or none.
     void check_unchanged(const CancelFlag* cancel) const;
 };
 /// Throws Error if `now` differs from `before`.
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now);
 
-/// The version of a server's file that all answers must have. Thread-safe.
+/// The version of a remote file, to which all answers must belong. Thread-safe.
 class ServedVersion {
   public:
     /// Returns the version of `path` that this process reads. All readers of the file share the object.
     static std::shared_ptr<ServedVersion> of(const std::string& path);
 
-    /// Begins a new opening of the file, for which the server states these headers. Empties GDAL's cache if
-    /// they differ from the last ones, and forgets earlier answers that were cut off.
+    /// Call it when the file is opened again; `headers` are the server's headers now. Empties GDAL's cache
+    /// for the file if the headers have changed, and forgets earlier answers that were cut off.
     void begin(const std::string& path, const ServerHeaders& headers);
     /// Forgets the version, so that the next answer states it.
     void forget();
     /// Requests the current version from the server and uses it from then on. Returns "'PATH' has changed
-    /// ..." if it is another version, else an empty text.
+    /// ..." if the file has another version than before, otherwise an empty text.
     std::string ask_again(const std::string& path);
-    /// Returns the difference between an answer and the version; empty if there is none. Headers that no
-    /// earlier answer has stated become part of the version.
+    /// Returns the difference between an answer and the version; empty if they agree. Headers that no earlier
+    /// answer had become part of the version.
     std::string difference(const ServerHeaders& answer);
 
-    /// Returns why an answer was cut off since begin(); empty if none was. If an answer to one reader is cut
-    /// off, the connections of all readers end.
+    /// Returns why an answer was cut off since begin(); empty if no answer was cut off. When an answer to one
+    /// reader is cut off, the connections of all readers end.
     std::string cut_off();
     void note_cut_off(const std::string& why);
 
@@ -75,13 +75,13 @@ class ServedVersion {
 };
 
 /// While the object exists, it reads the headers of all answers to GDAL's requests on this thread, which must
-/// be for one file. This needs no additional request. An answer that is longer than the request is cut off,
-/// because GDAL would keep all of it in memory. If a server states no length, bytes are counted roughly, so
-/// up to 16 times as many bytes arrive, plus 16 MB. A request for a whole answer, such as the list of a
-/// folder, gets up to 64 MB. GDAL shows headers only in curl's debug messages, which are not printed here.
-/// Use the object only around functions of VSI*L: where GDAL silences its errors, debug messages would be
-/// printed. So it does nothing for file systems whose credentials GDAL may have to request from a server,
-/// since GDAL silences errors then.
+/// be for one file. Reading them needs no additional request. An answer that is longer than requested is cut
+/// off, because GDAL would keep the whole answer in memory. If a server states no length, bytes are counted
+/// roughly, so up to 16 times as many bytes arrive, plus 16 MB. A request for a whole answer, such as the
+/// list of a folder, gets up to 64 MB. GDAL shows headers only in curl's debug messages, which this class
+/// intercepts. Use the object only around functions of VSI*L. Where GDAL installs a handler that silences
+/// errors, the debug messages would be printed. GDAL does this while it requests credentials from a server.
+/// The object therefore does nothing for file systems that may need such a request.
 class AnswerWatch {
   public:
     explicit AnswerWatch(const std::string& path);
@@ -89,10 +89,10 @@ class AnswerWatch {
     AnswerWatch(const AnswerWatch&) = delete;
     AnswerWatch& operator=(const AnswerWatch&) = delete;
 
-    /// Returns "the server is to blame: ..." with the fault of the first wrong answer; empty if all are
-    /// right.
+    /// Returns "server error: ..." with the fault of the first wrong answer; empty if all answers are
+    /// correct.
     const std::string& fault() const { return m_fault; }
-    /// Returns whether an answer was cut off. GDAL's results from it are then invalid.
+    /// Returns whether an answer was cut off. Results of GDAL that are based on the answer are then invalid.
     bool cut() const { return m_cut; }
 
   private:
@@ -112,24 +112,25 @@ class AnswerWatch {
     };
     const std::string m_path;
     const std::shared_ptr<ServedVersion> m_version; ///< null: the object does nothing
-    const std::optional<std::string> m_debug; ///< the thread's own earlier CPL_DEBUG; nullopt if it had none
+    /// CPL_DEBUG of this thread before the object existed; nullopt: not set
+    const std::optional<std::string> m_debug;
     const std::optional<std::string> m_verbose, m_data_in;
-    const bool m_prints; ///< the user wants debug messages; m_prints_headers: also curl's
+    const bool m_prints; ///< the user wants GDAL's debug messages; m_prints_headers: also curl's messages
     const bool m_prints_headers, m_prints_data;
-    bool m_has_body = false; ///< the request is not only for headers
-    bool m_counts = false;   ///< the server has stated no length
-    uint64_t m_most = 0;     ///< bytes of the answer
+    bool m_has_body = false; ///< false: the request is only for headers (HEAD)
+    bool m_counts = false;   ///< the server has not stated the answer's length, so its pieces are counted
+    uint64_t m_most = 0;     ///< limit of bytes of the answer
     uint64_t m_pieces = 0, m_header_bytes = 0;
     std::optional<std::pair<uint64_t, uint64_t>> m_asked; ///< first and last byte of the request
     int m_status = 0;
-    std::map<std::string, std::string> m_answer; ///< headers by names in lower case
-    std::vector<Message> m_messages;             ///< for the handler that was set before
+    std::map<std::string, std::string> m_answer; ///< headers of the answer, by name in lower case
+    std::vector<Message> m_messages;             ///< messages for the error handler that was set before
     std::string m_fault;
     bool m_cut = false;
 };
 
 /// Opens a server's file for reading with VSIFOpenExL() under an AnswerWatch. Returns null if an answer is
-/// cut off; VSIGetLastErrorMsg() then states this.
+/// cut off; VSIGetLastErrorMsg() then states the reason.
 VSILFILE* open_watched(const std::string& path);
 
 } // namespace hsi::raster

@@ -17,8 +17,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Calls VSIFCloseL() in a function, because the plugin for GDAL may not need the address of one of GDAL's
-/// functions when it is loaded.
+/// Closes a file. A function object is used instead of a pointer to VSIFCloseL(), because the GDAL plugin
+/// must not need the address of a function of GDAL when it is loaded.
 struct Close {
     void operator()(VSILFILE* file) const { VSIFCloseL(file); }
 };
@@ -31,7 +31,8 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     const auto look = [&] { return VSIStatL(path.c_str(), &status) == 0; };
     bool known = look();
     if (known && !VSIIsLocal(path.c_str())) {
-        // All answers must agree with the size. Otherwise a part of a table could be taken for the whole.
+        // All answers must agree with the size of the file. Otherwise a part of a table could be used as the
+        // whole table.
         const auto version = ServedVersion::of(path);
         const auto differs = [&] {
             return !version->difference({{"Content-Length", std::to_string(status.st_size)}}).empty();
@@ -44,7 +45,7 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
         }
     }
     if (known && VSI_ISDIR(status.st_mode)) throw Error("cannot read '" + path + "': it is a folder");
-    // GDAL waits for the other end of a pipe and ignores signals.
+    // Pipes are read without GDAL, which would wait for the other end of a pipe and ignore signals.
     if (known && !VSI_ISREG(status.st_mode) && path.rfind("/vsi", 0) != 0)
         return read_text_file(path, limit, holds);
     errno = 0;
@@ -53,7 +54,7 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     if (!file) {
         const std::string cannot = "cannot open '" + path + "': ";
         if (is_trouble(VSIGetLastErrorMsg())) throw Error(cannot + VSIGetLastErrorMsg());
-        if (!VSIIsLocal(path.c_str())) // errno may belong to another socket of the server
+        if (!VSIIsLocal(path.c_str())) // errno says nothing about a file on a server
             throw Error(cannot + "the server has no such file, or does not answer",
                         "Check the name, or try again later.");
         throw Error(cannot + (errno != 0 ? std::strerror(errno) : "no such file"));

@@ -30,7 +30,7 @@ void lose(const std::string& what) {
     g_last = what;
 }
 
-/// Counts a loss if a server has failed and does not state that the file is absent.
+/// Counts a loss if opening a file has failed for another reason than that the server does not have the file.
 void lose_in_trouble(const char* name) {
     if (const std::string said = VSIGetLastErrorMsg(); is_trouble(said))
         lose("cannot open '" + std::string(name) + "': " + said);
@@ -45,7 +45,8 @@ class WholeFile final : public ReadFile {
     uint64_t size() override { return m_size; }
     size_t read(uint64_t at, void* to, size_t wanted) override {
         const size_t bytes = at < m_size ? std::min<uint64_t>(m_size - at, wanted) : 0;
-        if (bytes == 0 || m_lost) return 0; // a driver that continues must not wait repeatedly
+        // After a loss, a driver that continues to read must not wait again.
+        if (bytes == 0 || m_lost) return 0;
         std::string why;
         if (read_whole(m_path, m_file, at, bytes, to, &why)) return bytes;
         lose("cannot fetch " + counted(bytes, "byte") + " at byte " + std::to_string(at) + " of '" + m_path +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// If a server does not deliver bytes, GDAL's drivers treat them as the end of a file, or the file as missing.
-// Some drivers continue silently, without a georeference or with other pixels. Under the names of this header
-// they read through our code: requested bytes arrive completely, after several tries if needed, or are
-// counted as lost.
+// Remote files whose bytes are complete or counted as lost. If a server does not deliver bytes, GDAL's
+// drivers assume the end of the file or a missing file. Some drivers then continue silently, without a
+// georeference or with other pixels. Under the names of whole_name(), drivers read through the code of this
+// header, which repeats failed requests.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace hsi::raster {
 /// (HDF5:"a.h5"://cube), the name of its file is replaced.
 std::string whole_name(const std::string& name);
 
-/// The bytes that servers have failed to deliver since the object was created.
+/// Detects whether servers have failed to deliver bytes since the object was created.
 class Losses {
   public:
     Losses();
-    /// \throws Error if a part was lost, on any reader's request.
+    /// \throws Error if bytes were lost, whichever reader requested them.
     void check() const;
     /// Calls `read`, which opens or reads, and then check(). The error of check() replaces that of `read`,
-    /// since it explains more.
+    /// since it states the cause.
     void check_after(const std::function<void()>& read) const;
 
   private:
