@@ -102,7 +102,7 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
 struct ValueSample {
     double value = 0;
     std::string group; ///< LabelOptions::group_field; empty: none
-    /// Line * samples + sample, ascending; empty for a feature outside of the grid.
+    /// Positions line * samples + sample, ascending; empty for a feature outside of the grid.
     std::vector<int64_t> pixels;
 };
 

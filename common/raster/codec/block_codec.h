@@ -12,7 +12,7 @@ namespace hsi::raster {
 
 /// The compression of the blocks of a file.
 struct BlockCoding {
-    /// None: only for a decoder, or for data that are already compressed with LERC.
+    /// The codecs. `none` is only for a decoder, or for data that are already compressed with LERC.
     enum class Codec : uint8_t { deflate, zstd, lzw, none };
     /// The tag Predictor: unchanged samples; differences to the previous sample of the same band; or, for
     /// floats, bytes sorted by significance and differences to the previous byte (Adobe Photoshop TIFF

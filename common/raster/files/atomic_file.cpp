@@ -32,17 +32,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int tries = 3; // for steps that must not fail, because a network file system may fail once
+constexpr int tries = 3; // tries for steps that must not fail; a network file system may fail once
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";
-constexpr const char* private_mark = ".hsi-"; ///< in the names of private folders, after the destination's
+/// Follows the destination's name in the names of private folders.
+constexpr const char* private_mark = ".hsi-";
 
 bool exists(const std::string& path) {
     VSIStatBufL info;
     if (!is_local(path)) return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
     struct stat facts {};
-    return ::lstat(path.c_str(), &facts) == 0; // a link to a missing file also occupies the name
+    // lstat(), because a symbolic link to a missing file also occupies the name
+    return ::lstat(path.c_str(), &facts) == 0;
 }
 
 bool remove_tree(const std::string& path) {
@@ -66,13 +68,13 @@ std::string host_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// Returns the beginning of the names of private folders for this destination. File names are limited to 255
-/// bytes.
+/// Returns the prefix of the names of private folders for this destination. It is cut, because file names are
+/// limited to 255 bytes.
 std::string private_prefix(const std::string& destination) {
     return "." + name_of(destination).substr(0, 150) + private_mark;
 }
 
-/// Replaces `from` by `to` in a small text file; does not change binary and large files.
+/// Replaces `from` by `to` in a small text file; binary and large files are not changed.
 void rename_inside(const std::string& path, const std::string& from, const std::string& to) {
     constexpr size_t largest = size_t{8} << 20;
     VSIStatBufL info;
@@ -111,7 +113,7 @@ bool surely_rename(const std::string& from, const std::string& to) {
     return false;
 }
 
-/// Renames without replacing a file. If two processes try, only one of them succeeds.
+/// Renames without replacing a file. If two processes try this at the same time, only one succeeds.
 Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     if (!is_local(to)) {
         if (exists(to)) return Renamed::taken;
@@ -119,7 +121,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     }
     const Renamed result = system::rename_to_free(from.c_str(), to.c_str());
     if (result != Renamed::unsupported) return result;
-    // The name is first created exclusively, and then replaced.
+    // An empty file or folder is first created exclusively under the name, and then replaced.
     struct stat info {};
     if (::lstat(from.c_str(), &info) != 0) return Renamed::failed;
     if (S_ISDIR(info.st_mode)) {
@@ -138,7 +140,7 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
     return Renamed::failed;
 }
 
-/// Restores the earlier name of a file, unless another file has taken it in the meantime.
+/// Restores the earlier name `to` of the file `kept`, unless another file has this name now.
 bool give_back(const std::string& kept, const std::string& to) {
     for (int i = 0; i < tries; ++i)
         if (const Renamed result = rename_to_free_name(kept, to);
@@ -153,7 +155,8 @@ std::string with_final_names(std::string text) {
     for (size_t at = 0; (at = text.find(private_mark, at)) != std::string::npos;) {
         const size_t slash = text.rfind('/', at), begin = slash == std::string::npos ? 0 : slash + 1;
         const size_t end = text.find('/', at);
-        if (end != std::string::npos) at = text.rfind(private_mark, end); // the name itself may contain one
+        // The destination's name may also contain the mark.
+        if (end != std::string::npos) at = text.rfind(private_mark, end);
         const std::string inner = end == std::string::npos ? "" : text.substr(end + 1, 6);
         at += std::strlen(private_mark);
         if (text[begin] != '.') continue;
@@ -189,7 +192,8 @@ class AtomicFile::PrivateFolder {
             return;
         }
         remove_abandoned(folder, private_prefix(destination));
-        // Until the folder is locked, another process may consider the empty folder abandoned.
+        // Another process may remove the empty folder as abandoned before it is locked, so creating it is
+        // tried again.
         for (int i = 0; i < tries; ++i) {
             m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
             if (::mkdtemp(m_path.data()) == nullptr) break;
@@ -211,19 +215,19 @@ class AtomicFile::PrivateFolder {
 
     std::string made_folder() const { return join_path(m_path, new_name); }
     std::string stage(const std::string& extension) const { return join_path(m_path, "stage." + extension); }
-    /// Returns a free name for a file that is replaced.
+    /// Returns a free name in old/ for a file that is being replaced.
     std::string name_for_old() {
         const std::string folder = join_path(m_path, old_name);
         if (m_old == 0 && (is_local(folder) ? !make(folder) : VSIMkdir(folder.c_str(), 0700) != 0))
             throw Error("cannot make '" + folder + "': " + std::strerror(errno));
         return join_path(folder, std::to_string(m_old++));
     }
-    /// Keeps the folder, because a file in it could not be restored.
+    /// Keeps the folder, because it contains a file that could not be restored.
     void keep() { m_kept = true; }
 
   private:
-    /// Removes the folder, and its lock last, because without the lock an abandoned folder would look like
-    /// one in use.
+    /// Removes the folder. The lock file is removed last, because other runs could not recognise a folder
+    /// without it as abandoned.
     static void remove_private(const std::string& path) {
         for (const std::string& name : {std::string(new_name), std::string(old_name)})
             if (exists(join_path(path, name))) remove_tree(join_path(path, name));
@@ -235,7 +239,8 @@ class AtomicFile::PrivateFolder {
         remove_tree(path);
     }
 
-    /// The umask may have removed the permission needed to delete the folder.
+    /// Gives the owner all permissions, because the umask may have removed the permission to delete the
+    /// folder.
     static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
 
     /// Returns the current path of the folder, because a folder above it may have been renamed.
@@ -264,15 +269,15 @@ class AtomicFile::PrivateFolder {
             m_lock = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
         while (m_lock < 0 && errno == EINTR);
         if (m_lock < 0) return false;
-        // If this file system has no locks, the folder of a killed process remains, since its state is
-        // unknown.
+        // If the file system does not support locks, the folder of a killed process is never removed, because
+        // nothing shows that it is abandoned.
         if (::flock(m_lock, LOCK_EX | LOCK_NB) != 0) return true;
         const std::string host = host_name();
         ssize_t written;
         do
             written = ::write(m_lock, host.data(), host.size());
         while (written < 0 && errno == EINTR);
-        return true; // if the name is truncated, the folder counts as another host's
+        return true; // if the computer's name is truncated, the folder counts as another computer's
     }
 
     static void remove_abandoned(const std::string& folder, const std::string& prefix) {
@@ -283,13 +288,13 @@ class AtomicFile::PrivateFolder {
             const std::string path = at->path().string(), lock = join_path(path, lock_name);
             const int file = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
             if (file < 0) {
-                if (errno == ENOENT) ::rmdir(path.c_str()); // only when it is empty
+                if (errno == ENOENT) ::rmdir(path.c_str()); // only removes an empty folder
                 continue;
             }
             char host[256] = {};
             const ssize_t size = ::read(file, host, sizeof host - 1);
-            // The lock of a running process, here or in another container, is held. A folder without a name
-            // was abandoned between creating and writing it.
+            // A running process, also in another container, holds the lock. If the lock file has no
+            // computer's name, its process ended before writing the name.
             const bool ours = size == 0 || (size > 0 && host_name() == host);
             if (ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) remove_private(path);
             ::close(file);
@@ -301,7 +306,7 @@ class AtomicFile::PrivateFolder {
     bool m_kept = false;
 };
 
-/// The identity of a file, under any name. The file is kept open, so that no other file gets its inode
+/// Identifies a file independently of its name. The file is kept open, so that no other file gets its inode
 /// number.
 class AtomicFile::KnownFile {
   public:
@@ -311,7 +316,8 @@ class AtomicFile::KnownFile {
           m_held(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {}
 
     enum class Found { none, itself, other };
-    /// Returns the file that has the name now; `itself` if unknown.
+    /// Returns which file has the name now: none, this file or another file. Returns `itself` if this is
+    /// unknown.
     Found find(const std::string& name) const {
         struct stat info {};
         if (!is_local(name)) return exists(name) ? Found::itself : Found::none;
@@ -329,11 +335,11 @@ class AtomicFile::KnownFile {
 
 struct AtomicFile::Move {
     std::string from, to;
-    std::string kept;       ///< the current path of the file that was at `to`; empty if there was no file, or
-                            ///< if it was exchanged
-    bool exchanged = false; ///< the file that was at `to` is at `from`
-    bool removal = false;   ///< no new file was moved to `to`
-    KnownFile file = {};    ///< the file moved to `to`, if it is watched
+    /// Current path of the file that was at `to`. Empty if there was none, or if it was exchanged.
+    std::string kept;
+    bool exchanged = false; ///< `from` and `to` were exchanged: the file that was at `to` is at `from`
+    bool removal = false;   ///< the file at `to` was only removed, and no new file was moved there
+    KnownFile file = {};    ///< the file that was moved to `to`, if the AtomicFile is watched
 };
 
 AtomicFile::AtomicFile(const std::string& destination, bool replace)
@@ -354,8 +360,8 @@ AtomicFile::~AtomicFile() {
 
 std::string AtomicFile::scratch_path(const std::string& extension) const {
     if (m_private) return m_private->stage(extension);
-    // The destination itself can only take one file after another, so stages are written where temporary
-    // files are.
+    // File systems without a private folder accept only one file after another, so intermediate files are
+    // written to the folder for temporary files.
     const char* folder = CPLGetConfigOption("CPL_TMPDIR", nullptr);
     for (const char* name : {"TMPDIR", "TMP", "TEMP"})
         if (folder == nullptr) folder = CPLGetConfigOption(name, nullptr);
@@ -386,9 +392,9 @@ std::vector<std::string> AtomicFile::targets() const {
     return out;
 }
 
-/// Returns whether a file may be replaced. Without `replace`, a file of another owner is never changed. A
-/// file with the destination's full name before its own extension (out.tif.aux.xml) can only belong to a
-/// destination that no longer exists.
+/// Returns true if a file may be replaced. Without `replace`, files that belong to other datasets are never
+/// replaced. A file whose name is the destination's full name and an extension (out.tif.aux.xml) can only
+/// belong to an earlier destination that no longer exists.
 bool AtomicFile::may_replace(const std::string& target) const {
     return m_replace || target.rfind(m_destination + ".", 0) == 0;
 }
@@ -398,10 +404,12 @@ void AtomicFile::publish() {
     auto paths = made();
     if (std::find(paths.begin(), paths.end(), m_path) == paths.end())
         throw Error("cannot write '" + m_destination + "': the file is missing after writing");
-    // Some formats write their own path into their labels.
+    // Some formats write their own path into their labels, so the path of the private folder is replaced
+    // there.
     for (const std::string& path : paths)
         rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
-    // Side files come first, so that readers that see the new destination see all files.
+    // Side files get their names first, so that programs that see the new destination also see its side
+    // files.
     std::stable_partition(paths.begin(), paths.end(),
                           [&](const std::string& path) { return path != m_path; });
     try {
@@ -425,7 +433,7 @@ void AtomicFile::give_name(const std::string& from, const std::string& to, Priva
     };
     Move move{from, to, {}, false, false};
     if (m_watched) move.file = KnownFile(from);
-    for (int i = 0;; ++i) { // the name may be taken or freed between two checks
+    for (int i = 0;; ++i) { // other programs may create or remove a file with the name between two steps
         const Renamed result = rename_to_free_name(move.from, move.to);
         if (result == Renamed::done) break;
         if (result != Renamed::taken) throw failure(move.from, move.to);
@@ -489,11 +497,12 @@ std::vector<std::pair<std::string, std::string>> AtomicFile::names_beside_links(
     return out;
 }
 
-/// Makes links to the side files of the links' targets, relative or absolute like the links themselves.
+/// Next to each link to the destination, makes links to the destination's side files. They are relative or
+/// absolute like the link.
 void AtomicFile::link_beside() {
     if (m_links.empty()) return;
     const std::string main = name_of(m_destination);
-    std::vector<std::string> sides; // of the file itself
+    std::vector<std::string> sides; // side files of the destination
     for (const Move& move : m_moves)
         sides.push_back(move.to);
     for (const std::string& side : sides) {
@@ -527,7 +536,7 @@ void AtomicFile::link_beside() {
 
 void AtomicFile::remove_stale() {
     for (const std::string& old : m_stale) {
-        // Compares by identity, because a file may be x.hdr here and ./x.hdr there.
+        // Files are compared by identity, because names may differ in form (x.hdr, ./x.hdr).
         if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
                                         [&](const Move& move) { return same_file(move.to, old); }))
             continue;
@@ -586,7 +595,7 @@ void AtomicFile::renew(const std::string& made, const std::string& target) {
 
 bool AtomicFile::withdraw() noexcept {
     bool good = true;
-    const auto keep_all = [this] { // any of these folders may contain files that could not be restored
+    const auto keep_all = [this] { // any private folder may contain files that could not be restored
         if (m_private) m_private->keep();
         for (const auto& keeper : m_keepers)
             keeper.second->keep();

@@ -22,8 +22,8 @@ namespace {
 
 constexpr uint64_t longest_header = uint64_t{64} << 20;
 
-/// Returns the range of the field `bbl` in the text, from its key to the end of its value without the line
-/// end. Without the field, both positions are the end of the text.
+/// Returns the position of the field `bbl` in the text: the first byte of its key, and one after the last
+/// byte of its value. If the text has no such field, both are the end of the text.
 std::pair<size_t, size_t> place_of_list(const std::string& text) {
     for (size_t line = 0; line < text.size();) {
         const size_t end = std::min(text.find_first_of("\r\n", line), text.size());
@@ -42,7 +42,8 @@ std::pair<size_t, size_t> place_of_list(const std::string& text) {
     return {text.size(), text.size()};
 }
 
-/// Writes lines of a hundred characters, because GDAL reads at most 9999.
+/// Writes the list in lines of about a hundred characters, because GDAL reads at most 9999 characters of a
+/// line.
 std::string list_of(const std::vector<char>& good, const std::string& line_end) {
     constexpr size_t in_a_line = 32;
     std::string text = "bbl = {";

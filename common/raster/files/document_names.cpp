@@ -27,7 +27,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int most_texts = 64; ///< texts that name each other
+constexpr int most_texts = 64; ///< maximum length of a chain of texts, each of which names the next
 constexpr uint64_t longest_text = uint64_t{256} << 20;
 
 std::string unescaped(const std::string& text) {
@@ -37,7 +37,7 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// Returns whether GDAL would send a request to a server for this name. File systems of GDAL that are not
+/// Returns true if GDAL would send a request to a server for this name. File systems of GDAL that are not
 /// known to be local count as servers.
 bool names_server(const std::string& name) {
     const std::string text = lower(name) + "\n" + lower(unescaped(name));
@@ -84,7 +84,8 @@ class NameCheck {
             if (srs != nullptr) check(*srs);
     }
     void check(const OGRSpatialReference& srs) const {
-        for (const char* const form : {"FORMAT=WKT2_2019", "FORMAT=WKT1_GDAL"}) { // with extensions
+        // WKT1 contains PROJ's extensions
+        for (const char* const form : {"FORMAT=WKT2_2019", "FORMAT=WKT1_GDAL"}) {
             const char* const options[] = {form, nullptr};
             char* text = nullptr;
             const bool known = srs.exportToWkt(&text, options) == OGRERR_NONE && text != nullptr;
@@ -94,7 +95,7 @@ class NameCheck {
         }
     }
 
-    /// Begins with the document itself, since a text that it names may lead back to it.
+    /// Registers the document itself, because a text that it names may name it again.
     void begin_at(const std::string& path) { m_way.push_back(path); }
 
     void check_name(const std::string& name) const {
@@ -110,7 +111,8 @@ class NameCheck {
                  "Make it again with the tool that made it.");
         if (names_server(name)) return check_server(name);
         const bool plain = is_local(name) && name.find(':') == std::string::npos;
-        if (plain || name.rfind("/vsimem/", 0) == 0) return; // opening reports a missing file
+        // The file is missing, which is reported when it is opened.
+        if (plain || name.rfind("/vsimem/", 0) == 0) return;
         if (!has_file(name)) check_server(name);
     }
 
@@ -136,7 +138,7 @@ class NameCheck {
              "A document may name only files and folders.");
     }
 
-    /// Returns whether a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a local file or
+    /// Returns true if a part of a name such as NETCDF:"a.nc":v or /vsizip/a.zip/b.tif is a local file or
     /// folder. Throws Error if a part is a pipe or a device.
     bool has_file(const std::string& name) const {
         const auto parts = parts_of_name(name);
@@ -147,17 +149,18 @@ class NameCheck {
                            [](const NamedPart& part) { return part.kind == PathKind::file || part.last; });
     }
 
-    /// Follows texts that name further files: a VRT, an index of MRF, a description of a
-    /// server.
+    /// Checks a file and, if it is a text that names further files (a VRT, an index of MRF, a description of
+    /// a server), also those files.
     void follow(const std::string& name) {
-        const std::string shown = "vrt://"; // one file, followed by choices
+        const std::string shown = "vrt://"; // vrt://FILE?OPTIONS
         const std::string path =
             name.rfind(shown, 0) == 0 ? name.substr(shown.size(), name.find('?') - shown.size()) : name;
-        const bool hidden = path.rfind("/vsi", 0) == 0; // in an archive
+        // The file is in an archive or another virtual file system of GDAL.
+        const bool hidden = path.rfind("/vsi", 0) == 0;
         if (path.empty() || (hidden ? names_server(path) : kind_of_path(path) != PathKind::file)) return;
         check_texts_beside(path);
         const std::string begin = beginning_of_file(path, 1024);
-        if (is_scene_document(path)) { // a document within another is checked when it is opened
+        if (is_scene_document(path)) { // the first document is already being checked by check()
             if (m_way.size() > 1) follow_document(path);
             return;
         }
@@ -175,7 +178,8 @@ class NameCheck {
         m_way.pop_back();
     }
 
-    /// PROJ opens the files of a definition when GDAL reads it, so texts are checked before.
+    /// Checks the definitions of coordinate reference systems in texts next to a dataset. They are checked
+    /// before GDAL reads them, because PROJ then opens the files that a definition names.
     void check_texts_beside(const std::string& path) {
         for (const std::string& side : texts_of_dataset(path)) {
             if (side == path || !is_regular_file(side) || !m_seen.insert(side).second) continue;
@@ -187,7 +191,7 @@ class NameCheck {
         }
     }
 
-    /// \return false if the path was entered before.
+    /// Begins to check a text. \return false if it was checked before.
     bool enter(const std::string& path) {
         if (!m_seen.insert(path).second) return false;
         if (m_way.size() >= static_cast<size_t>(most_texts))
@@ -230,7 +234,8 @@ class NameCheck {
     void follow_text(const std::string& text, const std::string& folder) {
         const size_t first = text.find_first_not_of(" \t\r\n");
         if (first == std::string::npos) return;
-        if (text[first] == '<') return follow_xml(text.substr(first), folder); // a VRT instead of a name
+        // The text is a whole VRT instead of a name.
+        if (text[first] == '<') return follow_xml(text.substr(first), folder);
         const bool there =
             text.size() <= PATH_MAX && is_local(text) && kind_of_path(text) != PathKind::nothing;
         if (!there && names_server(text)) return check_server(text);
@@ -242,7 +247,7 @@ class NameCheck {
         }
     }
 
-    /// Makes the check of check(GDALDataset&) for the text that describes a dataset: a VRT, or an .aux.xml of
+    /// Makes the checks of check(GDALDataset&) for a text that describes a dataset: a VRT, or the .aux.xml of
     /// `path`.
     void check_described(const std::string& text, const std::string& path) {
         const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
@@ -278,7 +283,7 @@ class NameCheck {
     }
 
     void follow_overview(const std::string& value, const std::string& path) {
-        const std::string base = ":::BASE:::"; // the folder of the dataset
+        const std::string base = ":::BASE:::"; // means the folder of the dataset
         const std::string name = STARTS_WITH_CI(value.c_str(), base.c_str())
                                      ? join_path(folder_of(path), value.substr(base.size()))
                                      : value;
@@ -287,18 +292,21 @@ class NameCheck {
         if (const std::string pipe = pipe_beside(name); !pipe.empty()) refuse_pipe(pipe);
     }
 
-    /// Checks a text that GDAL interprets as a coordinate reference system: a definition, or its location.
+    /// Checks a text that GDAL interprets as a coordinate reference system: a definition, or the address of a
+    /// definition.
     void check_srs_name(const std::string& srs) const {
-        const std::string opengis = "http://www.opengis.net/"; // GDAL makes no request for these
+        // GDAL makes no request for addresses that begin like this
+        const std::string opengis = "http://www.opengis.net/";
         if (srs.size() <= PATH_MAX && is_local(srs) && kind_of_path(srs) == PathKind::pipe) refuse_pipe(srs);
         if (!srs.starts_with(opengis) && begins_with_any(lower(srs), {"http", "ftp", "/vsi"}) &&
             names_server(srs))
             check_server(srs);
     }
 
-    /// PROJ opens the files that a definition names: a PROJ string by +init, +nadgrids, +geoidgrids and
-    /// similar parameters, WKT by PARAMETERFILE and the extension PROJ4_GRIDS, PROJJSON by "value". Names
-    /// without a folder are PROJ's own files.
+    /// Checks a definition of a coordinate reference system, because PROJ opens the files that it names. A
+    /// PROJ string names files by +init, +nadgrids, +geoidgrids and similar parameters, WKT by PARAMETERFILE
+    /// and the extension PROJ4_GRIDS, and PROJJSON by "value". Names without a folder mean files of PROJ and
+    /// are allowed.
     void check_srs(const std::string& srs) const {
         const std::string text = lower(srs);
         const bool steps = text.find("proj=") != std::string::npos;
@@ -319,7 +327,7 @@ class NameCheck {
                 if (end != std::string::npos) check_srs_file(srs.substr(begin + 1, end - begin - 1));
             }
         };
-        check_quoted("parameterfile", 1); // after the name of the parameter
+        check_quoted("parameterfile", 1); // the second text in quotes, after the name of the parameter
         check_quoted("\"proj4_grids\"", 0);
         if (text.find_first_not_of(" \t\r\n") == text.find('{')) check_quoted("\"value\"", 0);
     }
@@ -333,7 +341,8 @@ class NameCheck {
     static constexpr int deepest_element = 256;
     const std::string m_document;
     const bool m_servers;
-    std::vector<std::string> m_way; ///< texts that lead to each other
+    /// Texts from the first document to the current one, each of which names the next.
+    std::vector<std::string> m_way;
     std::set<std::string> m_seen;
 };
 
@@ -379,7 +388,7 @@ std::string fault_of_nodes(const CPLXMLNode* node, int depth) {
         if (!may_describe(node->pszValue))
             return "it has '" + std::string(node->pszValue) +
                    "', which is not part of a raster's description";
-        // May contain any items, also XML of other programs.
+        // Metadata may contain any items, also XML of other programs.
         if (std::strcmp(node->pszValue, "Metadata") == 0) continue;
         if (std::string fault = fault_of_nodes(node->psChild, depth + 1); !fault.empty()) return fault;
     }

@@ -29,11 +29,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Keeps other runs of these tools from naming files in these folders while this object exists, so that files
-/// of two runs to one destination are not mixed. If folders cannot be locked, each rename is still atomic.
+/// Locks the folders of all outputs while the object exists, so that no other run of these tools renames
+/// files in them. So files of two runs with the same destination are not mixed. If folders cannot be locked,
+/// each rename is still atomic.
 ///
-/// The folder of a file that is added to must be locked, and so must the file itself: over NFS, only locks of
-/// files apply to other hosts.
+/// For a file that is appended to, its folder and the file itself must be locked. Over NFS, only locks of
+/// files apply to other computers.
 class FolderLocks {
   public:
     FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files,
@@ -41,7 +42,7 @@ class FolderLocks {
                 std::function<void(const std::string&)> note)
         : m_cancel(cancel), m_note(std::move(note)) {
         using Id = std::pair<dev_t, ino_t>;
-        std::map<Id, std::string> folders; // in the same order for all processes
+        std::map<Id, std::string> folders; // sorted, so that all processes lock in the same order
         const auto add = [&folders](const std::string& destination) -> std::optional<Id> {
             const std::string folder = folder_of(destination);
             struct stat info {};
@@ -51,8 +52,7 @@ class FolderLocks {
         };
         for (const auto& file : files)
             add(file->destination());
-        std::map<std::string, Id> shared; // files that are added to, and their folders, likewise in the same
-                                          // order
+        std::map<std::string, Id> shared; // files that are appended to, and their folders, also sorted
         for (const auto* const addition : additions) {
             const std::string path = is_local(addition->path) ? follow_links(addition->path) : addition->path;
             m_unlocked[path] = 0;
@@ -80,12 +80,13 @@ class FolderLocks {
     FolderLocks& operator=(const FolderLocks&) = delete;
     ~FolderLocks() { release(); }
 
-    /// Returns why others may change files that are added to anyway; 0: they cannot.
+    /// Returns the error (errno) for each file that is appended to and could not be locked; 0 if it is
+    /// locked.
     const std::map<std::string, int>& unlocked() const { return m_unlocked; }
 
   private:
-    static constexpr int most = 100; ///< times 20 ms; a lock of another program must not block the run
-                                     ///< forever
+    /// Maximum number of waits of 20 ms; a lock of another program must not block the run forever.
+    static constexpr int most = 100;
 
     int open_to_lock(const std::string& path, int how) {
         const int handle = ::open(path.c_str(), how | O_CLOEXEC | O_NONBLOCK);
@@ -93,8 +94,8 @@ class FolderLocks {
         return handle;
     }
 
-    /// Returns false if the file cannot be locked. For a file that is `added` to (empty: for none), waits for
-    /// the lock until the user interrupts.
+    /// Returns false if the file cannot be locked. If the lock is for the file `added`, which is appended to,
+    /// waits for the lock until the user interrupts. Otherwise `added` is empty, and the wait is short.
     bool lock(int handle, const std::string& added) {
         const bool sure = !added.empty();
         for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
@@ -111,12 +112,14 @@ class FolderLocks {
         return true;
     }
 
-    /// Locks the file that has the name. Another file may replace it before the lock is held.
+    /// Locks the file at `path`. If another file has replaced it before it was locked, that file is locked
+    /// instead.
     void lock_file(const std::string& path) {
         for (;;) {
             int handle = open_to_lock(path, O_RDWR);
             if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(path, O_RDONLY);
-            if (handle < 0) return; // the file does not exist, or the lock of its folder must suffice
+            // The file does not exist or cannot be opened, so the lock of its folder must suffice.
+            if (handle < 0) return;
             if (!lock(handle, path)) {
                 m_unlocked[path] = errno;
                 return;
@@ -147,12 +150,13 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     const auto failure = [&](int reason) {
         return Error("cannot write '" + path + "': " + std::strerror(reason));
     };
-    // Duplicates the descriptor, because a file behind standard output that is opened again would be written
-    // from its beginning.
+    // The descriptor is duplicated. If standard output is a file and is opened again by name, it would be
+    // written from its beginning.
     const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
     int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
     while (standard < 0) {
-        // A FIFO opens when a reader opens it; until then a signal must be able to end the run.
+        // A FIFO can be opened for writing only after a reader has opened it. Until then, a signal must be
+        // able to end the run.
         file = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_APPEND);
         if (file >= 0 || (errno != ENXIO && errno != EINTR)) break;
         if (cancel && cancel->requested()) throw Cancelled();
@@ -176,7 +180,7 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     if (reason != 0) throw failure(reason);
 }
 
-/// Returns the path of a file, or its future path if its folder exists; empty otherwise.
+/// Returns the canonical path of a local file, which need not exist; empty if the path cannot be determined.
 std::string place_of(const std::string& path) {
     if (!is_local(path)) return {};
     std::error_code ec;
@@ -184,7 +188,7 @@ std::string place_of(const std::string& path) {
     return ec ? std::string() : place.string();
 }
 
-/// Returns whether `file` is in `folder`, at any depth.
+/// Returns true if `file` is in `folder` or in a folder below it.
 bool is_within(const std::string& file, const std::string& folder) {
     std::error_code ec;
     if (!is_local(folder) || !std::filesystem::is_directory(folder, ec)) return false;
@@ -192,8 +196,8 @@ bool is_within(const std::string& file, const std::string& folder) {
     return !inner.empty() && !outer.empty() && inner.rfind(outer + "/", 0) == 0;
 }
 
-/// Returns whether an output replaces something in a folder that is read as one dataset (Zarr), or the folder
-/// itself.
+/// Returns true if an output would replace a folder that is read as one dataset (Zarr), or a file in such a
+/// folder.
 bool falls_into(const std::string& output, const std::string& read) {
     if (is_within(read, output)) return true;
     if (!is_within(output, read)) return false;
@@ -201,8 +205,9 @@ bool falls_into(const std::string& output, const std::string& read) {
     return is_there(output) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
-/// Returns the virtual file system if the name is for a part of a local file, or for a converted file.
-/// Writing there changes a file in a way that no check detects, and the change can be undone only in part.
+/// Returns GDAL's virtual file system in a name that means a part of a local file, or a file in converted
+/// form; empty for other names. Writing under such a name would change a file in a way that no check detects
+/// and that cannot be undone completely.
 std::string part_of_a_file(const std::string& path) {
     for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
                               "/vsisparse", "/vsicached", "/vsicrypt"})
@@ -212,13 +217,13 @@ std::string part_of_a_file(const std::string& path) {
     return {};
 }
 
-/// /dev/null accepts two outputs.
+/// Returns true for a device, such as /dev/null. Two outputs may have the same device.
 bool is_device(const std::string& path) {
     struct stat info {};
     return is_local(path) && ::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
 }
 
-/// Returns how a message names a file of an entry: "dst" or "the header of dst".
+/// Returns the text by which messages call a file of an entry: "dst", or "'a.hdr', which belongs to dst".
 std::string called(const std::string& role, const std::string& path, const std::string& file) {
     if (file == path || same_file(file, path)) return role;
     return "'" + file + "', which belongs to " + role;
@@ -262,7 +267,7 @@ void FileRegister::reads(const std::string& role, const std::string& path,
     Entry entry{role, path, files, false};
     if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
         entry.files.push_back(path);
-    // Files that GDAL reads with a raster as soon as they exist.
+    // GDAL reads these files with a raster as soon as they exist.
     for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
         entry.files.push_back(path + suffix);
     for (const std::string& file : entry.files)
@@ -274,14 +279,15 @@ void FileRegister::reads(const std::string& role, const std::string& path,
 
 std::optional<FileRegister::Seen> FileRegister::look_at(const std::string& path) const {
     if (std::find(m_growing.begin(), m_growing.end(), path) != m_growing.end()) return std::nullopt;
-    // GDAL recreates this index of a shapefile if it is allowed to (SHAPE_RESTORE_SHX).
+    // GDAL recreates the index of a shapefile (.shx) if SHAPE_RESTORE_SHX is set, so a change of the index is
+    // not an error.
     if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
     const auto state = FileState::of(path);
     return state && !state->folder ? std::optional(Seen{path, *state}) : std::nullopt;
 }
 
-/// Checks the files. A file that no longer exists was read unchanged, because it cannot have been opened
-/// again.
+/// Throws Error if a file that was read has changed. A file that no longer exists is not an error: it cannot
+/// have been opened again after a change.
 void FileRegister::check_unchanged() const {
     for (const Seen& seen : m_seen)
         if (const auto now = look_at(seen.path); now && !now->state.has_contents_of(seen.state))
@@ -314,11 +320,12 @@ void FileRegister::writes(const std::string& role, const std::string& path,
         throw UsageError(role + " '" + path + "' is inside another file (" + place +
                              "), where results cannot be written",
                          "Write a separate file, then pack it with zip, gzip or tar.");
+    // The name of a folder; only Zarr outputs are folders.
     if (!path.empty() && path.back() == '/' && is_local(path) &&
-        !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr")) // a folder itself
+        !EQUAL(CPLGetExtension(name_of(path).c_str()), "zarr"))
         throw UsageError(role + " '" + path + "' is the name of a folder",
                          "Name a file in it: " + path + "NAME.");
-    // Otherwise a name that is too long would be detected only after all computations.
+    // A name that is too long is detected here, before any computations.
     if (struct stat info{}; is_local(path) && ::lstat(path.c_str(), &info) != 0 && errno == ENAMETOOLONG)
         throw Error("cannot write '" + path + "' (" + role + "): " + std::strerror(ENAMETOOLONG),
                     "Use a shorter file name.");
@@ -369,7 +376,8 @@ bool FileRegister::lies_on_read(const std::string& target) const {
     });
 }
 
-/// Checks the actual names, which a driver may have chosen, against all files that are read and written.
+/// Checks the final names of outputs, some of which a driver has chosen, against all files that are read and
+/// written.
 void FileRegister::check_targets(const Pending& pending,
                                  const std::vector<const Addition*>& additions) const {
     std::vector<std::string> all;
@@ -384,7 +392,8 @@ void FileRegister::check_targets(const Pending& pending,
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
             if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
-            // If the run extends a file, the new version contains everything that was read from the old one.
+            // A file to which the run appends may also be read: its new version contains everything that was
+            // read from the old version.
             const bool added = std::any_of(additions.begin(), additions.end(), [&](const auto* addition) {
                 return same_file(addition->path, target);
             });
@@ -430,7 +439,7 @@ AtomicFile& FileRegister::show(std::unique_ptr<AtomicFile> file) {
 }
 
 void FileRegister::commit(const CancelFlag* cancel, const Addition* addition) {
-    // Removes the outputs from the register now, so that they are not in it even after a failure.
+    // The outputs leave the register now, so that a later commit() does not see them even if this one fails.
     Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();

@@ -34,18 +34,19 @@ class FileRegister final : public RunFiles {
 
     /// Adds an output that is complete and verified, and waits for commit().
     void add(std::unique_ptr<AtomicFile> file);
-    /// Adds an output that others may read while it grows. It gets its name at once and keeps it at commit();
-    /// without commit(), the earlier file is restored. Throws Error as commit(). \return the file, which
-    /// exists until commit().
+    /// Adds an output that other programs may read while it grows. The output gets its name at once. Without
+    /// commit(), the file that had the name before is restored. Throws Error as commit(). \return the file,
+    /// which exists until commit().
     AtomicFile& show(std::unique_ptr<AtomicFile> file);
-    /// Adds text for a device, a pipe or a FIFO, which have no temporary name. commit() writes it before it
-    /// names any other output.
+    /// Adds text for a device, a pipe or a FIFO, which cannot have a temporary name. commit() writes the text
+    /// before any other output gets its name.
     void add_stream(const std::string& path, std::string text);
-    /// Returns the current path of a pending output until commit(), otherwise the path itself.
+    /// Returns the current path of an output that waits for commit(); for other files, returns `destination`.
     std::string pending_path(const std::string& destination) const;
 
   private:
-    /// A file that is read, with its state when the run began. All reads must get this state.
+    /// A file that is read, with its state when it was registered. The run must read the file in this state
+    /// only.
     struct Seen {
         std::string path;
         FileState state;
@@ -53,18 +54,19 @@ class FileRegister final : public RunFiles {
     std::optional<Seen> look_at(const std::string& path) const;
 
     struct Entry {
-        std::string role, path;         ///< as the user wrote it
-        std::vector<std::string> files; ///< all its files, including `path`
+        std::string role, path;         ///< role, and path as the user wrote it
+        std::vector<std::string> files; ///< all files of the entry, including `path`
         bool written = false;
     };
     using Pending = std::vector<std::unique_ptr<AtomicFile>>;
     static void check(const Entry& a, const Entry& b);
     bool is_read(const std::string& file) const;
-    bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
+    /// `target` is in a folder that is read as a dataset, or is such a folder
+    bool lies_on_read(const std::string& target) const;
     void check_targets(const Pending& pending, const std::vector<const Addition*>& additions) const;
-    void keep_what_is_read(AtomicFile& file) const; ///< removes them from the files that disappear with the
-                                                    ///< new file
-    static void publish(const Pending& pending);    ///< all or none
+    /// Removes files that are read from file.stale(), so that they are not deleted.
+    void keep_what_is_read(AtomicFile& file) const;
+    static void publish(const Pending& pending); ///< publishes all outputs, or none if one fails
 
     std::vector<Entry> m_entries;
     std::vector<Seen> m_seen;

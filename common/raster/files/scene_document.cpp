@@ -30,13 +30,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int format_version = 1;
-constexpr int most_documents = 64;    ///< documents within documents
-constexpr size_t most_chosen = 65536; ///< bands: GDAL's own limit
+constexpr int most_documents = 64;    ///< maximum depth of documents within documents
+constexpr size_t most_chosen = 65536; ///< maximum number of bands, as in GDAL
 constexpr size_t most_files = 100000, most_options = 1000;
-constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< the value of "format"
+constexpr const char* scene_document_tag = "gdal_hsi_scene"; ///< value of the member "format"
 
-/// Returns GTIFF_DIR:2:a.tif, NETCDF:"a.nc":v and the like with an absolute file; GDAL would search for it
-/// from the reader's folder.
+/// Makes the file absolute in a name such as GTIFF_DIR:2:a.tif or NETCDF:"a.nc":v. GDAL would search for a
+/// relative file from the working folder of the program that reads the document.
 std::string with_absolute_file(const std::string& path) {
     if (path.rfind("/vsi", 0) == 0) return path;
     const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
@@ -51,7 +51,7 @@ std::string with_absolute_file(const std::string& path) {
     return path;
 }
 
-/// Reads members. Its errors name the file.
+/// Reads the members of a document. All errors name the document.
 class Reader {
   public:
     Reader(std::string folder, std::string name) : m_folder(std::move(folder)), m_name(std::move(name)) {}
@@ -126,10 +126,10 @@ class Reader {
         }
         return s;
     }
-    static constexpr int64_t most_bytes = int64_t{1} << 53; ///< doubles represent all whole numbers up to
-                                                            ///< there
+    /// Maximum size of a file: doubles represent all integers up to 2^53.
+    static constexpr int64_t most_bytes = int64_t{1} << 53;
 
-    /// Refuses unknown members, because they may change the meaning of others.
+    /// Refuses unknown members, because they may change the meaning of known members.
     void refuse_others(const Json& in, std::initializer_list<const char*> known) const {
         if (!in.is_object()) fail("one of its parts is not an object");
         for (const auto& member : in.items())
@@ -137,7 +137,7 @@ class Reader {
                              [&](const char* one) { return member.key() == one; }))
                 fail("it has an unknown member '" + member.key() + "'");
     }
-    /// Returns null if the member is absent.
+    /// Returns a JSON null if the member is absent.
     static const Json& member(const Json& in, const char* key) {
         static const Json none;
         const auto at = in.find(key);
@@ -152,7 +152,7 @@ class Reader {
     std::string resolved(const std::string& path) const {
         if (path.empty()) fail("a file has no name");
         if (path.find('\0') != std::string::npos) fail("the name of a file has zero bytes");
-        // NETCDF:"/data/a.nc":v and the like are unchanged.
+        // Names such as NETCDF:"/data/a.nc":v are unchanged.
         const bool plain = path.front() != '/' && path.find(':') == std::string::npos;
         return plain ? join_path(m_folder, path) : path;
     }
@@ -243,8 +243,8 @@ OrderedJson json_of(const SceneDocument& document, const std::string& destinatio
     return json;
 }
 
-/// Returns the state of a file. The document does not store the time of the last change to the inode, because
-/// a copy of the folder gives each file another time.
+/// Returns the state of a file. It does not include the time of the last change of the inode, because this
+/// time changes when a folder is copied.
 std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
     if (is_local(path)) {
         struct stat facts {};
@@ -260,9 +260,9 @@ std::optional<DocumentSource::File> file_as_it_is(const std::string& path) {
                                 std::to_string(static_cast<long long>(facts.st_mtime))};
 }
 
-/// Servers, archives and many ways to copy a folder keep only whole seconds; then whole seconds are compared.
-/// The times in a ZIP file differ from those of the original files, because they have even seconds and no
-/// time zone.
+/// Returns true if two times of modification are equal. Servers, archives and many ways to copy a folder keep
+/// only whole seconds. If either time has whole seconds, only whole seconds are compared. Times in a ZIP file
+/// are not compared with the times of original files, because a ZIP file has even seconds and no time zone.
 bool same_time(const std::string& path, const std::string& now, const std::string& stated) {
     if (path.starts_with("/vsizip/") && stated.find('.') != std::string::npos) return true;
     const auto seconds = [](const std::string& text) { return text.substr(0, text.find('.')); };
@@ -279,7 +279,8 @@ FileName name_from(const std::string& path, const std::string& destination, bool
     std::error_code ec;
     if (!is_local(path) || !(pending || fs::exists(path, ec))) return {with_absolute_file(path)};
     if (!is_local(destination)) return {fs::absolute(path).lexically_normal().string()};
-    // Links in folders are followed, or ".." would lead to another place; the file itself may be a link.
+    // Symbolic links to folders are followed, because ".." would otherwise lead to another folder. The file
+    // itself may be a link.
     const fs::path file = fs::path(path), folder = fs::weakly_canonical(fs::absolute(file).parent_path(), ec);
     const fs::path from = fs::weakly_canonical(fs::absolute(folder_of(destination)), ec);
     const fs::path way = (folder / file.filename()).lexically_relative(from);
@@ -305,7 +306,7 @@ bool is_scene_document(const std::string& path) {
 }
 
 SceneDocument read_scene_document(const std::string& path) {
-    // The names in a link's target are relative to the document itself.
+    // If the path is a symbolic link, names in the document are relative to the folder of the link's target.
     const std::string place = is_local(path) ? follow_links(path) : path;
     SceneDocument document =
         parse_scene_document(read_file(path, largest_file::model), folder_of(place), path);
@@ -316,7 +317,8 @@ SceneDocument read_scene_document(const std::string& path) {
 std::string scene_document_text(const SceneDocument& document, const std::string& destination) {
     const std::string plain =
         json_of(document, destination).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-    // GDAL accepts any text with a VRT tag at its beginning as a VRT, and would show a raster without pixels.
+    // The character '<' is escaped. GDAL treats any text that has a VRT tag in its first bytes as a VRT, and
+    // would show a raster without pixels.
     std::string text;
     text.reserve(plain.size());
     for (const char c : plain)
@@ -327,7 +329,7 @@ std::string scene_document_text(const SceneDocument& document, const std::string
 std::vector<DocumentSource::File> files_as_they_are(const std::string& path) {
     std::vector<DocumentSource::File> files;
     if (is_scene_document(path)) {
-        // This also covers the files that the document names.
+        // The document itself states the files that it names, so only the document is listed.
         if (auto file = file_as_it_is(path)) files.push_back(std::move(*file));
         return files;
     }

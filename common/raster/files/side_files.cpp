@@ -37,7 +37,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int deepest = 8; // VRT of a VRT of a VRT ...
+constexpr int deepest = 8; // maximum depth of VRTs whose sources are VRTs
 
 struct Closer {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
@@ -48,24 +48,25 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
     try {
         refuse_pipe_beside(path);
         try_hdf(path);
-    } catch (const Error&) { // readers get the error
+    } catch (const Error&) { // the error is reported when the file is opened for reading
         return {};
     }
-    std::optional<AnswerWatch> watch; // limits what a server may send
+    std::optional<AnswerWatch> watch; // limits the bytes that a server may send
     if (!VSIIsLocal(path.c_str())) watch.emplace(path);
     const auto as = [&](unsigned asked) {
         if (watch && watch->cut()) return Dataset();
         return Dataset(GDALDataset::FromHandle(
             GDALOpenEx(path.c_str(), asked | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     };
-    // A vector driver may search for files next to it, and each search is a request to the server.
+    // Raster drivers are tried first, because vector drivers may search for files next to the file, and each
+    // search is a request to the server.
     if (!VSIIsLocal(path.c_str()) && (kinds & GDAL_OF_RASTER) != 0)
         if (Dataset raster = as(GDAL_OF_RASTER)) return raster;
     return as(kinds);
 }
 
-/// Returns true for a model, a table or statistics; a header next to such a file belongs to an image with the
-/// same stem.
+/// Returns true for a text file (a model, a table or statistics) next to an ENVI header that belongs to an
+/// image with the same name but another extension.
 bool is_text_beside_header(const std::string& path) {
     if (!is_local(path) || envi_header_beside(path).empty()) return false;
     const std::string begin = beginning_of_file(path, 1024);
@@ -77,7 +78,7 @@ bool is_text_beside_header(const std::string& path) {
         const EnviHeader header = read_envi_header(envi_header_beside(path));
         const std::string* const type = header.find("file type");
         return type == nullptr || lower(*type).find("spectral library") == std::string::npos;
-    } catch (const Error&) { // the fault is reported when the file is opened
+    } catch (const Error&) { // the fault of the header is reported when the file is opened
         return false;
     }
 }
@@ -85,7 +86,7 @@ bool is_text_beside_header(const std::string& path) {
 class Collector {
   public:
     std::vector<std::string> files;
-    bool checks = false; ///< a source that lacks values is an error
+    bool checks = false; ///< true: throw Error for a source that lacks values
 
     void add_file(const std::string& path) {
         if (std::find(files.begin(), files.end(), path) != files.end()) return;
@@ -109,7 +110,7 @@ class Collector {
         const bool text = is_text_beside_header(path);
         if (text && dataset && EQUAL(dataset->GetDriverName(), "ENVI")) dataset.reset();
         if (!dataset) {
-            // A spectral library is not a raster for GDAL, but has a header.
+            // A spectral library may not be a raster for GDAL, but has a header.
             std::vector<std::string> beside = files_of_library(path);
             for (const std::string& name : {path + ".", path})
                 for (const char* const extension : {"hdr", "HDR"})
@@ -120,7 +121,7 @@ class Collector {
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
         if (checks && reads_hdf5(driver)) check_values_are_there(*dataset);
-        // Some drivers do not list all files that they read (a table's .csvt).
+        // Some drivers do not list all files that they read, such as the .csvt of a .csv.
         if (is_local(path))
             for (const std::string& name : side_file_names(driver, path, {}))
                 if (is_there(name)) add_file(name);
@@ -129,7 +130,7 @@ class Collector {
             if (is_there(list[i])) add_file(list[i]);
             if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
         }
-        // The product that a scene was made from; its arrays give the positions of points.
+        // The product from which a scene was made is also read, because its arrays give positions to pixels.
         for (const char* item : {"X_DATASET", "Y_DATASET"})
             if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
         if (EQUAL(driver.c_str(), "GTI")) add_tiles(*dataset, path, depth);
@@ -144,14 +145,14 @@ class Collector {
     /// Adds the sources of a virtual scene.
     void add_scene(const std::string& path, int depth) {
         try {
+            // Not depth + 1, because virtual scenes may have any depth; m_opened ends a cycle.
             for (const std::string& file : files_of_document(read_scene_document(path)))
-                add(file, std::max(depth, 1)); // virtual scenes have any depth; a loop ends where it
-                                               // began
-        } catch (const Error&) {               // readers get the error
+                add(file, std::max(depth, 1));
+        } catch (const Error&) { // the error is reported when the file is opened for reading
         }
     }
 
-    /// Adds each part of a name that is a file: NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and
+    /// Adds each file that is a part of a name: NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and
     /// names of GDAL's virtual file systems.
     void add_containers(const std::string& path, int depth) {
         if (path.rfind("/vsi", 0) == 0) {
@@ -163,7 +164,7 @@ class Collector {
             return add(path.substr(begin.size(), path.find('?') - begin.size()), depth + 1);
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
         for (int i = 0; i < parts.size(); ++i) {
-            std::string joined; // a name may itself contain colons
+            std::string joined; // several parts together, because a file name may contain colons
             for (int j = i; j < parts.size() && joined.size() <= PATH_MAX; ++j) {
                 joined += (j > i ? ":" : "") + std::string(parts[j]);
                 if (joined.rfind("/vsi", 0) == 0)
@@ -174,7 +175,7 @@ class Collector {
         }
     }
 
-    /// Adds the tiles of an index: a vector file whose features name them.
+    /// Adds the tiles of a tile index, which is a vector file whose features name the tiles.
     void add_tiles(GDALDataset& tiled, const std::string& path, int depth) {
         const CPLStringList list(tiled.GetFileList());
         const char* const told = tiled.GetMetadataItem("LOCATION_FIELD");
@@ -218,8 +219,8 @@ class Collector {
 
     /// Adds the files in /vsizip/a.zip/b.tif, /vsizip/{a.zip}/b.tif, /vsigzip/a.gz,
     /// /vsisubfile/1000_500,a.dat, /vsicrypt/key=...,file=a.bin, /vsicached?file=a.tif&chunk_size=...,
-    /// /vsicurl/file:///a.tif. The name of a file begins after one of a few characters, and ends with one of
-    /// them or with a folder in an archive.
+    /// /vsicurl/file:///a.tif. The name of a file begins after one of the characters / ? , { = and ends at }
+    /// or & or the end of the path. A path in an archive may follow the name.
     void add_hidden_files(const std::string& path, int depth) {
         if (path.rfind("/vsistdin", 0) == 0) return add_file("/dev/stdin");
         for (size_t from = path.find_first_of("/?", 1);
@@ -244,7 +245,7 @@ class Collector {
             std::error_code ec;
             if (std::filesystem::is_regular_file(name, ec)) {
                 add_file(name);
-                // /vsisparse/ reads a text that names other files.
+                // The XML file of /vsisparse/ names other files.
                 const CPLXMLTreeCloser root(
                     EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str()) : nullptr);
                 if (root) add_texts(root.get(), folder_of(name), depth);
@@ -270,7 +271,7 @@ class Collector {
     }
 
     void add_text(const char* value, const std::string& folder, int depth) {
-        // A source may be a whole VRT instead of a name.
+        // A source may be the text of a VRT instead of a name.
         if (const char* const begin = value + std::strspn(value, " \t\r\n"); *begin == '<') {
             const CPLXMLTreeCloser inner(depth < deepest ? CPLParseXMLString(begin) : nullptr);
             if (inner) add_texts(inner.get(), folder, depth + 1);
@@ -283,15 +284,17 @@ class Collector {
         const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
         for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
             if (is_regular_file(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
-                add(name, depth + 1); // either of these two files may be meant
+                add(name, depth + 1); // each existing file is added, because any of them may be meant
     }
 
-    static constexpr size_t most_hidden = 200; // real names have fewer parts; a malicious VRT may have more
+    // Maximum number of parts of names; only a malicious VRT has more.
+    static constexpr size_t most_hidden = 200;
     std::vector<std::string> m_opened;
-    std::set<std::string> m_hidden; ///< parts of names that were checked
+    std::set<std::string> m_hidden; ///< parts of names that were already checked
 };
 
-/// Returns the extensions that replace the main file's, by driver.
+/// Returns, by driver, the extensions of side files whose names differ from the main file only in the
+/// extension.
 const std::multimap<std::string, const char*>& extensions_beside() {
     static const std::multimap<std::string, const char*> list{{"EHdr", "hdr"},
                                                               {"EHdr", "prj"},
@@ -334,8 +337,8 @@ const std::multimap<std::string, const char*>& extensions_beside() {
     return list;
 }
 
-/// Returns files that SQLite writes next to a database that is open, or was when its program ended. SQLite
-/// would replay them into the next file with that name.
+/// Returns the log files that SQLite writes next to a database while it is open. If the program is killed,
+/// they remain, and SQLite would apply them to the next database with the same name.
 std::vector<std::string> database_logs(const std::string& driver, const std::string& path) {
     for (const char* name : {"GPKG", "SQLite", "MBTiles", "Rasterlite"})
         if (EQUAL(driver.c_str(), name)) return {path + "-wal", path + "-journal", path + "-shm"};
@@ -353,8 +356,8 @@ bool lists(const Dataset& dataset, const std::string& file) {
     return false;
 }
 
-/// Returns whether the file is as large as its pixels require, because the ENVI driver accepts any file with
-/// a header next to it, even notes.txt.
+/// Returns true if the file is as large as the pixels of the dataset require. The ENVI driver accepts any
+/// file with a header next to it, even notes.txt.
 bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file) {
     if (dataset->GetRasterCount() == 0) return false;
     const double pixels = double{1} * dataset->GetRasterXSize() * dataset->GetRasterYSize();
@@ -388,14 +391,14 @@ std::vector<std::string> placing_files(const std::string& path) {
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
     const GdalErrors quiet;
-    if (!pipe_beside(path).empty()) return {path}; // this is reported when the file is opened
+    if (!pipe_beside(path).empty()) return {path}; // the pipe is reported when the file is opened
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);
     const bool header = EQUAL(CPLGetExtension(path.c_str()), "hdr") && is_envi_header(path);
     for (const std::string& file : product_files(path)) {
         collector.add_file(file);
-        if (header) collector.add(file, 1); // and files next to the data
+        if (header) collector.add(file, 1); // also adds files next to the data of the header
     }
     return collector.files;
 }
@@ -443,7 +446,7 @@ std::string other_owner(const std::string& side, const std::string& path) {
     for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
         const std::string name = at->path().filename().string();
         const std::string file = join_path(folder, name);
-        // x.hdr belongs to x, x.img, x.dat ...; as a suffix, x.img.hdr belongs only to x.img.
+        // x.hdr may belong to x, x.img, x.dat ...; x.img.hdr belongs only to x.img.
         if (CPLGetBasename(name.c_str()) != stem && name != stem) continue;
         if (same_file(file, side) || same_file(file, path) || EQUAL(CPLGetExtension(name.c_str()), "hdr"))
             continue;
@@ -480,7 +483,8 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
         names.push_back(path + suffix);
     for (const char* const extension : {"aux", "prj", "PRJ", "cpg", "CPG", "csvt"})
         names.push_back(with_extension(path, extension));
-    // GDAL prefers the header x.img.hdr to x.hdr; data that are named by their header have several names.
+    // GDAL prefers the header x.img.hdr to x.hdr. If `path` is a header, its data may have one of several
+    // names.
     if (!envi_header_beside(path).empty())
         for (const std::string& header :
              {path + ".hdr", path + ".HDR", with_extension(path, "hdr"), with_extension(path, "HDR")})
@@ -494,17 +498,20 @@ std::vector<std::string> files_that_may_come(const std::string& path) {
 
 namespace {
 
-/// Returns one spelling of numbers, which may be written in several ways.
+/// Returns a number in a fixed format, because files write equal numbers in different ways; other texts are
+/// unchanged.
 std::string one_spelling(const char* text) {
     char* end = nullptr;
     const double number = CPLStrtod(text, &end);
     return end != text && *end == '\0' ? CPLSPrintf("%.14g", number) : text;
 }
 
-/// Returns an element with its content; empty for elements that do not count.
+/// Returns an element of the file with its content, in a normalised form; empty for metadata, statistics and
+/// comments.
 std::string told_by(const CPLXMLNode& node) {
     const std::string name = node.pszValue;
-    // Viewers write statistics, and repeat entries of the format's own header.
+    // Viewers write statistics and copies of entries of the format's own header, which do not change the
+    // meaning of values.
     const bool counts = name != "Histograms" && name != "Metadata" && name != "Description";
     if (node.eType == CXT_Comment || (node.eType == CXT_Element && !counts)) return {};
     if (node.eType == CXT_Text) return one_spelling(node.pszValue);
@@ -548,12 +555,13 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
 
 std::vector<std::string> old_side_files(const std::string& path) {
     std::vector<std::string> out;
-    if (!is_there(path)) { // logs of a missing database would be replayed into the next database
+    if (!is_there(path)) { // SQLite would apply the logs of a missing database to the new database
         for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))
                     if (is_there(name)) out.push_back(name);
-        if (EQUAL(CPLGetExtension(path.c_str()), "shp")) // an index of other points would hide the new ones
+        // An old index of other points would hide the new points.
+        if (EQUAL(CPLGetExtension(path.c_str()), "shp"))
             for (const auto& name : side_file_names("ESRI Shapefile", path, {}))
                 if (is_there(name)) out.push_back(name);
         return out;
@@ -566,7 +574,7 @@ std::vector<std::string> old_side_files(const std::string& path) {
     const std::string driver = old->GetDriver()->GetDescription();
     std::vector<std::string> names = side_file_names(driver, path, {});
     if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
-    for (const auto& name : database_logs(driver, path)) // no dataset lists these files
+    for (const auto& name : database_logs(driver, path)) // GDAL's file list does not include the logs
         if (is_there(name)) out.push_back(name);
     for (const std::string& name : names) {
         if (std::find(out.begin(), out.end(), name) != out.end() || !is_there(name) || !lists(old, name))

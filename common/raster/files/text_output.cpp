@@ -27,8 +27,8 @@ Error cannot_write(const TextOutput& output, int reason) {
                                                       : "Name a file in an existing, writable folder.");
 }
 
-/// /dev/stdout leads to standard output, which may be a regular file that others also write. /dev/shm is an
-/// ordinary folder.
+/// Returns true for a path that must be written directly: a pipe, a device, or a path such as /dev/stdout,
+/// which may lead to a regular file that other programs also write. /dev/shm is an ordinary folder.
 bool is_stream(const std::string& path) {
     if (!is_local(path)) return false;
     for (const char* streams : {"/dev/std", "/dev/fd/", "/proc/"})
@@ -69,7 +69,7 @@ void write_local_file(const TextOutput& output, const std::string& path, const s
 void check_text_output(const TextOutput& output) {
     if (output.path.empty()) return;
     if (output.run) output.run->writes(output.role, output.path, {});
-    if (!parallel::group().root()) return; // the file belongs to the root
+    if (!parallel::group().root()) return; // only the root rank writes the file
     if (!is_local(output.path)) {
         if (!output.overwrite && is_there(output.path)) throw already_exists(output.path);
         return;
@@ -87,7 +87,7 @@ void check_text_output(const TextOutput& output) {
     const std::string folder = folder_of(path);
     if (::stat(folder.c_str(), &info) != 0 || ::access(folder.c_str(), W_OK | X_OK) != 0)
         throw cannot_write(output, errno);
-    const AtomicFile probe(path); // removes its own files
+    const AtomicFile probe(path); // shows that files can be created there; the destructor removes them
 }
 
 void write_file(const TextOutput& output, const std::string& at, const std::string& bytes) {
@@ -108,7 +108,7 @@ void write_text_output(const TextOutput& output, const std::string& text) {
     }
     auto file = std::make_unique<AtomicFile>(output.path, output.overwrite);
     write_file(output, file->path(), text);
-    struct stat old {}; // a reader of the old file may read the new one
+    struct stat old {}; // The new file gets the permissions of the old file.
     if (is_local(output.path) && ::stat(output.path.c_str(), &old) == 0 && S_ISREG(old.st_mode))
         ::chmod(file->path().c_str(), old.st_mode & 0777);
     if (output.run)

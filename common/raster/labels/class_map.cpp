@@ -11,8 +11,8 @@
 namespace hsi::raster {
 
 Colour default_colour(int value) {
-    // Hues differ by the golden section; saturation and brightness alternate, so that similar hues still
-    // differ.
+    // The hues of consecutive classes differ by the golden ratio. Saturation and brightness alternate, so
+    // that classes with similar hues also differ.
     const double hue = std::fmod(0.11 + 0.6180339887498949 * value, 1.0) * 6;
     const double saturation = value % 2 ? 0.85 : 0.6, brightness = value % 3 == 2 ? 0.7 : 0.95;
     Colour colour{0, 0, 0, 255};
@@ -35,8 +35,8 @@ int most_of(const std::string& type) {
     return type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : max_class;
 }
 
-/// Returns the nodata value if 0 is a class. This is a value beyond the classes, on the side where the type
-/// has room.
+/// Returns the nodata value for a class map in which 0 is a class: -1 for a signed type, otherwise the
+/// largest class number of the type.
 double nodata_beside_zero(const std::string& asked, const std::string& type, int largest) {
     if (type != "Byte" && type.rfind("UInt", 0) != 0) return -1;
     const int nodata = type == "Byte" ? 255 : max_class;
@@ -68,7 +68,7 @@ void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& o
                              std::string("Leave -dstnodata out: pixels without a class are ") +
                                  (zero ? "255, or 65535." : "0."));
     }
-    // If 0 is a class, a value above all others is nodata.
+    // If 0 is a class, the nodata value is above all classes and must also fit into the type.
     spec.type = largest + (zero && !options.nodata ? 1 : 0) <= 255 ? "Byte" : "UInt16";
     spec.shape.bands = 1;
     spec.categories.assign(static_cast<size_t>(largest) + 1, std::string());

@@ -20,7 +20,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns a scene as messages show it: "'scene.nc' (EMIT L2A reflectance)".
+/// Returns the name of a scene for messages: "'scene.nc' (EMIT L2A reflectance)".
 std::string scene_text(const RasterSource& scene) {
     const std::string product = scene.facts().product;
     return "'" + scene.path() + "'" + (product.empty() ? "" : " (" + product + ")");
@@ -49,7 +49,8 @@ bool is_called(const QualityLayer& layer, const std::string& plain) {
            (!layer.also.empty() && plain_flag_name(layer.also) == plain);
 }
 
-/// Returns the layer that an item names. \throws Error with the names that exist.
+/// Returns the layer that an item names. \throws Error for an unknown name; the message lists the existing
+/// names.
 const QualityLayer& layer_named(const FlagItem& item, const QualityLayers& found, const std::string& where) {
     const auto named = [&](const std::string& plain) {
         return std::find_if(found.layers.begin(), found.layers.end(),
@@ -65,7 +66,8 @@ const QualityLayer& layer_named(const FlagItem& item, const QualityLayers& found
                 (meant.empty() ? "" : meant + " ") + "Its flags are: " + names_text(found) + ".");
 }
 
-/// Returns the position of the scene's first pixel in a layer's raster. \throws Error for another grid.
+/// Returns sample and line of the scene's first pixel in the raster of a layer. \throws Error if the raster
+/// has another grid than the scene.
 std::pair<int64_t, int64_t> place_in(const RasterSource& scene, GDALDataset& raster, const std::string& path,
                                      const QualityLayers& found) {
     const SourceState& state = SourceAccess::state(scene);
@@ -148,7 +150,7 @@ class FlagLabels final : public LabelSource {
     struct Raster {
         std::string path;
         DatasetHandle dataset; ///< null: no item uses it
-        int64_t x = 0, y = 0;  ///< of the scene's first pixel
+        int64_t x = 0, y = 0;  ///< position of the scene's first pixel in the raster
     };
 
     void take_band(const QualityLayer& layer, size_t which, int64_t line, int64_t count) {

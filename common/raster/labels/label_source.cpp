@@ -44,7 +44,7 @@ bool is_called(const std::string& word, const std::string& name) {
 } // namespace
 
 uint16_t class_of(double v, uint16_t none, const std::string& path) {
-    if (!(v >= 0)) return none; // also for NaN
+    if (!(v >= 0)) return none; // negative numbers and NaN
     if (v > max_class || v != std::floor(v) || (v == none && v != 0))
         throw Error(
             "'" + path + "': " + number(v) + " is not a class number (" +
@@ -56,7 +56,8 @@ uint16_t class_of(double v, uint16_t none, const std::string& path) {
 }
 
 bool names_a_class(const std::string& name) {
-    std::string letters; // "No Data", "no_data" and "NoData" are the same
+    // Lower case, without punctuation: "No Data", "no_data" and "NoData" are the same name.
+    std::string letters;
     for (const char c : name)
         if ((static_cast<unsigned char>(c) & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(c)) != 0)
             letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -273,7 +274,8 @@ void NumberedLabels::decide_zero(ZeroMeans means, const std::string& name) {
                 "'" + m_path +
                 "': 0 is read as 'no label', since it is the nodata value, although it has the name '" +
                 name + "'; if it is a class, use -zero class");
-    } else if (named || (name == "0" && m_nodata)) { // our own class maps have "0" if there is no name
+    } else if (named || (name == "0" && m_nodata)) {
+        // Class maps of this suite name a class "0" if it has no name.
         m_none = beyond;
         if (!m_nodata)
             m_notes.push_back("'" + m_path + "': 0 is read as a class, since it has the name '" + name +

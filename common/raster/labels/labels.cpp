@@ -32,7 +32,8 @@ OGRSpatialReference srs_from(const std::string& wkt) {
     return srs;
 }
 
-/// Returns "'WGS 84'" or "the local 'Site grid'"; PROJ's own description would be pages of WKT.
+/// Returns a short name of an SRS for messages: "'WGS 84'" or "the local 'Site grid'". The WKT of an SRS
+/// would fill pages.
 std::string srs_text(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     return std::string(srs.IsLocal() ? "the local " : "") +
@@ -115,7 +116,7 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
     register_drivers();
     refuse_pipe_beside(options.path);
     try_hdf(options.path);
-    // GDAL opens many tables of points as rasters.
+    // Tables of points are tried first, because GDAL opens many of them as rasters.
     if (may_be_point_table(options.path))
         if (auto points = open_point_table(options, grid)) return points;
     GdalErrors errors;

@@ -24,28 +24,30 @@ struct DestroyTransformation {
 };
 using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTransformation>;
 
-/// Returns the WKT; empty without an SRS.
+/// Returns the SRS as WKT; empty if `srs` is null or unknown.
 std::string wkt_of(const OGRSpatialReference* srs);
 /// Compares two SRSs. Returns true also if one of them is unknown.
 bool same_srs(const std::string& a, const std::string& b);
-/// Compares at the corners of `samples` x `lines` pixels, to a thousandth of a pixel.
+/// Returns true if two geotransforms agree at the corners of `samples` x `lines` pixels to a thousandth of a
+/// pixel.
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines);
-/// Returns whether the SRS has longitudes and latitudes. Longitudes may be -180 to 180 or 0 to 360.
+/// Returns true if the SRS is geographic, with longitudes and latitudes in degrees. Longitudes may be -180 to
+/// 180 or 0 to 360.
 bool counts_degrees(const std::string& wkt);
-inline constexpr double full_turn = 360; ///< in degrees
-/// Returns the transformation of coordinates from the SRS `from`. path: for messages. Throws Error if they
-/// cannot be transformed.
+inline constexpr double full_turn = 360; ///< degrees
+/// Returns the transformation of coordinates from the SRS `from` to the SRS `to`. Throws Error that names
+/// `path` if there is none.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 
-/// Rounds coordinates in pixels from the grid's upper left corner, because a geotransform gives the borders
-/// of pixels inexactly in the last digits.
+/// Rounds coordinates in pixels from the grid's upper left corner, because pixel borders that are computed
+/// with a geotransform are inexact in their last digits.
 inline double snapped(double v) {
     const double whole = std::round(v);
     return std::fabs(v - whole) < 1e-6 ? whole : v;
 }
 
-/// Read labels. Throw Error as LabelSource::open() does. notes: notes of earlier steps, for
-/// LabelSource::notes().
+/// Both functions open labels, and throw Error as LabelSource::open() does. `notes` has notes of earlier
+/// steps, which LabelSource::notes() will also return.
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid, const std::vector<std::string>& notes);
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,

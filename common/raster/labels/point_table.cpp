@@ -46,7 +46,7 @@ bool is_one_of(const std::string& head, Names names) {
     return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
-/// The two columns (from 0) of a position; -1 if absent.
+/// The two columns of a position, counted from 0; -1: no such column.
 struct Pair {
     int first = -1, second = -1;
     explicit operator bool() const { return first >= 0 && second >= 0; }
@@ -56,13 +56,13 @@ struct Pair {
 };
 
 struct Places {
-    Pair degrees, map, pixels; ///< longitude and latitude; x and y; sample and line
-    /// Returns longitude and latitude if the table has them, because their meaning is certain; else the
-    /// coordinates on the map.
+    Pair degrees, map, pixels; ///< columns of longitude and latitude, of x and y, of sample and line
+    /// Returns the columns of longitude and latitude if the table has them, because their SRS is certain;
+    /// otherwise the columns of x and y.
     const Pair& coordinates() const { return degrees ? degrees : map; }
 };
 
-/// Returns the first column with such a name that has a value.
+/// Returns the first column that has one of the names and at least one value; -1 if there is none.
 int find_column(const TextTable& table, Names names) {
     for (size_t c = 0; c < table.head.size(); ++c)
         if (is_one_of(table.head[c], names) &&
@@ -91,7 +91,7 @@ Places places_in(const TextTable& table) {
     return at;
 }
 
-/// Returns whether the table has geometries, which GDAL's CSV driver reads.
+/// Returns true if the table has a column of geometries (WKT), which GDAL's CSV driver reads.
 bool has_geometries(const TextTable& table) {
     return find_column(table, {"wkt", "geom", "geometry", "thegeom", "wktgeom", "wktgeometry", "geomwkt"}) >=
            0;
@@ -99,7 +99,8 @@ bool has_geometries(const TextTable& table) {
 
 std::string extension_in(const std::string& path) { return lower(extension_of(path)); }
 
-/// Returns the beginning of the file, or all of it; empty if the file does not exist.
+/// Returns the first `most` bytes of the file; empty if the file does not exist. If `whole`, throws Error for
+/// a larger file.
 std::string read_text(const std::string& path, size_t most, bool whole) {
     struct Close {
         void operator()(VSILFILE* f) const { VSIFCloseL(f); }
@@ -117,7 +118,7 @@ std::string read_text(const std::string& path, size_t most, bool whole) {
     return text;
 }
 
-/// Returns whether the file is a table of labelled points, by its name and its first lines.
+/// Returns true if the file's name and first lines are those of a table of labelled points.
 bool is_point_table(const LabelOptions& options) {
     const std::string extension = extension_in(options.path);
     const bool sheet = extension == "csv" || extension == "tsv";
@@ -132,7 +133,7 @@ bool is_point_table(const LabelOptions& options) {
     try {
         table = read_text_table(options.path, utf8_text(text));
     } catch (const Error&) {
-        return sheet; // its lines are invalid, as the reader of all lines reports
+        return sheet; // a .csv or .tsv with invalid lines is opened, so that read_table() reports the fault
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
@@ -154,8 +155,8 @@ bool is_point_table(const LabelOptions& options) {
             (head.empty() ? "" : " Its columns: " + names + "."));
 }
 
-/// Returns the type of a column: "1, 2, 3", "0.5, 1" or texts. A column without values may be anything except
-/// classes.
+/// Returns the type of a column: integers ("1, 2, 3"), real numbers ("0.5, 1") or texts. A column without
+/// values gets real numbers, so that it is not chosen as the column of classes.
 OGRFieldType type_of(const TextTable& table, size_t column) {
     bool whole = true, empty = true;
     for (const auto& row : table.rows) {
@@ -200,8 +201,8 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
     return all;
 }
 
-/// Returns whether x and y are degrees. They are if all values can be degrees, and no point is on the grid in
-/// the grid's units.
+/// Returns true if x and y must be degrees: all values can be degrees, and no point is on the grid if x and y
+/// are in the grid's units.
 bool must_be_degrees(const std::vector<Position>& points, const Grid* grid) {
     if (grid == nullptr || !grid->geotransform || grid->srs_wkt.empty()) return false;
     GeoTransform gt = *grid->geotransform, inverse{};
@@ -233,7 +234,8 @@ struct DestroySrs {
 
 DatasetHandle in_memory() {
     GDALDriver* driver = GetGDALDriverManager()->GetDriverByName("Memory");
-    if (driver == nullptr) driver = GetGDALDriverManager()->GetDriverByName("MEM"); // GDAL 3.11 and newer
+    // From GDAL 3.11 on, MEM also has vector layers.
+    if (driver == nullptr) driver = GetGDALDriverManager()->GetDriverByName("MEM");
     return DatasetHandle(driver ? driver->Create("", 0, 0, 0, GDT_Unknown, nullptr) : nullptr);
 }
 
@@ -241,7 +243,7 @@ bool add_points(const TextTable& table, const Places& at, const std::vector<Posi
                 OGRLayerH layer) {
     bool good = true;
     std::vector<OGRFieldType> types;
-    std::vector<size_t> columns; // columns that become fields
+    std::vector<size_t> columns; // table columns that become fields
     for (size_t c = 0; c < table.head.size(); ++c) {
         if (at.map.has(c) || at.degrees.has(c)) continue;
         const std::string name = !at.pixels.has(c)                        ? table.head[c]
@@ -288,7 +290,7 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     const Places at = places_in(table);
     if (!at.coordinates() && !at.pixels) refuse_columns(options.path, table.head);
     std::vector<Position> positions;
-    // If the grid has only pixels, the points also have only pixels.
+    // If the grid has no geotransform, points are located by sample and line, if the table has these columns.
     if (at.coordinates() && !(at.pixels && grid && !grid->geotransform))
         positions = positions_of(options.path, table, at);
     std::vector<std::string> notes;

@@ -13,7 +13,7 @@
 
 namespace hsi::raster {
 
-/// Returns false if such tables never have this extension.
+/// Returns false if the extension of `path` is never that of a table of points.
 inline bool may_be_point_table(const std::string& path) {
     const std::string extension = extension_of(path);
     const auto names = {"csv", "tsv", "txt", "xyz", "dat"};
@@ -21,18 +21,19 @@ inline bool may_be_point_table(const std::string& path) {
                        [&](const char* name) { return equal_names(extension, name); });
 }
 
-/// Reads such a table as labels, with its other columns as fields. Returns null if the file is not such a
-/// table. A .csv or .tsv always is, unless it has a column of WKT. A .txt, .xyz or .dat is one if its columns
-/// have names and one of them is a class column (otherwise it may be a grid of GDAL's XYZ driver).
+/// Reads a table of points as labels, with its other columns as fields. Returns null if the file is not a
+/// table of points. A .csv or .tsv is always a table of points, unless it has a column of WKT. A .txt, .xyz
+/// or .dat is a table of points if its columns have names and one of them is a class column. Otherwise it may
+/// be a grid for GDAL's XYZ driver.
 ///
 /// The names of columns give their meaning: x and y, easting and northing (assumed to be in the grid's SRS);
-/// lon and lat (WGS 84; x and y also mean degrees if all values can be degrees and no point is on the grid in
-/// its own units); sample and line (pixels of the grid, from 0). \throws Error that names the file: no names,
-/// no positions, a coordinate that is not a number or not an angle, more than 512 MB, text lines of different
-/// lengths; and as LabelSource::open().
+/// lon and lat (WGS 84); sample and line (pixels of the grid, from 0). The columns x and y also mean degrees
+/// if all values can be degrees and no point is on the grid in the grid's units. \throws Error that names the
+/// file if columns have no names or no positions, a coordinate is not a number or not an angle, the file has
+/// more than 512 MB, or rows have different lengths. Also throws as LabelSource::open() does.
 std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const Grid* grid);
 
-/// Returns whether a column of this name contains classes: class, class_id, class_name, label and similar
+/// Returns true if a column of this name contains classes: class, class_id, class_name, label and similar
 /// names.
 bool names_class_column(const std::string& name);
 

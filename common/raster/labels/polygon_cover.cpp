@@ -18,9 +18,10 @@
 namespace hsi::raster {
 namespace {
 
-constexpr double rounding = 1e-9;  ///< fractions that differ by less are equal
-constexpr double shortfall = 1e-6; ///< tolerance by which a fraction may be less than the smallest one
-constexpr double overlap = 0.01;   ///< borders that were drawn twice do not count as overlap
+constexpr double rounding = 1e-9;  ///< fractions of a pixel that differ by less than this are equal
+constexpr double shortfall = 1e-6; ///< a labelled pixel's fraction may be below the minimum by this amount
+/// Smallest fraction of a pixel that counts as overlap, so that borders that were drawn twice do not count.
+constexpr double overlap = 0.01;
 
 struct DestroyGeometry {
     void operator()(OGRGeometryH geometry) const { OGR_G_DestroyGeometry(geometry); }
@@ -38,7 +39,7 @@ void gather_polygons(OGRGeometryH geometry, OGRGeometryH into) {
     }
 }
 
-/// Returns a geometry without heights whose sides do not cross, as GEOS requires for a union.
+/// Returns the geometry without heights and without edges that cross, as GEOS requires for a union.
 Geometry made_valid(OGRGeometryH geometry) {
     Geometry copy(OGR_G_Clone(geometry));
     OGR_G_FlattenTo2D(copy.get());
@@ -46,8 +47,9 @@ Geometry made_valid(OGRGeometryH geometry) {
     return Geometry(OGR_G_MakeValid(copy.get()));
 }
 
-/// Groups the polygons of a multipolygon that may overlap, as chains of envelopes that meet. Uniting each
-/// group is much less work than uniting all.
+/// Groups the polygons of a multipolygon that may overlap: polygons are in the same group if their envelopes
+/// meet, directly or through other polygons. Uniting each group is much less work than uniting all polygons
+/// together.
 std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
     const int count = OGR_G_GetGeometryCount(polygons);
     std::vector<OGREnvelope> box(static_cast<size_t>(count));
@@ -56,7 +58,7 @@ std::vector<std::vector<int>> neighbourhoods(OGRGeometryH polygons) {
         OGR_G_GetEnvelope(OGR_G_GetGeometryRef(polygons, i), &box[static_cast<size_t>(i)]);
         all.Merge(box[static_cast<size_t>(i)]);
     }
-    // Along the longer side, fewer polygons are next to each other.
+    // The sweep goes along the longer side of the extent, because fewer polygons are open at the same time.
     const bool east = all.MaxX - all.MinX >= all.MaxY - all.MinY;
     const auto begin = [&](size_t i) { return east ? box[i].MinX : box[i].MinY; };
     const auto end = [&](size_t i) { return east ? box[i].MaxX : box[i].MaxY; };
@@ -162,18 +164,21 @@ void PolygonCover::add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) c
 void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
     const int count = OGR_G_GetPointCount(ring);
     std::vector<std::pair<double, double>> points;
-    // Far beyond every grid, but within the range of exact arithmetic; also for NaN.
+    // Limits coordinates (also NaN) to values that are far outside of every grid but still exact in double
+    // precision.
     const auto counted_with = [](double v) { return snapped(std::fmin(std::fmax(v, -1e12), 1e12)); };
     for (int i = 0; i < count; ++i) {
         const double east = OGR_G_GetX(ring, i), north = OGR_G_GetY(ring, i);
         points.emplace_back(counted_with(m_inverse[0] + m_inverse[1] * east + m_inverse[2] * north),
                             counted_with(m_inverse[3] + m_inverse[4] * east + m_inverse[5] * north));
     }
-    double twice = 0; // twice its area; negative if sides that lead down have the inside to their right
+    // Twice the signed area of the ring. It is negative if the inside is to the right of edges that lead
+    // down.
+    double twice = 0;
     for (size_t i = 0; i + 1 < points.size(); ++i) {
         const auto& [x0, y0] = points[i];
         const auto& [x1, y1] = points[i + 1];
-        // Relative to the ring's own corner, because coordinates far from the grid would cost digits.
+        // Coordinates are relative to a corner of the ring, because large coordinates would lose digits.
         const auto& [cx, cy] = points.front();
         twice += (x0 - cx) * (y1 - cy) - (x1 - cx) * (y0 - cy);
     }
@@ -192,7 +197,8 @@ void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
     }
 }
 
-/// Adds an edge. `sums`: for every line, differences from each pixel to the next one.
+/// Adds the area to the right of an edge to `sums`. Its values are differences between the covers of
+/// neighbouring pixels of a line; window_of() sums them.
 void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto first = std::max(e.y0, static_cast<double>(sums.y)),
                last = std::min(e.y1, static_cast<double>(sums.y + sums.h));
@@ -200,8 +206,8 @@ void PolygonCover::add_edge(const Edge& e, Window& sums) {
     const auto at = [&](double y) {
         return y <= e.y0 ? e.x0 : y >= e.y1 ? e.x1 : e.x0 + (y - e.y0) * ((e.x1 - e.x0) / (e.y1 - e.y0));
     };
-    // Goes at most one column beyond the window, because all pixels are to the right of a side that is left
-    // of the window.
+    // The column is limited to one column outside of the window. All pixels of the window are to the right of
+    // an edge that is left of the window.
     const auto column_of = [&](double x) {
         return static_cast<int64_t>(std::floor(
             std::clamp(x, static_cast<double>(sums.x) - 1, static_cast<double>(sums.x + sums.w) + 1)));
@@ -213,7 +219,7 @@ void PolygonCover::add_edge(const Edge& e, Window& sums) {
         if (a > b) std::swap(a, b);
         const double height = e.sign * (bottom - top);
         const int64_t end = std::min(column_of(b) + 2, sums.x + sums.w);
-        double before = 0; // of the pixel to the left
+        double before = 0; // cover of the pixel to the left
         for (int64_t column = std::max(column_of(a), sums.x); column < end; ++column) {
             const auto x = static_cast<double>(column);
             const double own = height * (mean_beyond(x + 1, a, b) - mean_beyond(x, a, b));
@@ -265,8 +271,8 @@ PolygonCover::Window PolygonCover::window_of(const std::vector<const Part*>& par
     return window;
 }
 
-/// Returns one window for each of many small parts on the whole grid, which saves the work between them;
-/// other parts share one window.
+/// Returns one window per part if the parts are small, which saves the pixels between them. Otherwise returns
+/// one window for all parts.
 std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int64_t line,
                                                            int64_t count) const {
     const auto here = parts_in(one, line, count);
@@ -292,7 +298,8 @@ std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int
 void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     const auto pixels = static_cast<size_t>(count * m_samples);
     std::fill_n(out, pixels, m_none);
-    // The cover by the best class so far, by all classes, and by the current class.
+    // Fractions of each pixel that are covered by the best class so far, by all classes together, and by the
+    // current class.
     std::vector<double> best(pixels, 0.0), sum(m_classes.size() > 1 ? pixels : 0), own(pixels, 0.0);
     const auto at = [&](int64_t x, int64_t y) { return static_cast<size_t>((y - line) * m_samples + x); };
     for (Class& one : m_classes) {
@@ -303,7 +310,8 @@ void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
         for (const Window& window : windows)
             window.each([&](int64_t x, int64_t y, double /*of one part, perhaps*/) {
                 const size_t i = at(x, y);
-                const double share = std::exchange(own[i], 0.0); // only once, if windows share a pixel
+                // Set to 0, so that a pixel in several windows counts once.
+                const double share = std::exchange(own[i], 0.0);
                 if (!sum.empty()) sum[i] += share;
                 if (share > best[i] + rounding) {
                     best[i] = share;
@@ -322,8 +330,8 @@ void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     }
 }
 
-/// `all`: the cover by the whole class. A part labels a pixel that it touches, even if it needs other parts
-/// to reach the limit.
+/// Finds the parts that label a pixel. `all` is the cover of each pixel by the whole class. A part labels a
+/// pixel that it touches, even if the minimum fraction is reached only together with other parts.
 void PolygonCover::find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line,
                                         int64_t count) const {
     for (Part& part : one.parts) {

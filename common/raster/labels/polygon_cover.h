@@ -15,18 +15,19 @@ namespace hsi::raster {
 /// Unites the polygons of a class first (with GEOS), so that areas covered by several polygons count once.
 /// The fraction is the exact area of the union in the pixel, except for rounding. Every line is computed
 /// separately, so results do not depend on the order of reading. As in ShapeBurner, an edge within a
-/// millionth of a pixel of a pixel border is on the border, so fractions may be smaller than `least` by as
-/// much.
+/// millionth of a pixel of a pixel border is on the border, so fractions of labelled pixels may be below
+/// `least` by a millionth.
 class PolygonCover {
   public:
-    /// Points and lines cover nothing. `least`: the smallest fraction of a labelled pixel. `none`: the value
-    /// of pixels without a label; shapes with this value remove the label of the pixels that they cover most.
-    /// Throws Error that names `path` if GDAL has no GEOS or GEOS cannot unite the polygons.
+    /// Points and lines cover nothing. `least` is the smallest fraction that labels a pixel. `none` is the
+    /// value of pixels without a label. Shapes with this value remove the label of pixels that they cover
+    /// more than any class does. Throws Error that names `path` if GDAL has no GEOS or GEOS cannot unite the
+    /// polygons.
     PolygonCover(const std::vector<Shape>& shapes, int64_t samples, int64_t lines, const GeoTransform& place,
                  double least, uint16_t none, std::string path);
 
-    /// Reads whole lines to out (count x samples values): the class with the largest fraction (of equal ones
-    /// the smallest number) if the fraction is at least `least`.
+    /// Reads whole lines to out (count x samples values): the class with the largest fraction, if this is at
+    /// least `least`. Among equal fractions, the smallest class number wins.
     void read(int64_t line, int64_t count, uint16_t* out);
     /// Computes the fraction of each pixel that class `value` covers, from 0 to 1.
     void shares(int64_t line, int64_t count, uint16_t value, float* out) const;
@@ -36,11 +37,11 @@ class PolygonCover {
     /// overlap on more than a hundredth of the pixel.
     int64_t overlapping() const { return m_overlapping; }
     /// Returns the number of connected patches of polygons that are entirely on the grid and label no pixel.
-    /// It is correct when all lines are read.
+    /// The number is complete when all lines are read.
     int64_t without_pixel() const;
 
   private:
-    /// An edge from top to bottom. sign: 1 if the polygon is to the right, else -1.
+    /// An edge from top to bottom. `sign` is 1 if the polygon is to the right of the edge, otherwise -1.
     struct Edge {
         double x0, y0, x1, y1, sign;
     };
@@ -61,7 +62,7 @@ class PolygonCover {
         size_t at(int64_t sample, int64_t line) const {
             return static_cast<size_t>((line - y) * w + sample - x);
         }
-        /// Calls visit(sample, line, share) for every pixel that is covered at all.
+        /// Calls visit(sample, line, share) for every pixel with a cover above 0.
         template <class Visit>
         void each(Visit visit) const {
             for (int64_t row = y; row < y + h; ++row)
@@ -73,15 +74,17 @@ class PolygonCover {
     void add_class(uint16_t value, const std::vector<const Shape*>& shapes);
     void add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) const;
     void add_ring(OGRGeometryH ring, bool hole, Part& part) const;
-    /// Returns a window in the lines [line, line + count), as wide and high as the parts in it.
+    /// Returns the cover of the lines [line, line + count) by `parts`, in a window that is as wide and high
+    /// as the parts.
     Window window_of(const std::vector<const Part*>& parts, int64_t line, int64_t count) const;
     static void add_edge(const Edge& edge, Window& sums);
     static std::vector<const Part*> parts_in(const Class& one, int64_t line, int64_t count);
-    /// Returns the cover of these lines by the class. A pixel is in one window, or is the sum of several.
+    /// Returns the cover of the lines [line, line + count) by a class. If a pixel is in several windows, its
+    /// cover is the sum of their values.
     std::vector<Window> windows_of(const Class& one, int64_t line, int64_t count) const;
     void find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line, int64_t count) const;
 
-    std::vector<Class> m_classes; ///< `none` first, then by value
+    std::vector<Class> m_classes; ///< class `none` first, then the other classes by value
     int64_t m_samples, m_lines;
     GeoTransform m_inverse{};
     double m_least;

@@ -39,7 +39,8 @@ FlagItem flag_item(std::string_view text) {
         name = trimmed(name.substr(0, at), blanks);
     }
     if (begins_like_any(name, {"not-"})) {
-        if (item.test != FlagItem::Test::holds) refuse_item(item.text); // change the comparison instead
+        // "not-" with a comparison is refused; users can reverse the comparison instead
+        if (item.test != FlagItem::Test::holds) refuse_item(item.text);
         item.test = FlagItem::Test::holds_not;
         name.remove_prefix(4);
     }

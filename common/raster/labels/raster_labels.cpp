@@ -152,7 +152,8 @@ class RasterLabels final : public NumberedLabels {
     }
 
   private:
-    /// Converts whole lines with `of`; `none` where the file has no pixel.
+    /// Reads whole lines of the grid and converts each value with `of`. Pixels outside of the file get
+    /// `none`.
     template <class To, class Of>
     void read_as(int64_t line, int64_t count, To* out, To none, const Of& of) {
         for (int64_t y = line; y < line + count; y += strip_lines) {
@@ -170,7 +171,7 @@ class RasterLabels final : public NumberedLabels {
     void check_bands() const {
         const int bands = m_dataset->GetRasterCount();
         if (bands == 1) return;
-        // A second band of transparency is a mask.
+        // A second band may contain transparency, which GDAL uses as a mask.
         if (bands == 2 && m_dataset->GetRasterBand(2)->GetColorInterpretation() == GCI_AlphaBand) return;
         const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
         if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
@@ -193,8 +194,7 @@ class RasterLabels final : public NumberedLabels {
         for (auto& [value, one] : legend) {
             one.value = value;
             if (one.name == std::to_string(value))
-                one.name.clear(); // our own name for classes without a
-                                  // name
+                one.name.clear(); // this suite writes the number as the name of a class without a name
             m_legend.push_back(one);
         }
     }
@@ -232,13 +232,14 @@ class RasterLabels final : public NumberedLabels {
         GeoTransform gt = *m_own.geotransform;
         if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))
             throw Error("'" + m_path + "': its geotransform cannot be inverted");
-        if (!counts_degrees(m_own.srs_wkt.empty() ? m_grid.srs_wkt : m_own.srs_wkt)) return; // as for vectors
+        // Only longitudes can differ by full turns.
+        if (!counts_degrees(m_own.srs_wkt.empty() ? m_grid.srs_wkt : m_own.srs_wkt)) return;
         m_turn = full_turn;
         m_middle = gt[0] + gt[1] * static_cast<double>(m_own.samples) / 2 +
                    gt[2] * static_cast<double>(m_own.lines) / 2;
     }
 
-    /// Reads a window of the file; NaN outside of the file.
+    /// Reads a window of the file. Nodata and masked pixels become NaN.
     void read_own(const Rect& window, std::vector<double>& values) {
         const auto n = static_cast<size_t>(window.area());
         values.resize(n);
@@ -274,7 +275,7 @@ class RasterLabels final : public NumberedLabels {
                 m_y[i] = gt[3] + gt[4] * px + gt[5] * py;
             }
         if (m_transformation) {
-            const GdalErrors errors; // points outside of the projection's area have no label
+            const GdalErrors errors; // points that cannot be transformed get no label
             m_transformation->Transform(static_cast<int>(n), m_x.data(), m_y.data(), nullptr, m_ok.data());
         }
         Rect box{m_own.samples, m_own.lines, 0, 0};
@@ -282,7 +283,7 @@ class RasterLabels final : public NumberedLabels {
         for (size_t i = 0; i < n; ++i) {
             double px = m_inverse[0] + m_inverse[1] * m_x[i] + m_inverse[2] * m_y[i];
             double py = m_inverse[3] + m_inverse[4] * m_x[i] + m_inverse[5] * m_y[i];
-            // One of both may have longitudes from 0 to 360.
+            // The scene or the file may have longitudes from 0 to 360 instead of -180 to 180.
             if (m_turn != 0 && !(px >= 0 && px < static_cast<double>(m_own.samples))) {
                 const double turns = std::round((m_middle - m_x[i]) / m_turn) * m_turn;
                 px += m_inverse[1] * turns;
@@ -304,8 +305,8 @@ class RasterLabels final : public NumberedLabels {
         box.h = bottom - box.y;
         std::fill_n(out, n, none);
         if (box.empty()) return;
-        // Reads the file's window in strips, too, because the whole window may not fit in memory for a coarse
-        // scene over a fine raster.
+        // The window of the file is also read in strips. If the scene is coarse and the raster is fine, the
+        // whole window may not fit into memory.
         for (int64_t y = box.y; y < box.bottom(); y += strip_lines) {
             const Rect part{box.x, y, box.w, std::min(strip_lines, box.bottom() - y)};
             read_own(part, m_values);
@@ -322,10 +323,11 @@ class RasterLabels final : public NumberedLabels {
     DatasetHandle m_dataset;
     GDALRasterBand* m_band = nullptr;
     Grid m_own;
-    Transformation m_transformation; ///< scene to file; null when they share an SRS
-    GeoTransform m_inverse{};        ///< of the file
-    double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and its centre's longitude; 0: none
-    EnviHeader m_header;             ///< without fields if the file has none
+    Transformation m_transformation; ///< from the scene's SRS to the file's SRS; null if they are the same
+    GeoTransform m_inverse{};        ///< inverse geotransform of the file
+    /// m_turn: 360 if the file has longitudes, otherwise 0; m_middle: longitude of the file's centre
+    double m_turn = 0, m_middle = 0;
+    EnviHeader m_header; ///< ENVI header of the file; without fields if the file has none
     std::optional<NodataRange> m_nothing;
     bool m_masked = false, m_same = false;
     std::vector<double> m_values, m_x, m_y;

@@ -49,7 +49,7 @@ void add_ring(OGRGeometryH ring, const GeoTransform& inverse, Outline& outline) 
     }
 }
 
-/// Adds the polygons of a geometry; points and lines have no inside.
+/// Adds the outlines of the polygons of a geometry. Points and lines have no outline.
 void add_outlines(OGRGeometryH geometry, const GeoTransform& inverse, std::vector<Outline>& outlines) {
     const auto type = OGR_GT_Flatten(OGR_G_GetGeometryType(geometry));
     const int parts = OGR_G_GetGeometryCount(geometry);
@@ -69,16 +69,16 @@ std::vector<Outline> outlines_of(const Shape& shape, const GeoTransform& inverse
     return outlines;
 }
 
-/// Pixels of a row: from first to before end.
+/// The pixels [first, end) of a row.
 struct Span {
     int64_t first, end;
 };
 
-/// Selects the pixels of a row that are marked.
+/// Selects the pixels of a row that Rows::mark() marks.
 enum class Of {
-    centre, ///< their centre is inside
-    whole,  ///< those of `centre` that no side passes through: such a pixel is entirely inside or outside
-    met     ///< their centre is inside, or a side passes through
+    centre, ///< pixels whose centre is inside
+    whole,  ///< pixels that are entirely inside: the centre is inside, and no edge passes through
+    met     ///< pixels whose centre is inside, or through which an edge passes
 };
 
 /// The intersections of an outline with the rows [first, first + count).
@@ -93,7 +93,7 @@ class Rows {
             if (e.y1 < top || e.y0 > bottom) continue;
             const auto from = static_cast<int64_t>(std::floor(std::max(e.y0, top))),
                        to = static_cast<int64_t>(std::ceil(std::min(e.y1, bottom)));
-            // A side on a border between rows is in neither row.
+            // An edge on a border between two rows is in neither row.
             for (int64_t row = from; row < to; ++row)
                 add(e, row, static_cast<size_t>(row - first));
         }
@@ -129,7 +129,7 @@ class Rows {
             b = e.y1 > above + 1 ? e.at(above + 1) : e.x1;
         }
         if (a > b) std::swap(a, b);
-        // The intervals are open, so a side on the border between two pixels passes through neither pixel.
+        // The intervals are open, so an edge on the border between two pixels passes through neither pixel.
         const int64_t first = ceil_of(std::floor(a)), end = ceil_of(b);
         if (first < end) m_sides[at].push_back({first, end});
     }
@@ -141,8 +141,8 @@ class Rows {
     }
 
     int64_t m_samples, m_from = 0, m_to = 0;
-    std::vector<std::vector<double>> m_crossings; ///< of the middles of rows
-    std::vector<std::vector<Span>> m_sides;       ///< pixels that a side passes through
+    std::vector<std::vector<double>> m_crossings; ///< x at which edges cross the middle of each row
+    std::vector<std::vector<Span>> m_sides;       ///< pixels of each row through which edges pass
 };
 
 } // namespace
@@ -262,8 +262,7 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
                    o.bottom > static_cast<double>(lines);
         });
         if (outlines.empty() || beside)
-            continue; // the pixel size does not matter for features outside of
-                      // the grid
+            continue; // features that are partly or entirely outside of the grid are not counted
         bool found = false;
         for (const Outline& o : outlines)
             for (int64_t row = static_cast<int64_t>(std::floor(o.top));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Burns shapes with numbers into the pixels of a grid, strip by strip.
+// Burns shapes with class numbers into the pixels of a grid, strip by strip.
 #pragma once
 
 #include "raster/labels/labels_impl.h"
@@ -21,35 +21,36 @@ struct Shape {
     uint16_t value = 0;
 };
 
-/// Selects the pixels that a shape labels. A point labels its pixel, and a line labels the pixels that it
-/// passes; both have no inside.
+/// Selects the pixels that a shape labels. A point labels the pixel that contains it, and a line labels the
+/// pixels through which it passes. Points and lines have no inside.
 enum class Cover {
     centres, ///< pixels whose centre a polygon covers
     touched, ///< all pixels that a polygon or a line touches
-    inside   ///< pixels that are entirely in one polygon: no side of it passes through them
+    inside   ///< pixels that are entirely in one polygon, so that no edge of the polygon passes through them
 };
 
-/// Burns shapes. A position within a millionth of a pixel border counts as on the border. A shape labels the
-/// same pixels for any order of reading.
+/// Burns shapes. A position within a millionth of a pixel from a pixel border counts as on the border. A
+/// shape labels the same pixels for any order of reading.
 class ShapeBurner {
   public:
-    /// `place`: geotransform of the grid, which is `samples` wide. Later shapes replace earlier ones. `none`:
-    /// the value of pixels that no shape labels; shapes may have it. `path`: for messages.
+    /// `place`: geotransform of the grid, which is `samples` wide. Later shapes replace earlier ones. `none`
+    /// is the value of pixels that no shape labels; shapes may also have this value. `path` is the file's
+    /// name in messages.
     ShapeBurner(std::vector<Shape> shapes, int64_t samples, const GeoTransform& place, Cover cover,
                 uint16_t none, std::string path);
 
     /// Reads whole lines to out (count x samples values). Throws Error if GDAL cannot burn.
     void read(int64_t line, int64_t count, uint16_t* out);
     /// Returns a lower bound of the number of pixels in the lines read so far that shapes of several values
-    /// label. Shapes are burned first to last and last to first, so the middle one of three shapes in a pixel
-    /// may be missed.
+    /// label. Shapes are burned first to last and last to first, so a pixel that three shapes cover may be
+    /// missed if the first and the last have the same value.
     int64_t disputed() const { return m_disputed; }
-    /// Returns the number of shapes that reach into `lines` lines of the grid but label no pixel, because
+    /// Returns the number of shapes that are entirely on a grid of `lines` lines but label no pixel, because
     /// they are too small or narrow.
     int64_t without_pixel(int64_t lines) const;
-    /// Receives each polygon, also each part of a multipolygon: its value and the pixels of `lines` lines of
-    /// the grid (line * samples + sample, ascending) that it touches. Polygons with the value `none` are
-    /// skipped.
+    /// Receives the value of a polygon and the pixels of a grid of `lines` lines (line * samples + sample,
+    /// ascending) that the polygon touches. Each part of a multipolygon is passed separately. Polygons with
+    /// the value `none` are skipped.
     using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
     void each_polygon(int64_t lines, const EachPolygon& visit) const;
 

@@ -49,8 +49,8 @@ bool is_number(const OGRFieldDefn& f) {
     return f.GetType() == OFTInteger || f.GetType() == OFTInteger64 || f.GetType() == OFTReal;
 }
 
-/// Returns the field of class names for a field of class numbers, by its name: Level_1_ID and Level_1, class
-/// and class_name. -1: none.
+/// Returns the field of class names that belongs to a field of class numbers, as their names show: Level_1_ID
+/// and Level_1, class and class_name. -1 if there is none.
 int companion(const OGRFeatureDefn& definition, int numbers) {
     const std::string name = definition.GetFieldDefn(numbers)->GetNameRef();
     std::vector<std::string> wanted{name + "_name", name + "name"};
@@ -71,12 +71,12 @@ int number_field(const OGRFeatureDefn& definition, const char* name) {
     return i >= 0 && is_number(*definition.GetFieldDefn(i)) ? i : -1;
 }
 
-/// Returns whether the features have the fields of our own points, which state their pixels.
+/// Returns true if the features have the fields sample and line, which points written by this suite have.
 bool has_pixel_fields(const OGRFeatureDefn& definition) {
     return number_field(definition, "sample") >= 0 && number_field(definition, "line") >= 0;
 }
 
-/// Returns a geometry that GDAL can burn, because GDAL silently skips curves and surfaces.
+/// Converts a geometry to a geometry that GDAL can burn. GDAL silently skips curves and surfaces.
 std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
     const auto type = wkbFlatten(geometry->getGeometryType());
@@ -85,7 +85,7 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     return geometry;
 }
 
-/// Calls one of these functions for every point, line and ring of a geometry that GDAL can burn.
+/// Calls of_point or of_line for every point, line and ring of a geometry that GDAL can burn.
 template <class OfPoint, class OfLine>
 void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine& of_line) {
     const auto type = wkbFlatten(geometry.getGeometryType());
@@ -102,7 +102,7 @@ void for_each_part(OGRGeometry& geometry, const OfPoint& of_point, const OfLine&
     }
 }
 
-/// Moves a geometry that GDAL can burn along the first axis.
+/// Moves a geometry that GDAL can burn by `by` along the first axis.
 void move_along(OGRGeometry& geometry, double by) {
     for_each_part(
         geometry, [&](OGRPoint& point) { point.setX(point.getX() + by); },
@@ -112,17 +112,18 @@ void move_along(OGRGeometry& geometry, double by) {
         });
 }
 
-/// Edges are straight in the SRS of their features, and curved in another one. For example, a parallel of six
-/// degrees at latitude 45 deviates by four kilometres from the straight line between its ends in UTM. Adds
-/// points until straight edges between them agree to a tenth of a pixel.
+/// Adds points to edges before reprojection. Edges are straight in the SRS of their features, but curved in
+/// another SRS. For example, a parallel of six degrees at latitude 45 deviates by four kilometres from the
+/// straight line between its ends in UTM. Points are added until the straight edges between them deviate by
+/// at most a tenth of a pixel.
 class BentEdges {
   public:
     /// `pixel`: the shorter side of a pixel, in the target SRS of `way`.
     BentEdges(OGRCoordinateTransformation& way, double pixel) : m_way(way), m_pixel(pixel) {}
 
     void add_points(OGRGeometry& geometry) {
-        const GdalErrors quiet; // a part without a position there is detected when the feature itself is
-                                // transformed
+        // Points that cannot be transformed are reported when the feature itself is transformed.
+        const GdalErrors quiet;
         geometry.flattenTo2D();
         for_each_part(
             geometry, [](OGRPoint&) {}, [&](OGRLineString& line) { add_points(line); });
@@ -154,21 +155,22 @@ class BentEdges {
     }
 
     void divide(const Place& a, const Place& a_there, const Place& b, const Place& b_there, int depth) {
-        constexpr int most = 12;   // halvings
-        constexpr double few = 16; // pixels; shorter edges are straight
+        constexpr int most = 12;   // maximum number of halvings of an edge
+        constexpr double few = 16; // in pixels; shorter edges are treated as straight
         const double length = std::hypot(b_there.x - a_there.x, b_there.y - a_there.y);
         if (depth == most || !std::isfinite(length) || length < few * m_pixel) return;
         const auto between = [](const Place& p, const Place& q, double t) {
             return Place{p.x + t * (q.x - p.x), p.y + t * (q.y - p.y)};
         };
         const auto is_off = [&](const Place& there, double t) {
-            constexpr double much = 0.1; // of a pixel
+            constexpr double much = 0.1; // in pixels
             const Place straight = between(a_there, b_there, t);
             return std::hypot(there.x - straight.x, there.y - straight.y) > much * m_pixel;
         };
         const Place middle = between(a, b, 0.5), there = turned(middle);
         if (!std::isfinite(there.x + there.y)) return;
-        // An edge that is curved to both sides may meet the straight one in its middle.
+        // An edge that is curved to both sides may meet the straight line in its middle, so the quarters are
+        // also compared.
         if (!is_off(there, 0.5) && !is_off(turned(between(a, b, 0.25)), 0.25) &&
             !is_off(turned(between(a, b, 0.75)), 0.75))
             return;
@@ -183,29 +185,29 @@ class BentEdges {
     Place m_last, m_last_there;
 };
 
-/// A feature before the meaning of its numbers is known.
+/// A feature as read from the file, before it is decided whether 0 is a class.
 struct Found {
     std::unique_ptr<OGRGeometry> geometry;
-    bool by_fields = false; ///< placed by sample and line, without a geometry yet
+    bool by_fields = false; ///< the feature is placed by its fields sample and line, and has no geometry yet
     double sample = 0, line = 0;
-    double number = 0;      ///< of its class
-    std::string text, name; ///< of its class
-    std::string group;      ///< LabelOptions::group_field
+    double number = 0;      ///< class number of the feature, or its value
+    std::string text, name; ///< class as text, and class name
+    std::string group;      ///< value of LabelOptions::group_field
 };
 
 /// The placement of features on the grid.
 enum class Placing {
     map,    ///< by coordinates in an SRS
-    pixels, ///< by coordinates that are samples and lines
+    pixels, ///< by coordinates that are sample and line
     fields  ///< points by their fields sample and line
 };
 
-/// Returns whether the SRS is assumed, because readers of GeoJSON treat every position as degrees on WGS 84,
-/// and only some files state this SRS.
+/// Returns true if GDAL has assumed the SRS. Readers of GeoJSON treat every position as degrees on WGS 84,
+/// but only files with "crs" state their SRS.
 bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
     const char* const driver = dataset.GetDriverName();
     if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
-    std::string text = path; // GDAL also accepts the document itself as a name
+    std::string text = path; // GDAL also accepts the text of a GeoJSON document as a name
     if (is_regular_file(path)) text = beginning_of_file(path, size_t{1} << 16);
     return text.find("\"crs\"") == std::string::npos;
 }
@@ -216,7 +218,7 @@ bool has_area(const OGRGeometry& geometry) {
     return OGR_G_GetDimension(OGRGeometry::ToHandle(const_cast<OGRGeometry*>(&geometry))) == 2;
 }
 
-/// Returns a number for "12", "+7" and "3.0"; more than five digits are a code, not a number.
+/// Returns the number for "12", "+7" and "3.0". A text with more than five digits is a code, not a number.
 std::optional<double> whole_number(std::string text) {
     if (const size_t point = text.find('.');
         point != std::string::npos && text.find_first_not_of('0', point + 1) == std::string::npos)
@@ -324,11 +326,12 @@ class VectorLabels final : public LabelSource {
         if (!others.empty())
             m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() +
                               " is used; other layers: " + others);
-        return chosen ? *chosen : *first; // class_field() reports a missing field
+        // If no layer has the field, class_field() reports the missing field.
+        return chosen ? *chosen : *first;
     }
 
-    /// Refuses dates, lists and bytes, which are not classes, although GDAL converts them to texts, and to
-    /// the number 0.
+    /// Refuses fields of dates, lists and bytes. They are not classes, although GDAL converts them to texts
+    /// and to the number 0.
     void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
         const OGRFieldDefn& f = *definition.GetFieldDefn(field);
         if (!is_text(f) && !is_number(f))
@@ -365,7 +368,7 @@ class VectorLabels final : public LabelSource {
         throw Error("'" + m_path + "': the field with the classes is not known", advice);
     }
 
-    /// Selects the fields of classes, of their names and of the position.
+    /// Selects the fields of classes, of class names and of pixel positions.
     void choose_fields(const OGRFeatureDefn& definition, const LabelOptions& options) {
         if (has_pixel_fields(definition)) {
             m_sample_field = number_field(definition, "sample");
@@ -418,7 +421,8 @@ class VectorLabels final : public LabelSource {
         if (options.pixel_coordinates) {
             m_placing = Placing::pixels;
         } else if (!m_grid.geotransform) {
-            // Features with a position on Earth are not drawn on pixels without one; a point may have both.
+            // Features with a position on Earth cannot be placed on a grid without a position on Earth. A
+            // point may also have the fields sample and line, which place it.
             if (!own.empty() || m_grid.placed_otherwise)
                 m_placing = m_line_field >= 0 ? Placing::fields : Placing::map;
             if (m_placing == Placing::map && !m_grid.placed_otherwise && (own.empty() || guessed))
@@ -433,8 +437,8 @@ class VectorLabels final : public LabelSource {
             m_in_degrees = counts_degrees(own);
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
         }
-        const std::string& srs =
-            m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt; // an unknown SRS is that of the other
+        // If one SRS is unknown, the other SRS is assumed for both.
+        const std::string& srs = m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt;
         if (m_placing == Placing::map && m_grid.geotransform && counts_degrees(srs)) {
             const GeoTransform& gt = *m_grid.geotransform;
             m_middle = gt[0] + gt[1] * static_cast<double>(m_grid.samples) / 2 +
@@ -542,7 +546,7 @@ class VectorLabels final : public LabelSource {
 
     /// Returns false if the feature has no class.
     bool read_class(OGRFeature& feature, Found& one) const {
-        if (m_field < 0) { // a mask
+        if (m_field < 0) { // the features are a mask
             one.number = 1;
             return true;
         }
@@ -564,7 +568,7 @@ class VectorLabels final : public LabelSource {
         return !std::isnan(one.number);
     }
 
-    /// Places a point by its fields, if it has these.
+    /// Places a point by its fields sample and line, if they are set.
     void read_pixel(OGRFeature& feature, Found& one) const {
         if (m_line_field < 0 || !feature.IsFieldSetAndNotNull(m_sample_field) ||
             !feature.IsFieldSetAndNotNull(m_line_field))
@@ -575,7 +579,8 @@ class VectorLabels final : public LabelSource {
         if (one.by_fields) one.geometry.reset();
     }
 
-    /// Determines the direction of lines, and whether points are at their pixels.
+    /// Determines the geotransform of the features' coordinates, and counts the features outside of the grid.
+    /// Line numbers of pixel coordinates may grow downwards or, negative, upwards.
     void place(std::vector<Found>& found, bool asked) {
         m_place = m_grid.geotransform.value_or(GeoTransform{0, 1, 0, 0, 0, 1});
         if (m_placing == Placing::pixels) {
@@ -635,7 +640,7 @@ class VectorLabels final : public LabelSource {
             beside += !(one.sample >= 0 && one.sample < static_cast<double>(m_grid.samples) &&
                         one.line >= 0 && one.line < static_cast<double>(m_grid.lines));
             const double x = one.sample + 0.5, y = one.line + 0.5;
-            // Uses functions of C for the reason in vector_sink.cpp.
+            // Uses GDAL's C functions for the reason in vector_sink.cpp.
             OGRGeometryH const point = OGR_G_CreateGeometry(wkbPoint);
             OGR_G_SetPoint_2D(point, 0, m_place[0] + m_place[1] * x + m_place[2] * y,
                               m_place[3] + m_place[4] * x + m_place[5] * y);
@@ -644,7 +649,8 @@ class VectorLabels final : public LabelSource {
         if (by_fields == 0) return;
         m_beside_by_fields = beside;
         m_description += ", placed by sample and line";
-        if (beside > 0 && m_placing == Placing::map) // otherwise place() counts all
+        // For the other placings, place() counts all features outside of the grid.
+        if (beside > 0 && m_placing == Placing::map)
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
                               counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside " +
                               m_grid.owner + " by samples and lines");
@@ -654,7 +660,8 @@ class VectorLabels final : public LabelSource {
                               " has no geotransform");
     }
 
-    /// Makes classes from texts: numbers if all texts are numbers, else 1, 2 ... in alphabetical order.
+    /// Makes class numbers from texts: the numbers themselves if all texts are numbers, otherwise 1, 2 ... in
+    /// alphabetical order of the texts.
     void read_texts(std::vector<Found>& found) {
         std::map<std::string, int> value;
         size_t numbers = 0;
@@ -684,8 +691,8 @@ class VectorLabels final : public LabelSource {
         }
     }
 
-    /// Features were drawn by a person, also those of class 0, unless they are called "Unclassified" or the
-    /// like.
+    /// Decides whether 0 is a class. Someone drew the features of class 0 on purpose, so 0 is a class unless
+    /// all of them are called "Unclassified" or similar.
     void decide_zero(ZeroMeans means, const std::vector<Found>& found) {
         constexpr uint16_t beyond = max_class;
         if (m_field < 0) return;
@@ -698,7 +705,7 @@ class VectorLabels final : public LabelSource {
             ++zeros;
             const bool is_name = names_a_class(one.name);
             named += is_name;
-            // Numbers do not decide.
+            // Names that are numbers do not decide whether 0 is a class.
             if (!is_name && one.name.find_first_not_of("0123456789") != std::string::npos) {
                 ++nothing;
                 word = one.name;
@@ -724,7 +731,7 @@ class VectorLabels final : public LabelSource {
         int64_t negative = 0;
         for (Found& one : found) {
             Shape shape;
-            // "No label" replaces earlier features, as in a raster.
+            // A feature with the value "no label" also replaces earlier features.
             shape.value = class_of(one.number, m_none, m_path);
             if (one.number < 0) {
                 ++negative;
@@ -753,7 +760,7 @@ class VectorLabels final : public LabelSource {
                                                  : options.all_touched ? Cover::touched
                                                                        : Cover::centres,
                                                  m_none, m_path);
-        if (m_min_cover) return; // features that label nothing are known after all is read
+        if (m_min_cover) return; // features that label no pixel are only known after all lines are read
         m_too_small = m_burner->without_pixel(m_grid.lines);
         if (const int64_t n = m_too_small; n > 0)
             m_notes.push_back("'" + m_path + "': " +
@@ -787,10 +794,10 @@ class VectorLabels final : public LabelSource {
             const auto within = [](double v, int64_t size) {
                 return static_cast<int64_t>(std::clamp(v, 0.0, static_cast<double>(size)));
             };
-            const Rect part{within(std::floor(left) - 1, m_grid.samples),
-                            within(std::floor(top) - 1, m_grid.lines),
-                            within(std::ceil(right) + 1, m_grid.samples),
-                            within(std::ceil(bottom) + 1, m_grid.lines)}; // w, h: the ends
+            // Here w and h are the right and lower end, not sizes.
+            const Rect part{
+                within(std::floor(left) - 1, m_grid.samples), within(std::floor(top) - 1, m_grid.lines),
+                within(std::ceil(right) + 1, m_grid.samples), within(std::ceil(bottom) + 1, m_grid.lines)};
             m_samples.push_back({one.number, std::move(one.group), {}});
             if (part.w > part.x && part.h > part.y) burn_alone(one, part, options, m_samples.back().pixels);
         }
@@ -842,18 +849,19 @@ class VectorLabels final : public LabelSource {
     }
 
     Placing m_placing = Placing::map;
-    std::string m_srs_note;          ///< for coordinates, if any feature has some
+    std::string m_srs_note;          ///< note on the SRS, for files in which a feature has coordinates
     bool m_in_degrees = false;       ///< the coordinates of a reprojected file are degrees
-    std::optional<double> m_middle;  ///< longitude of the grid's centre, if it is in degrees
+    std::optional<double> m_middle;  ///< longitude of the grid's centre, if the grid is in degrees
     Transformation m_transformation; ///< null if nothing must be reprojected
-    GeoTransform m_place{};          ///< of the final coordinates of features
+    GeoTransform m_place{};          ///< geotransform of the grid in the features' coordinates
     std::vector<ValueSample> m_samples;
     int m_group_field = -1;
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;
     bool m_text_classes = false;
     std::unique_ptr<ShapeBurner> m_burner;
-    std::unique_ptr<PolygonCover> m_cover; ///< if fractions label, or will be requested
-    std::optional<double> m_min_cover;     ///< m_cover labels
+    /// Set if fractions label pixels (m_min_cover), or if shares() will be called.
+    std::unique_ptr<PolygonCover> m_cover;
+    std::optional<double> m_min_cover; ///< set: m_cover labels pixels; otherwise m_burner does
     int64_t m_too_small = 0, m_outside = 0, m_beside_by_fields = 0;
 };
 
