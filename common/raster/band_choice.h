@@ -24,11 +24,11 @@ struct BandAt {
     bool good = true;         ///< false: excluded from choices by wavelength
 };
 
-/// Returns the indices of the bands that `choices` name, in their order. A range of wavelengths includes both
-/// ends. Its bands are in the order of `bands`. Each band is included once. The nearest band must be at most
-/// one band spacing away, or 5 nm if the spacing is smaller. `scene` is the scene's name in messages. \throws
-/// UsageError for a band number that the scene does not have; Error for a scene without wavelengths and for a
-/// wavelength or range without a band.
+/// Returns the indices of the bands that `choices` name, in the order of the choices. A range of wavelengths
+/// includes both ends. Its bands are in the order of `bands`. Each band is included once. The nearest band
+/// must be at most one band spacing away, or 5 nm if the spacing is smaller. `scene` is the scene's name in
+/// messages. \throws UsageError for a band number that the scene does not have; Error for a scene without
+/// wavelengths and for a wavelength or range without a band.
 std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
                           const std::string& scene);
 

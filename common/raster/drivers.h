@@ -21,7 +21,7 @@ bool has_capability(GDALDriver* driver, const char* capability);
 /// one).
 std::string extension_of(const std::string& path);
 
-/// Returns whether a driver qualifies.
+/// A condition that a driver must meet, for example that it can write rasters.
 using DriverTest = std::function<bool(GDALDriver*)>;
 
 /// Returns the driver that -of names. Registers GDAL's drivers. \throws UsageError if GDAL has no such

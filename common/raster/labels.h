@@ -88,8 +88,10 @@ struct LabelOptions {
     /// Reads numbers of any meaning for LabelSource::values(): `field` contains numbers, and 0 is a valid
     /// number.
     bool values = false;
-    std::string group_field; ///< with `values`, for features: the field of groups; empty: none
-    bool mask = false;       ///< read as a mask: 1 where the raster is not 0 or inside a feature; no field
+    /// If `values` is set, for features: name of the field of groups; empty: no groups.
+    std::string group_field;
+    /// Reads the file as a mask: 1 where the raster is not 0, or inside a feature. `field` is not used.
+    bool mask = false;
     std::vector<std::string> open_options; ///< NAME=VALUE
 };
 
@@ -101,7 +103,7 @@ std::unique_ptr<LabelSource> open_all_labels(const LabelOptions& options, const 
 /// a raster.
 struct ValueSample {
     double value = 0;
-    std::string group; ///< LabelOptions::group_field; empty: none
+    std::string group; ///< value of the field LabelOptions::group_field; empty: none
     /// Positions line * samples + sample, ascending; empty for a feature outside of the grid.
     std::vector<int64_t> pixels;
 };
@@ -125,8 +127,8 @@ class LabelSource {
     /// classes.
     const std::vector<LabelClass>& legend() const { return m_legend; }
     /// Reads whole lines [line, line + count) to out (count x samples values); none() means no label. Throws
-    /// Error if a value is not a class (a fraction, above max_class) or if the file cannot be read. Use it on
-    /// one thread at a time.
+    /// Error if a value is not a class (not an integer, or above max_class) or if the file cannot be read.
+    /// Use it on one thread at a time.
     void read(int64_t line, int64_t count, uint16_t* out);
     /// Throws UsageError if a class in LabelOptions::leave_out occurs neither in the lines that were read nor
     /// in the file's legend. The message lists the existing classes. Call it when all lines are read.
@@ -136,8 +138,8 @@ class LabelSource {
     std::vector<std::string> not_left_out() const;
     /// Returns true if a pixel that was read so far has no label only because its class is left out.
     bool left_any_out() const { return m_left_any_out; }
-    /// Returns the value that read() writes for pixels without a label, or outside of a mask. It is 0. If 0
-    /// is a class of the file, it is 65535, which then cannot be a class.
+    /// Returns the value that read() writes for pixels without a label, or outside of a mask. The value is 0
+    /// or, if 0 is a class of the file, 65535, which then cannot be a class.
     uint16_t none() const { return m_none; }
     bool zero_is_class() const { return m_none != 0; }
     /// Returns true if the file does not state whether 0 is a class. 0 then means "no label".

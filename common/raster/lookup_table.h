@@ -18,7 +18,7 @@ class OGRSpatialReference;
 
 namespace hsi::raster {
 
-/// The pixel of the swath for a pixel of the grid; nullopt if the grid has no data there.
+/// The pixel of the swath for a pixel of the grid; `none` if the table names no pixel there.
 struct SwathPixel {
     static constexpr int64_t none = -1;
     int64_t sample = none, line = none; ///< from 0
@@ -52,7 +52,7 @@ class LookupTable {
     const std::array<double, 6>& geotransform() const;
     const std::shared_ptr<const OGRSpatialReference>& srs() const; ///< null: unknown
 
-    struct Impl; ///< used only in this folder
+    struct Impl; ///< defined and used only in common/raster
 
   private:
     explicit LookupTable(std::shared_ptr<const Impl> impl);

@@ -34,7 +34,7 @@ class OutputSet {
     }
 
     /// Creates the temporary file of every planned output; `like` (may be null) gives georeference and
-    /// metadata. Throws Error or UsageError; files created before are then removed. Call it once.
+    /// metadata. Throws Error or UsageError; files that were already created are then removed. Call it once.
     void create(const RasterSource* like) {
         if (!m_made.empty()) throw Error("internal: these outputs are made");
         std::vector<std::unique_ptr<RasterSink>> made;
@@ -42,7 +42,8 @@ class OutputSet {
             made.push_back(create_sink(options, spec, like));
         m_made = std::move(made);
     }
-    /// Returns the GDAL block cache for writing tiles, for all outputs together; 0 before create().
+    /// Returns the bytes of GDAL's block cache for writing tiles, for all outputs together; 0 before
+    /// create().
     uint64_t cache_bytes() const {
         uint64_t bytes = 0;
         for (const auto& sink : m_made)

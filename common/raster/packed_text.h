@@ -15,8 +15,8 @@ std::string pack_text(const std::string& text);
 /// bytes.
 std::string unpack_text(const std::string& packed, const std::string& name, size_t limit = size_t{1} << 30);
 
-/// Returns `bytes` as a zlib stream. \throws Error if the stream would be larger than half of INT_MAX bytes,
-/// the limit for base 64.
+/// Returns `bytes` as a zlib stream. \throws Error if the stream would be larger than INT_MAX / 2 bytes,
+/// because it becomes longer in base 64.
 std::string deflated(const std::string& bytes);
 /// Returns a PNG file in base 64: `colours` has the width * height pixels (red, green, blue) line by line.
 /// \throws Error if the picture is too large, as deflated() does.

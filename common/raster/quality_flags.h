@@ -13,7 +13,7 @@
 
 namespace hsi::raster {
 
-/// An item such as "cloud", "not-land" or "aot550>0.3".
+/// An item of -mask-flags, such as "cloud", "not-land" or "aot550>0.3".
 struct FlagItem {
     enum class Test { holds, holds_not, above, from, below, up_to, equal };
     std::string text; ///< the item as the user wrote it
@@ -37,7 +37,7 @@ std::string plain_flag_name(std::string_view name);
 /// A flag of a scene.
 struct QualityFlag {
     std::string name, also; ///< also: a second name of the flag; empty if it has only one
-    std::string file;       ///< the file with its values
+    std::string file;       ///< file with the values of the flag
 };
 
 /// Returns the flags of the scene's product. If the product has no flags, returns the flags of the scene's

@@ -15,8 +15,8 @@ struct TableConditions {
     /// Concentrations of the samples of a raster, ppm m; empty: the concentrations of mag1c.
     std::vector<double> concentrations;
     std::optional<double> sun_zenith;            ///< degrees
-    double elevation = 0, sensor_altitude = 100; ///< km
-    double water_vapour = 1.3;                   ///< cm
+    double elevation = 0, sensor_altitude = 100; ///< elevation of the ground and altitude of the sensor, km
+    double water_vapour = 1.3;                   ///< water vapour column, cm
 };
 
 /// The form of a table: a text with columns, HDF5 with modtran_data, or a raster with one sample per

@@ -29,12 +29,12 @@ class RunFiles;
 struct StacOptions {
     std::string path;     ///< -stac; empty: none
     std::string datetime; ///< -stac-datetime: the time of acquisition, if the scene's metadata lack it
-    std::string version;  ///< of this software
+    std::string version;  ///< version of this software
 };
 
 struct OutputOptions {
     std::string path;
-    std::string format;                        ///< -of; empty: from the extension, GTiff without one
+    std::string format; ///< -of; empty: from the extension of path, GTiff if path has none
     std::vector<std::string> creation_options; ///< -co; GTiff adds TILED=YES, BIGTIFF=IF_SAFER if they are
                                                ///< not given
     std::string type;                          ///< -ot; empty: OutputSpec::type
@@ -62,7 +62,7 @@ struct OutputOptions {
 };
 
 struct BandSpec {
-    std::string description;                     ///< "PC1", "Alunite"
+    std::string description;                     ///< for example "PC1" or "Alunite"
     std::map<std::string, std::string> metadata; ///< band metadata items
     /// The band (0-based) of the like source that has the same values; -1: none. The metadata of that band
     /// are copied before the member metadata is applied.
@@ -95,14 +95,14 @@ struct OutputSpec {
     // For an output without a like source; ignored if there is one. `bands` may then also contain the items
     // wavelength, wavelength_units, fwhm and bbl, which each output format stores in its own form.
     std::string srs; ///< SRS as for -a_srs of GDAL's tools: "EPSG:32633", WKT, PROJ
-    std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
+    std::optional<std::array<double, 6>> geotransform; ///< in GDAL's order
     std::map<std::string, std::string>
         envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
 };
 
 /// A band whose values GDAL computes when they are read, by a pixel function of the plugin gdal_HSI.
 struct VirtualBand {
-    std::string function; ///< "hsi_project"
+    std::string function; ///< name of the pixel function, for example "hsi_project"
     /// The function's own arguments. Arguments about missing values (nodata, masks, dst_nodata) are added.
     std::vector<std::pair<std::string, std::string>> arguments;
     std::vector<int> bands; ///< bands of the like source (0-based) that the function uses; empty: all
@@ -158,12 +158,12 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
 class RasterSink : public stream::SharedSink, public stream::BandTaker {
   public:
     /// Shows the first `lines` lines of a growing output (OutputOptions::grows), which have been written. The
-    /// file appears under its name, and its header states these lines; readers see whole lines. Lines may
-    /// exceed the number at creation. commit() then leaves the file unchanged. Throws Error.
+    /// file appears under its name, and its header states these lines; readers see whole lines. There may be
+    /// more lines than were stated at creation. commit() then leaves the file unchanged. Throws Error.
     virtual void grow(int64_t lines) = 0;
 
     virtual bool raw_access() const = 0;      ///< true: tiles are written with pwrite instead of RasterIO
-    virtual uint64_t cache_bytes() const = 0; ///< GDAL block cache for writing tiles
+    virtual uint64_t cache_bytes() const = 0; ///< bytes of GDAL's block cache for writing tiles
     virtual std::string driver() const = 0;
     /// Returns the replacement for NaN: -dstnodata, the source's value, or a chosen value for an output with
     /// missing pixels (NaN for floats, the lowest value of signed integers, 0 of unsigned ones). nullopt:

@@ -2,9 +2,9 @@
 // A georeferenced cube as a stream::CubeSource: from a file that GDAL opens, or from an array in memory
 // (plugins/arrays).
 //
-// The bands are the requested ones, or all that the file's bad-band list does not mark. Values are the stored
-// values (scale and offset are copied to outputs, not applied). Nodata (compared in the file's own type) and
-// masked pixels are NaN; NaN and infinities are unchanged. Uncompressed raw files
+// The bands are the requested ones, or all that the file's bad-band list does not mark. Readers return stored
+// values: scale and offset are copied to outputs, but not applied. Nodata (compared in the file's own type)
+// and masked pixels are NaN; NaN and infinities are unchanged. Uncompressed raw files
 // (GDALDataset::GetRawBinaryLayout, if some samples confirm it) are read with pread, without GDAL's block
 // cache. Chunks of products in HDF5 are decoded by the reader that needs them (io/block_store.h). All other
 // files are read through RasterIO along the file's blocks, with one dataset handle per reader. All ways of
@@ -72,7 +72,7 @@ class Growth {
     virtual bool ends_with_zeros(int64_t lines) const = 0;
     /// Returns fields that describe the scene and that were added to the header later, in quotes.
     virtual std::vector<std::string> late_fields() const = 0;
-    virtual std::vector<std::string> files() const = 0; ///< the data and their header
+    virtual std::vector<std::string> files() const = 0; ///< the data file and its header
 };
 
 /// The operations of a virtual scene (.hsi).
@@ -88,7 +88,7 @@ class Chain {
         Cost per_pixel;          ///< work per pixel, from stream::LinkWork::per_pixel
     };
     virtual ~Chain() = default;
-    virtual std::vector<Link> links() const = 0; ///< first to last
+    virtual std::vector<Link> links() const = 0; ///< the steps, first to last
     virtual std::string source() const = 0;      ///< the file that the first step reads
     /// From now on, steps that have code for devices compute on `devices`, also in sources made from this
     /// one. Call it while no reader is open. Throws Error if a device does not start.
@@ -133,7 +133,7 @@ class RasterSource : public stream::CubeSource {
     virtual bool held_by_system() const { return true; }
     /// Returns the bytes of a block of all bands together; 0: each band has its own blocks.
     virtual uint64_t shared_block_bytes() const { return 0; }
-    /// Returns the GDAL block cache for reading tiles (small if raw).
+    /// Returns the bytes of GDAL's block cache for reading tiles (small if access is raw).
     virtual uint64_t cache_bytes() const { return 0; }
     /// Reserves memory for decoded blocks that the readers of this source share, in a pass with `lanes`
     /// workers. Returns how many of `most` bytes the source takes, in addition to cache_bytes(). Sources

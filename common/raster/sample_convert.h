@@ -106,7 +106,8 @@ class StoreRule {
 
     SampleType type() const { return m_type; }
     size_t sample_bytes() const { return m_bytes; }
-    /// Returns true if tiles contain the samples themselves, except for nodata: then finish() is enough.
+    /// Returns true for Float32 outputs whose tiles contain the samples themselves, so that finish() only has
+    /// to set nodata.
     bool floats() const { return m_type == SampleType::float32 && m_parts == 1; }
 
     /// From now on, tiles contain the samples of `from` as parts of their bits (SamplePart), and NaN for

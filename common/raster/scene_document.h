@@ -62,7 +62,7 @@ bool is_scene_document(const std::string& path);
 /// Reads a document and makes its file names relative to the working folder. Throws Error with the file and
 /// the fault, also for an unknown version.
 SceneDocument read_scene_document(const std::string& path);
-/// Parses a text whose relative names begin in `folder`; `name` is the scene's name in messages.
+/// Parses a text whose relative file names are relative to `folder`; `name` is the scene's name in messages.
 SceneDocument parse_scene_document(const std::string& text, const std::string& folder,
                                    const std::string& name);
 
@@ -81,8 +81,8 @@ class SourceWatch {
     SourceWatch() = default;
     /// `name` is the scene's name in messages.
     SourceWatch(const DocumentSource& source, std::string name);
-    /// Throws Error that names a local file that was removed, replaced or written to since. Takes a
-    /// microsecond per file.
+    /// Throws Error that names a local file that was removed, replaced or written to since the object was
+    /// made. Takes a microsecond per file.
     void check() const;
 
   private:

@@ -63,7 +63,7 @@ class SpatialReference {
 
 struct SceneFacts {
     std::string path;
-    std::string driver;  ///< "ENVI", "GTiff" ...; "array"
+    std::string driver;  ///< GDAL's driver, such as "ENVI" or "GTiff"; "array" for an array in memory
     std::string product; ///< the product, recognised by the file's content: "EMIT L2A"; empty: not a product
     std::string type;    ///< type that represents the values of all bands: "Float32", "Int16" ...
     /// Single precision represents every value of the bands' types: Float32, and integers of 8 and 16 bits.

@@ -24,7 +24,7 @@ struct SpectralLibrary {
     std::vector<double> fwhm_nm;        ///< one per band; empty if unknown
     /// The bands' numbers in the scene of the spectra, from 1 on and each once; empty: unknown.
     std::vector<int> band_numbers;
-    /// False for numbers of a table that are 1, 2, 3 ...: they may be row numbers.
+    /// False if the band numbers of a table are 1, 2, 3 ..., because they may be row numbers.
     bool numbers_told = false;
     bool other_axis = false;        ///< the file states the bands' positions on an axis that cannot be
                                     ///< converted
@@ -43,7 +43,7 @@ struct SpectralLibrary {
 /// unknown. Throws Error that names the file and the fault, also if no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
-/// Returns the spectra with infinite values, which the tools refuse.
+/// Returns the indices of spectra with infinite values, which the tools refuse.
 std::vector<size_t> infinite_spectra(const SpectralLibrary& library);
 
 /// The bands of a spectrometer, as a file lists them.

@@ -142,7 +142,7 @@ class BlockCoder::Runs {
         *m_to++ = 0x78; // DEFLATE with a window of 32 KB
         *m_to++ = 0x9c;
         put(1, 1); // the last block
-        put(2, 2); // with a custom code
+        put(2, 2); // the block has a custom code
         put(symbols - 257, 5);
         put(1, 5); // the block declares two distances: 1, and a second one that does not occur
         put(15, 4);
@@ -194,7 +194,8 @@ class BlockCoder::Runs {
         uint32_t symbol = 0, extra_bits = 0, extra = 0;
     };
 
-    /// Calls four(), one() and run() for the pieces of the bytes in order.
+    /// Divides the bytes into groups of four bytes, single bytes and runs of equal bytes, and calls four(),
+    /// one() or run() for each of them in order.
     template <class Four, class One, class Run>
     static void walk(const unsigned char* from, size_t count, Four&& four, One&& one, Run&& run) {
         if (count == 0) return;
@@ -283,7 +284,7 @@ class BlockCoder::Runs {
         m_bits += m_lengths[symbol];
     }
     void flush() {
-        for (size_t k = 0; k < 8; ++k) // the compiler makes one store of the loop
+        for (size_t k = 0; k < 8; ++k) // the compiler turns the loop into one store
             m_to[k] = static_cast<unsigned char>(m_held >> (8 * k));
         m_to += m_bits / 8;
         m_held >>= m_bits / 8 * 8;

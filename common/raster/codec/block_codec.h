@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Codes the blocks of a compressed TIFF one by one, as the tags Compression and Predictor specify.
+// Encodes and decodes the blocks of a compressed TIFF one by one, as the tags Compression and Predictor
+// specify.
 #pragma once
 
 #include <cstddef>
@@ -38,9 +39,9 @@ struct BlockCoding {
 struct BlockForm {
     int64_t line_samples = 0; ///< samples of all bands, if the bands of a pixel are interleaved
     int64_t lines = 0;
-    int64_t step = 1;         ///< samples to the next sample of the same band
+    int64_t step = 1;         ///< distance between neighbouring samples of a band, in samples
     int64_t sample_bytes = 4; ///< 1, 2, 4 or 8
-    bool swapped = false;     ///< the file has the other byte order
+    bool swapped = false;     ///< the file's byte order is not the CPU's
 
     int64_t bytes() const { return line_samples * lines * sample_bytes; }
 };

@@ -16,7 +16,7 @@ namespace hsi::raster {
 struct ChunkCoding {
     enum class Filter : uint8_t {
         deflate,  ///< zlib's format
-        shuffle,  ///< first the first bytes of all samples, then the second bytes, and so on
+        shuffle,  ///< stores the first bytes of all samples, then their second bytes, and so on
         checksum, ///< Fletcher's checksum (32 bits), stored after the chunk's data
         lzf,      ///< LibLZF 3.6, as h5py writes it
         zstd

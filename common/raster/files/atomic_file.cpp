@@ -32,7 +32,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int tries = 3; // tries for steps that must not fail; a network file system may fail once
+constexpr int tries = 3; // number of tries for steps that must not fail; a network file system may fail once
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";

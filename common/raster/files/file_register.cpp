@@ -112,8 +112,8 @@ class FolderLocks {
         return true;
     }
 
-    /// Locks the file at `path`. If another file has replaced it before it was locked, that file is locked
-    /// instead.
+    /// Locks the file at `path`. If another file has replaced it before the lock was held, the new file is
+    /// locked.
     void lock_file(const std::string& path) {
         for (;;) {
             int handle = open_to_lock(path, O_RDWR);

@@ -238,7 +238,8 @@ class Collector {
     }
 
     void add_hidden_file(std::string name, int depth) {
-        if (name.rfind("vsi", 0) == 0) name.insert(0, "/"); // /vsizip/vsicurl/...
+        // As in /vsizip/vsicurl/..., where one slash is missing.
+        if (name.rfind("vsi", 0) == 0) name.insert(0, "/");
         if (!m_hidden.insert(name).second) return;
         if (name.rfind("/vsi", 0) == 0) return add_containers(name, depth);
         for (; !name.empty() && name != "." && name != "/"; name = folder_of(name)) {

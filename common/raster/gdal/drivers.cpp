@@ -118,7 +118,7 @@ std::string setting(const char* name, const char* otherwise) { return CPLGetConf
 
 std::vector<std::string> pixel_types() {
     std::vector<std::string> names;
-    // Up to GDT_TypeCount of this GDAL, which has Int8 from 3.7 on.
+    // The types depend on GDAL's version: Int8 exists from 3.7 on.
     for (int t = GDT_Byte; t < GDT_TypeCount; ++t)
         if (const char* const name = name_of(static_cast<SampleType>(t))) names.emplace_back(name);
     return names;

@@ -399,7 +399,8 @@ class Index {
     /// stored together, or in pages with one checksum per page. The bits of `pages` mark the pages that
     /// exist.
     struct Block {
-        uint64_t address, first, count, page; ///< first element, number of elements, elements per page
+        /// Address in the file, first element, number of elements, elements per page.
+        uint64_t address, first, count, page;
         size_t prefix, bytes, axis;
         const uint8_t* pages;
         uint64_t first_page;

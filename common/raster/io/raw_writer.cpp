@@ -50,8 +50,8 @@ RawWriter::RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
     if (claimed) return;
     int result = system::claim(m_file.get(), m_raw.bytes);
-    // Not every file system can reserve space. Otherwise only the length is set, and a full disk is detected
-    // while writing.
+    // Not every file system can reserve space. If it cannot, only the length is set, and a full disk is
+    // detected while writing.
     if (result == EOPNOTSUPP) result = ::ftruncate(m_file.get(), m_raw.bytes) == 0 ? 0 : errno;
     if (result != 0) throw Error(std::strerror(result));
 }

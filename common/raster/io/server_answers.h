@@ -40,7 +40,7 @@ struct ServedFile {
     /// \throws Error if the server now sends other headers, or none.
     void check_unchanged(const CancelFlag* cancel) const;
 };
-/// Throws Error if `now` differs from `before`.
+/// Throws Error if `now` is empty or differs from `before`.
 void check_same(const std::string& path, const ServerHeaders& before, const ServerHeaders& now);
 
 /// The version of a remote file, to which all answers must belong. Thread-safe.

@@ -852,7 +852,7 @@ class VectorLabels final : public LabelSource {
     std::string m_srs_note;          ///< note on the SRS, for files in which a feature has coordinates
     bool m_in_degrees = false;       ///< the coordinates of a reprojected file are degrees
     std::optional<double> m_middle;  ///< longitude of the grid's centre, if the grid is in degrees
-    Transformation m_transformation; ///< null if nothing must be reprojected
+    Transformation m_transformation; ///< from the file's SRS to the grid's SRS; null if they are the same
     GeoTransform m_place{};          ///< geotransform of the grid in the features' coordinates
     std::vector<ValueSample> m_samples;
     int m_group_field = -1;
