@@ -52,8 +52,8 @@ struct FlagMask {
 };
 
 /// Returns the pixels of the scene for which an item is true, or in which a layer of an item has a fill
-/// value. `file`: the file of the layers; empty: the scene's product. \throws Error if there are no flags,
-/// and, with the existing names, for an unknown name and for a layer on another grid than the scene.
+/// value. `file` is the file of the layers; empty: the scene's product. \throws Error if there are no flags,
+/// for an unknown name, and for a layer on another grid than the scene. The message lists the existing names.
 FlagMask open_flag_mask(const RasterSource& scene, const std::string& file,
                         const std::vector<FlagItem>& items);
 

@@ -30,9 +30,9 @@ std::string array_of_subdataset(const std::string& name);
 /// "_" for blanks, and may put slashes in front.
 bool names_array(const std::string& name, const std::string& full_name);
 
-/// Returns whether the path leads into an HDF5 file, including netCDF-4: by the form of the name
-/// (HDF5:"a.h5"://cube), or because HDF5 data begin at the first byte or, after bytes of another program, at
-/// 512, 1024, 2048 ...
+/// Returns true if the path leads into an HDF5 file, including netCDF-4. Either the name has the form
+/// HDF5:"a.h5"://cube, or HDF5 data begin at byte 0 or, after bytes of another program, at byte 512, 1024,
+/// 2048 ...
 bool leads_to_hdf5(const std::string& path);
 
 /// Returns false if a path certainly does not lead to a MATLAB file (matlab/matlab_file.h). Files of version

@@ -8,12 +8,13 @@
 
 namespace hsi::raster {
 
-/// Returns every file that reading `path` touches, as stated by GDAL and the texts of VRTs: the file itself;
-/// the file's side files; the sources of a VRT (also of a nested VRT as text) and their sources; files that
-/// its pixel functions name; the tiles of an index; the container of a subdataset (NETCDF:"a.nc":v); external
-/// files of an HDF5 file; files of a virtual Zarr dataset (Kerchunk's JSON); local files behind names of
-/// GDAL's virtual file systems (/vsizip/, /vsisubfile/, /vsisparse/ ...). Files that do not exist are left
-/// out, except `path` itself. Opens the datasets that GDAL can open; other names are listed unchanged.
+/// Returns every file that is read when `path` is read, as GDAL and the texts of VRTs state: the file and its
+/// side files. For a VRT, these include its sources (also of a VRT within it), the sources of its sources,
+/// and files that its pixel functions name. They also include the tiles of an index, the container of a
+/// subdataset (NETCDF:"a.nc":v), external files of an HDF5 file, and files of a virtual Zarr dataset
+/// (Kerchunk's JSON). Local files behind names of GDAL's virtual file systems (/vsizip/, /vsisubfile/,
+/// /vsisparse/ ...) are included. Files that do not exist are left out, except `path` itself. Opens the
+/// datasets that GDAL can open; other names are listed unchanged.
 std::vector<std::string> files_read_with(const std::string& path);
 
 /// Checks the name of a file that `document` (a rule file) states: a local file or folder, not a pipe; a

@@ -71,8 +71,8 @@ SpectrumTable read_spectrum_table(const std::string& path, const std::vector<std
 /// Returns the number in a cell, with a decimal point or comma; NaN if it is not a number.
 double table_number(const std::string& cell);
 
-/// Returns whether the file looks like a library, so that the reason why it cannot be read as a library helps
-/// a user: text, ENVI data whose header states a library, or a binary format of libraries.
+/// Returns true if the file looks like a library: a text, ENVI data whose header states a library, or a
+/// binary format of libraries. If such a file cannot be read as a library, the reason helps the user.
 bool may_be_library(const std::string& path);
 
 /// Returns the content of `path` if it is certainly a library: an ENVI library, recognised by its header, or

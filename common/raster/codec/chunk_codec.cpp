@@ -49,9 +49,9 @@ uint32_t fletcher32(const unsigned char* bytes, size_t count) {
 }
 
 /// Decodes LibLZF's format (Marc Lehmann). A byte n below 32 begins n + 1 literals. Any other byte begins a
-/// copy of earlier output. Three bits of it are the length, to which another byte is added if all three are
-/// set; 13 bits are the distance. \return the number of decoded bytes; 0 if the data are invalid or decode to
-/// more than `room` bytes.
+/// copy of earlier output. Three bits of that byte are the length; if all three are set, another byte is
+/// added to the length. 13 bits are the distance. \return the number of decoded bytes; 0 if the data are
+/// invalid or decode to more than `room` bytes.
 size_t unpack_lzf(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
     const unsigned char* const end = from + count;
     size_t made = 0;

@@ -237,9 +237,9 @@ class RemoteFile {
 
     // The following functions are called with m_mutex locked.
     std::vector<uint64_t> cover(const Extents& extents, bool urgent);
-    /// The progress of an extent, which is the progress of its slowest piece. unknown: a part of the extent
-    /// was never requested; coming: a part is queued or being fetched; here: all bytes have arrived, or their
-    /// requests have failed.
+    /// The progress of an extent, which is the progress of its slowest piece. `unknown`: a part of the extent
+    /// was never requested. `coming`: a part is queued or being fetched. `here`: all bytes have arrived, or
+    /// their requests have failed.
     enum class Stage : uint8_t { unknown, coming, here };
     Stage stage_of(const Extent& extent) const;
     void begin_to_fetch();
