@@ -60,11 +60,12 @@ struct Hdf5Storage {
 /// of the array's description, or if the type is unusual. Never throws because of the content of a file.
 Hdf5Storage find_hdf5_storage(const std::string& path, const std::string& array);
 
-/// Finds the chunks of arrays by their full names, one result per array. A result is empty if the HDF5
-/// library must read the array. This is so for types other than integers of 8 to 64 bits and IEEE floats of
-/// 16 to 64 bits, for unknown filters, and for values in other files. It is also so for a description that
-/// the array shares with other objects, and for indexes that are damaged or have millions of chunks. The
-/// reader checks whether a chunk is inside the file. Never throws because of the content of a file.
+/// Finds the chunks of arrays by their full names, one result per array. The list is empty if the HDF5
+/// library must read one of the arrays. This is so for types other than integers of 8 to 64 bits and IEEE
+/// floats of 16 to 64 bits, for unknown filters, and for values in other files. It is also so for a
+/// description that an array shares with other objects, and for indexes that are damaged or have millions of
+/// chunks. The reader checks whether a chunk is inside the file. Never throws because of the content of a
+/// file.
 std::vector<Hdf5Chunks> find_hdf5_chunks(const std::string& path, const std::vector<std::string>& arrays);
 
 } // namespace hsi::raster
