@@ -110,10 +110,9 @@ class MatlabArrays final : public MatlabFile {
         for (const auto& axis : array->GetDimensions())
             sizes.push_back(axis->GetSize());
         const auto width = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-        size_t cut =
-            // A block covers several indices of the axis cut - 1, one index of the axes before it, and all
-            // indices of the axes after it.
-            sizes.size();
+        // A block covers several indices of the axis cut - 1, one index of the axes before it, and all
+        // indices of the axes after it.
+        size_t cut = sizes.size();
         uint64_t inner = 1;
         while (cut > 0 && inner * sizes[cut - 1] * width <= box_bytes)
             inner *= sizes[--cut];

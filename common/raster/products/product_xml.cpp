@@ -181,9 +181,8 @@ void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::
             if (const auto at = std::find(numbers.begin(), numbers.end(), channel); at != numbers.end())
                 entries[d].push_back(static_cast<size_t>(at - numbers.begin()));
     const auto count = [&](size_t d) { return static_cast<size_t>(datasets[d]->GetRasterCount()); };
-    if (entries[0].size() != count(0) ||
-        // Without these lists, the bands of the second image follow the bands of the first image.
-        entries[1].size() != count(1)) {
+    // Without these lists, the bands of the second image follow the bands of the first image.
+    if (entries[0].size() != count(0) || entries[1].size() != count(1)) {
         if (count(0) + count(1) != product.bands.size())
             refuse_product(product, "states " + counted(product.bands.size(), "band") +
                                         ", but its images have " + std::to_string(count(0)) + " and " +
