@@ -152,8 +152,8 @@ bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, boo
     }
     const size_t steps = end - begin - 1;
     if (names[begin].number) return next == steps;
-    if (whole && next == steps && low <= 1)
-        return in_lines && !names[begin].loose; // band numbers without a word
+    // Consecutive numbers from 0 or 1 on are band numbers, which are accepted only if spectra are text lines.
+    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose;
     const bool marked = names[begin].marked;
     const bool placed = low >= 100 || (low >= 0.1 && high < 250 && (marked || !whole)) ||
                         !names[begin].unit.empty() || (corner && in_lines && low > 0);

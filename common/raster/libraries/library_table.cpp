@@ -161,8 +161,8 @@ void leave_out_further_axes(Columns& t) {
     std::string others;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || t.text_in(c)) continue;
-        if (t.own() && stated_unit(head[c]).empty())
-            continue; // in tables of gdal_hsi tools, spectra may have any name
+        // In tables of gdal_hsi tools, spectra may have any name.
+        if (t.own() && stated_unit(head[c]).empty()) continue;
         const bool named = !t.table.head.empty();
         Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
         if (said == Said::nothing && named && !t.head(c).empty() &&

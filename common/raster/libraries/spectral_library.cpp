@@ -305,8 +305,8 @@ std::vector<std::string> files_of_library(const std::string& path) {
             if (file != path && is_there(file)) files.push_back(file);
         return files;
     }
-    if (!is_usgs_text(beginning_of_file(path, 200)))
-        return files; // the title of a USGS text shows its format
+    // Only a USGS text has a separate file of wavelengths. Its title shows the format.
+    if (!is_usgs_text(beginning_of_file(path, 200))) return files;
     if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
         files.push_back(other);
     return files;

@@ -40,8 +40,8 @@ struct MatlabVariable {
 };
 
 inline constexpr int deepest_struct = 6; ///< limit for the depth of nested structs
-inline constexpr size_t most_matlab_variables =
-    10000; ///< a limit against damaged files; real files have tens of variables
+/// Limit for the number of variables in a file, for damaged files. Real files have tens of variables.
+inline constexpr size_t most_matlab_variables = 10000;
 
 class MatlabFile {
   public:

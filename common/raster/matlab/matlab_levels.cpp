@@ -268,8 +268,8 @@ class StoredFile : public MatlabFile {
         if (m_swapped) swap_bytes(raw.data(), sample_type(stored.type), stored.bytes > 1 ? count : 0);
         const char* from = raw.data();
         std::vector<int16_t> wide;
-        if (stored.number == mi_int8 &&
-            signed_byte == GDT_Int16) { // GDAL before 3.7 has no 8-bit signed type
+        // GDAL before 3.7 has no 8-bit signed type.
+        if (stored.number == mi_int8 && signed_byte == GDT_Int16) {
             wide.assign(reinterpret_cast<const int8_t*>(from), reinterpret_cast<const int8_t*>(from) + count);
             from = reinterpret_cast<const char*>(wide.data());
         }

@@ -334,8 +334,8 @@ std::string in_braces(const std::string& key, const std::string& value) {
         const size_t end = end_of_python_list(opened);
         if (end == std::string::npos) throw Unreadable{"its bracket is not closed"};
         const std::string_view behind = without_comment(opened.substr(end + 1));
-        if (!numbers && begin == 0 && !behind.empty())
-            return value; // a text such as "(c) 2020, somebody" is not a list
+        // A text such as "(c) 2020, somebody" is not a list.
+        if (!numbers && begin == 0 && !behind.empty()) return value;
         const std::string_view inner = opened.substr(0, end + 1);
         if (numbers) {
             const auto list = parted_numbers(with_exponents(without_brackets(inner)));
@@ -438,8 +438,8 @@ std::string names_text(std::vector<std::string> names) {
 /// Unreadable if the length is wrong.
 void complete_names(EnviField& field, size_t bands, size_t classes) {
     const std::string key = envi_key(field.key);
-    const bool open =
-        field.value.find('{') == 0 && !is_envi_list(field.value); // the header ends before the list is closed
+    // True if the header ends before the list is closed.
+    const bool open = field.value.find('{') == 0 && !is_envi_list(field.value);
     if (open || trim(field.value).empty() || (is_envi_list(field.value) && envi_list(field.value).empty()))
         return;
     const size_t count = key == "band names" ? bands : key == "class names" ? classes : 0;

@@ -117,8 +117,8 @@ const Datum* datum_of(const std::string& text) {
         {"CLARKE1866", "Clark 1866", 4008},
     };
     std::string spelling = letters(text);
-    const bool esri =
-        starts_with(text, "D_") || starts_with(text, "GCS_"); // for example "D_WGS_1984" or "GCS_ETRS_1989"
+    // ESRI spells datums as in "D_WGS_1984" and "GCS_ETRS_1989".
+    const bool esri = starts_with(text, "D_") || starts_with(text, "GCS_");
     if (esri) spelling.erase(0, starts_with(text, "D_") ? 1 : 3);
     for (const Datum& datum : known)
         if (spelling == datum.spelling) return &datum;

@@ -84,8 +84,8 @@ class Label {
 /// is not compared.
 struct Described {
     int64_t samples = 0, lines = 0, bands = 0, pixel_step = 0, line_step = 0, band_step = 0;
-    std::string type, type_field, order_field,
-        suffix_field; ///< the fields of the label as "KEY = value", for messages
+    /// The fields of the label as "KEY = value", for messages.
+    std::string type, type_field, order_field, suffix_field;
     int64_t bytes = 0;
     bool gaps = false; ///< the label describes suffix items between the lines of a band
 };

@@ -153,8 +153,8 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
     if (header.find("map info") == nullptr || dataset.GetDriver() == nullptr ||
         !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
         return gt;
-    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0)
-        return gt; // the map is neither rotated nor flipped
+    // A map that is neither rotated nor flipped needs no correction.
+    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt;
     const auto list = envi_map_info(header).entries;
     std::array<double, 4> at{}; // x and y of the reference pixel (from 1), x and y of its map position
     for (size_t k = 0; k < at.size(); ++k) {

@@ -134,11 +134,10 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto first_of = [&](std::initializer_list<const char*> names) {
         for (const char* name : names) {
             auto found = values(name);
-            if (std::any_of(found.begin(), found.end(),
-                            [](const std::string& text) { // values may contain a unit, such as "0.5 <um>"
-                                return !text.empty() &&
-                                       text.find_first_of("0123456789") <= text.find_first_not_of("+-.");
-                            }))
+            // Values may contain a unit, such as "0.5 <um>".
+            if (std::any_of(found.begin(), found.end(), [](const std::string& text) {
+                    return !text.empty() && text.find_first_of("0123456789") <= text.find_first_not_of("+-.");
+                }))
                 return found;
         }
         return std::vector<std::string>();

@@ -122,8 +122,8 @@ void CompressedWriter::write(const Rect& core, const CubeView<float>& src) {
         if (job_is_ready()) m_changed.notify_all();
     }
     std::unique_lock lock(m_mutex);
-    while (m_missing > 0 &&
-           !cancelled()) { // after the last tile, finish() compresses the remaining blocks on all threads
+    // After the last tile, finish() compresses the remaining blocks on all threads.
+    while (m_missing > 0 && !cancelled()) {
         Job job = take_job();
         if (!job) return;
         do_job(std::move(job), lock);

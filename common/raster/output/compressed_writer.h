@@ -113,8 +113,8 @@ class CompressedWriter {
     int64_t m_row = 0, m_block = 0;        ///< the next block to compress
     std::vector<std::unique_ptr<BlockCoder>> m_coders;
     int m_coders_made = 0;
-    std::optional<OrderedBlocks>
-        m_file;                 ///< the output, which receives compressed blocks in the order of the file
+    /// The output, which receives compressed blocks in the order of the file.
+    std::optional<OrderedBlocks> m_file;
     std::exception_ptr m_error; ///< error of a helper thread
     bool m_stop = false;
     std::vector<std::thread> m_helpers; ///< the last member, because the threads use all other members

@@ -235,8 +235,8 @@ std::string codec_of(const Target& target, const CPLStringList& list, bool overv
 void check_codec_option(const GivenOption& option, const Target& target, const CPLStringList& list) {
     const bool overviews = option.name.find("OVERVIEW") != std::string::npos;
     const bool predictor = option.name.find("PREDICTOR") != std::string::npos;
-    if (predictor && is_any(option.value, "1 NO FALSE OFF"))
-        return; // these values switch the predictor off, which is the default
+    // These values switch the predictor off, which is the default.
+    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return;
     const std::string codec = codec_of(target, list, overviews);
     std::vector<std::string> others;
     for (const CodecOption& row : codec_options) {
@@ -395,8 +395,8 @@ std::optional<BlockCoding> block_coding(const Target& target, const std::string&
     if (STARTS_WITH_CI(codec.c_str(), "LERC")) {
         coding.lerc = lerc_coding(target);
         if (!coding.lerc) return std::nullopt;
-        codec.erase(0,
-                    codec.size() > 5 && codec[4] == '_' ? 5 : 4); // the compression of LERC's output remains
+        // `codec` becomes the codec that compresses LERC's output.
+        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4);
     }
     coding.by_default =
         list.FetchNameValue("ZLEVEL") == nullptr && list.FetchNameValue("ZSTD_LEVEL") == nullptr;

@@ -387,8 +387,8 @@ bool has_lerc_of_bands_together(const Target& target) {
     const bool cog = is(target.driver, "COG");
     if (!cog && !is(target.driver, "GTiff")) return false;
     const CPLStringList& list = target.options;
-    if (!EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "PIXEL"))
-        return false; // PIXEL is GDAL's default
+    // PIXEL is GDAL's default.
+    if (!EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "PIXEL")) return false;
     const std::string codec = compression_of(target.driver, list);
     const bool reduced = cog && !EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "NONE");
     return STARTS_WITH_CI(codec.c_str(), "LERC") ||

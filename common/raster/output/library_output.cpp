@@ -48,8 +48,8 @@ std::string stored(const SpectralLibrary& library) {
             const auto sample = static_cast<T>(v);
             char of_sample[sizeof sample];
             std::memcpy(of_sample, &sample, sizeof sample);
-            if constexpr (std::endian::native ==
-                          std::endian::big) // the header states byte order 0, little-endian
+            // The header states byte order 0, little-endian.
+            if constexpr (std::endian::native == std::endian::big)
                 std::reverse(of_sample, of_sample + sizeof sample);
             bytes.append(of_sample, sizeof sample);
         }

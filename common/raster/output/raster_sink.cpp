@@ -345,8 +345,8 @@ bool PendingOutput::keep_metadata(const std::string& path) const {
     std::string before, after;
     {
         const WrittenRaster written(path);
-        if (!written.fault(spec.shape, target.type).empty())
-            return false; // check_finished() reports the fault
+        // check_finished() reports the fault.
+        if (!written.fault(spec.shape, target.type).empty()) return false;
         lost = written.lost(wanted);
         if (lost.empty()) return true;
         if (VSIStatL(side.c_str(), &facts) == 0)
@@ -386,8 +386,8 @@ void PendingOutput::set_stale_files() const {
         for (const std::string& name : names) {
             for (std::string& side : old_side_files(name))
                 stale.push_back(std::move(side));
-            for (const char* suffix :
-                 {".aux.xml", ".ovr", ".msk"}) // side files of a file that no longer exists
+            // These side files may be left over from a file that no longer exists.
+            for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
                 if (const std::string side = name + suffix;
                     std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
                     stale.push_back(side);

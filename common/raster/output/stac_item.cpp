@@ -191,8 +191,8 @@ using Ring = std::vector<Point>;
 struct Footprint {
     /// Closed rings, one per polygon, counter-clockwise, in longitude and latitude (WGS 84).
     std::vector<Ring> rings;
-    std::array<double, 4>
-        box{}; ///< west, south, east, north; west > east if the footprint crosses longitude 180
+    /// West, south, east, north; west > east if the footprint crosses longitude 180.
+    std::array<double, 4> box{};
 };
 
 constexpr int steps_a_side = 16;

@@ -217,8 +217,8 @@ void check_vector_output(const VectorOptions& options) {
     GDALDriver* const driver = choose_driver(options);
     const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
     auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
-    for (const std::string& link :
-         links_on_the_way(options.path)) // each link may have links to side files next to it
+    // Each link may have links to side files next to it.
+    for (const std::string& link : links_on_the_way(options.path))
         for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
             sides.push_back(std::move(side));
     if (options.run) options.run->writes(options.role, options.path, sides);
@@ -258,9 +258,8 @@ int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
     int64_t count = 0;
     for (const auto& field : layer.fields) {
         int at = feature.GetFieldIndex(field.name.c_str());
-        if (at < 0)
-            at = feature.GetFieldIndex(
-                field.name.substr(0, 10).c_str()); // a Shapefile truncates names to ten characters
+        // A Shapefile truncates names to ten characters.
+        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str());
         if (at >= 0 && feature.IsFieldSetAndNotNull(at)) ++count;
     }
     return count;

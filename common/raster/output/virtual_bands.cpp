@@ -104,8 +104,8 @@ class Writer {
             CPLXMLNode* const options = CPLCreateXMLNode(source, CXT_Element, "OpenOptions");
             for (const std::string& item : m_source.options.open_options) {
                 const size_t equals = item.find('=');
-                if (equals == std::string::npos)
-                    continue; // GDAL also ignores an option without an equals sign
+                // GDAL also ignores an option without an equals sign.
+                if (equals == std::string::npos) continue;
                 CPLXMLNode* const option =
                     CPLCreateXMLElementAndValue(options, "OOI", item.substr(equals + 1).c_str());
                 add_attribute(option, "key", item.substr(0, equals));

@@ -249,10 +249,10 @@ bool is_file_name(const EnviField& field) {
 std::vector<EnviField> missing_fields(const SceneMetadata& wanted, const SceneMetadata& found) {
     std::vector<EnviField> out;
     for (const EnviField& field : wanted.envi.fields()) {
+        // Fields of the bands are compared band by band.
         if (is_any(envi_key(field.key), "wavelength fwhm bbl") || envi_key(field.key) == "wavelength units" ||
             envi_key(field.key) == "band names" || envi_key(field.key) == "data gain values" ||
-            envi_key(field.key) == "data offset values" ||
-            is_file_name(field)) // these fields are compared band by band
+            envi_key(field.key) == "data offset values" || is_file_name(field))
             continue;
         const std::string* const there = found.envi.find(field.key);
         if (there == nullptr || trimmed(*there) != trimmed(field.value)) out.push_back(field);
@@ -269,8 +269,8 @@ bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
     if (!wanted.colours) return true;
     for (int i = 0; i < wanted.colours->GetColorEntryCount(); ++i) {
         const GDALColorEntry& a = *wanted.colours->GetColorEntry(i);
-        const bool black =
-            a.c1 == 0 && a.c2 == 0 && a.c3 == 0; // black also stands for values without a class
+        // Black also stands for values without a class.
+        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0;
         if (!found.colours || i >= found.colours->GetColorEntryCount()) {
             if (!black) return false;
             continue;

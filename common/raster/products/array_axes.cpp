@@ -157,8 +157,8 @@ bool says_wavelength_in_full(const std::string& name) {
 bool lists_wavelengths(const std::string& name) {
     if (says_wavelength_in_full(name)) return true;
     auto words = words_of(name);
-    if (words.size() > 1 && word_unit(words.back()) != nullptr)
-        words.pop_back(); // the last word of "wl_nm" is a unit
+    // The last word of "wl_nm" is a unit.
+    if (words.size() > 1 && word_unit(words.back()) != nullptr) words.pop_back();
     std::string plain;
     for (const std::string& word : words)
         plain += word;

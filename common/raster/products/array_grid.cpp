@@ -278,8 +278,8 @@ class StatedSrs {
         for (const char* name : names) {
             const std::string text = attribute_text(holder, name);
             if (auto srs = srs_from(text)) return srs;
-            if (!text.empty() && !m_file.array("/" + text))
-                ignore(name, text); // the text may be the name of an array
+            // The text may be the name of an array.
+            if (!text.empty() && !m_file.array("/" + text)) ignore(name, text);
         }
         return nullptr;
     }

@@ -407,8 +407,8 @@ class Values {
         };
         const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
                            (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
-        if (!fits(stored) && fits(bounds) && whole)
-            return;                       // the bounds are stored as floats, but are in units of the samples
+        // The bounds are stored as floats, but are in units of the samples.
+        if (!fits(stored) && fits(bounds) && whole) return;
         constexpr double rounding = 0.01; // tolerance for rounding in single-precision bounds and scales
         stored[0] = std::ceil(stored[0] - rounding);
         stored[1] = std::floor(stored[1] + rounding);

@@ -108,13 +108,13 @@ std::vector<std::string> external_files_of_hdf4(const std::string& path) {
     std::set<uint32_t> seen;
     for (uint32_t block = 4; block != 0 && seen.size() < most_blocks && seen.insert(block).second;) {
         const uint32_t count = file.number(block, 2);
-        for (uint32_t k = 0; k < count;
-             ++k) { // an entry: tag (2 bytes), reference (2), offset (4), length (4)
+        // An entry: tag (2 bytes), reference (2), offset (4), length (4).
+        for (uint32_t k = 0; k < count; ++k) {
             const uint64_t entry = uint64_t{block} + 6 + uint64_t{12} * k;
             const uint32_t tag = file.number(entry, 2), at = file.number(entry + 4, 4);
             if ((tag & special) == 0 || (tag & not_special) != 0 || file.number(at, 2) != external) continue;
-            const uint32_t length =
-                file.number(uint64_t{at} + 10, 4); // after the type code, a length and an offset
+            // The length of the name follows a type code, a length and an offset.
+            const uint32_t length = file.number(uint64_t{at} + 10, 4);
             if (length <= PATH_MAX) names.push_back(file.bytes(uint64_t{at} + 14, length));
         }
         block = file.number(uint64_t{block} + 2, 4);

@@ -60,8 +60,8 @@ class MatlabArrays final : public MatlabFile {
         }
         if (depth == deepest_struct) return;
         for (const std::string& name : group.GetGroupNames()) {
-            if (name.empty() || name.front() == '#')
-                continue; // this group contains the targets of references
+            // This group contains the targets of references.
+            if (name.empty() || name.front() == '#') continue;
             const auto inner = group.OpenGroup(name);
             if (!inner) continue;
             if (inner->GetAttribute("MATLAB_sparse")) {
@@ -83,8 +83,8 @@ class MatlabArrays final : public MatlabFile {
             one.dims.push_back(static_cast<int64_t>(axes[k - 1]->GetSize()));
         while (one.dims.size() < 2)
             one.dims.push_back(1);
-        if (array->GetAttribute("MATLAB_empty"))
-            one.dims.assign(2, 0); // the data of an empty array are its size
+        // The data of an empty array are its size.
+        if (array->GetAttribute("MATLAB_empty")) one.dims.assign(2, 0);
         one.kind = attribute_text(array, "MATLAB_class");
         const auto type = array->GetDataType();
         const bool numeric = type.GetClass() == GEDTC_NUMERIC;

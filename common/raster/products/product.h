@@ -79,8 +79,8 @@ struct Product {
     bool of_agency = true; ///< false: an array that no product reader recognises
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< SRS of the geotransform or of longitude and latitude
-    std::string longitude,
-        latitude; ///< names of arrays with the size of the scene; empty: the product has none
+    /// Names of arrays with the size of the scene; empty: the product has none.
+    std::string longitude, latitude;
     std::optional<LookupArrays> lookup;
     std::vector<std::string> class_names; ///< names of labels by class value; empty: no name
     std::vector<std::string> notes;       ///< notes about impossible values in the file

@@ -560,8 +560,8 @@ void take_attributes(Product& product, const ArrayFile& file) {
     const GdalErrors quiet;
     for (const auto& attribute : file.group("/")->GetAttributes()) {
         const std::string& name = attribute->GetName();
-        if (name.empty() || name.front() == '_')
-            continue; // the netCDF library uses such attributes internally
+        // The netCDF library uses such attributes internally.
+        if (name.empty() || name.front() == '_') continue;
         const CPLStringList texts(attribute->ReadAsStringArray());
         std::string all;
         for (int k = 0; k < texts.size(); ++k)

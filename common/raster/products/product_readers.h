@@ -89,7 +89,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& array,
 void check_product(Product& product);
 /// Returns the SRS of an EPSG code. Adds a note if the code does not exist.
 std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
-std::shared_ptr<const OGRSpatialReference>
-srs_from(const std::string& definition); ///< null if the definition is unknown
+/// Null if the definition is unknown.
+std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition);
 
 } // namespace hsi::raster

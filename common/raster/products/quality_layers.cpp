@@ -28,8 +28,8 @@ namespace {
 struct ArrayRow {
     const char* array;
     const char *name, *also;
-    bool has_other_codes =
-        false; ///< the array has PRISMA's codes for errors and for pixels that are not classified
+    /// The array has PRISMA's codes for errors and for pixels that are not classified.
+    bool has_other_codes = false;
 };
 constexpr ArrayRow array_rows[] = {
     // PRISMA L1 (ASI, PRISMA Products Specification Document)

@@ -17,8 +17,8 @@ namespace hsi::raster {
 /// A raster that contains flags.
 struct QualityRaster {
     std::string path;
-    std::shared_ptr<const Product>
-        arrays; ///< null: GDAL opens `path` as a raster; otherwise the arrays to read from `path`
+    /// Null: GDAL opens `path` as a raster; otherwise the arrays to read from `path`.
+    std::shared_ptr<const Product> arrays;
     DatasetHandle open() const; ///< \throws Error
 };
 
