@@ -195,7 +195,7 @@ void leave_out_further_axes(Columns& t) {
 /// other column.
 void refuse_pairs(const Columns& t) {
     if (!t.axis) return;
-    size_t other = 0; // index of the last further column of wavelengths
+    size_t other = 0; // index of the last column with further wavelengths
     for (size_t c = *t.axis + 1; c < t.values.size(); ++c) {
         const bool in_front = (c - *t.axis) % 2 == 0;
         if (t.used[c]) {

@@ -152,7 +152,7 @@ class Turner {
     const TurnedShape m_shape;
     const size_t m_width;
     const int64_t m_inner, m_columns; ///< number of values per column, number of columns
-    int64_t m_length = 0, m_most = 0; ///< size of a piece: values of each column, and columns
+    int64_t m_length = 0, m_most = 0; ///< a piece has m_length values of each of m_most columns
     int64_t m_column = 0, m_begin = 0, m_held = 0;
     std::vector<char> m_values;
     RunWriter& m_writer;

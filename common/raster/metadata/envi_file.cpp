@@ -30,8 +30,7 @@
 namespace hsi::raster {
 namespace {
 
-// --- The file system
-// -------------------------------------------------------------------------------
+// --- The virtual file system that presents headers in GDAL's form ------------
 
 /// Returns true for fields whose values are lists that GDAL reads.
 bool list_for_gdal(const std::string& key) {
@@ -121,8 +120,7 @@ void install() {
     std::call_once(once, [] { install_file_system(shown_envi, {open_shown, stat_shown}); });
 }
 
-// --- Comparison of GDAL's reading with ours
-// --------------------------------------------------------
+// --- Comparison of the fields that GDAL and EnviHeader read ------------------
 
 std::string without_blanks(const std::string& text) {
     std::string out;
@@ -212,8 +210,7 @@ bool gdal_reads_alike(const std::string& path) {
            });
 }
 
-// --- Data and header
-// -------------------------------------------------------------------------------
+// --- Data files and their headers --------------------------------------------
 
 uint64_t size_of(const std::string& path) {
     VSIStatBufL status;

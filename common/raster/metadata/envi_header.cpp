@@ -136,8 +136,7 @@ bool in_utf16(std::string_view text) {
            (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0'));
 }
 
-// --- Lists in other forms than ENVI's
-// --------------------------------------------------------------
+// --- Lists in other forms than ENVI's ----------------------------------------
 
 /// Returns whether the field is a list of numbers.
 bool is_number_list(const std::string& key) {
@@ -344,7 +343,7 @@ std::string in_braces(const std::string& key, const std::string& value) {
         }
         std::string_view elements = inner;
         if (const size_t type = elements.rfind(", dtype="); type != std::string_view::npos)
-            elements = elements.substr(0, type); // the rest of the text, with the outer bracket, is removed
+            elements = elements.substr(0, type); // also removes the closing bracket
         while (elements.size() > 1 && std::strchr("[(", elements.front()) != nullptr) {
             elements.remove_prefix(1);
             if (std::strchr("])", elements.back()) != nullptr) elements.remove_suffix(1);

@@ -49,7 +49,8 @@ std::string deflated(const std::string& bytes) {
     size_t size = 0;
     const std::unique_ptr<void, Freer> stream(
         CPLZLibDeflate(bytes.data(), bytes.size(), 9, nullptr, 0, &size));
-    constexpr size_t most = INT_MAX / 2; // base64 makes the text a third longer
+    // Half the range of int, because base64 makes the text a third longer.
+    constexpr size_t most = INT_MAX / 2;
     if (!stream || size > most)
         throw Error("a picture of " + std::to_string(bytes.size()) + " bytes is too large for .svg and .pdf",
                     "Choose a smaller -size.");

@@ -93,7 +93,7 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
 void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
-    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // GDAL's default
+    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // PIXEL is the default
     if (options.memory == 0 || shape.bands == 1 || !together ||
         !CPLTestBool(list.FetchNameValueDef("TILED", "NO")))
         return;

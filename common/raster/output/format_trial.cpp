@@ -145,7 +145,7 @@ DatasetHandle make_raster(GDALDriver* driver, const std::string& path, const str
 }
 
 void place(GDALDataset& dataset, const SceneMetadata* scene) {
-    const GdalErrors quiet; // errors of the output itself are ignored here, too
+    const GdalErrors quiet; // errors are ignored, as they are when the output itself is written
     double gt[6] = {500000, 20, 0, 4480000, 0, -20};
     OGRSpatialReference srs;
     srs.SetWellKnownGeogCS("WGS84");

@@ -498,7 +498,7 @@ void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_lost_values(lost);
-    if (file) file->conclude(); // the run concludes its other outputs together
+    if (file) file->conclude(); // otherwise the run owns the file and concludes all its outputs
 }
 
 /// Writes a STAC Item that describes the output. The metadata comes from a dataset that can store all
@@ -574,7 +574,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
     const GdalErrors errors;
     char* wkt = nullptr;
     const bool good = srs->exportToWkt(&wkt, format) == OGRERR_NONE && !errors.any();
-    OGRSpatialReference kept; // WKT of the format does not keep, for example, a shift to WGS 84
+    OGRSpatialReference kept; // the SRS read from WKT, which has lost a shift to WGS 84, for example
     kept.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     const bool read = good && kept.importFromWkt(wkt) == OGRERR_NONE;
     CPLFree(wkt);

@@ -30,8 +30,7 @@
 namespace hsi::raster {
 namespace {
 
-// --- Time
-// ----------------------------------------------------------------------------------------
+// --- Time of acquisition -----------------------------------------------------
 
 /// Start and end of the acquisition in UTC (RFC 3339), which are equal for a single time.
 struct StacTime {
@@ -182,8 +181,7 @@ std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     return std::nullopt;
 }
 
-// --- Place
-// ---------------------------------------------------------------------------------------
+// --- Footprint ---------------------------------------------------------------
 
 using Point = std::array<double, 2>;
 using Ring = std::vector<Point>;
@@ -392,8 +390,7 @@ std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     return area ? std::optional<Footprint>(std::move(place)) : std::nullopt;
 }
 
-// --- Content
-// -------------------------------------------------------------------------------------
+// --- Bands, projection and files ---------------------------------------------
 
 OrderedJson number_json(double value) {
     if (std::isnan(value)) return "nan";

@@ -83,7 +83,7 @@ bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, b
     }
     const bool index = contains_any(lower(centres.name), {"row", "col", "line", "sample", "pixel", "track",
                                                           "scan", "along", "across", "index"});
-    constexpr double most_lines = 1e5, most_counts = 1e7; // maximum number of lines of a scene, of a flight
+    constexpr double most_lines = 1e5, most_counts = 1e7; // maximum number of lines: in a scene, in a flight
     if (index)
         return std::max(numbers.front(), numbers.back()) < (on_a_map || !by_one ? most_lines : most_counts);
     if (on_a_map) return numbers.front() <= 1 && by_one;

@@ -169,7 +169,7 @@ std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, 
 constexpr size_t absent = SIZE_MAX;
 
 struct Places {
-    size_t line = absent, sample = absent, band = absent; ///< indices among the remaining axes
+    size_t line = absent, sample = absent, band = absent; ///< indices among the axes that were not left out
 };
 
 /// Returns the index of the band axis of an array with two axes. The axis has the role of bands, or it is the

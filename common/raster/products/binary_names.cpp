@@ -80,7 +80,8 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
     BinaryFile file(path, false);
     std::vector<std::string> texts;
     if (file.bytes(0, magic.size()) != magic) return texts;
-    constexpr uint64_t root_in_header = 8; // follows the version and the list of free blocks
+    // Offset of the root node's position, after the version and the list of free blocks.
+    constexpr uint64_t root_in_header = 8;
     std::vector<uint32_t> ahead{file.number(file.number(magic.size() + 1, 4) + root_in_header, 4)};
     std::set<uint32_t> seen;
     size_t taken = 0;

@@ -341,8 +341,7 @@ bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     return several;
 }
 
-// --- Selection of the scene
-// ------------------------------------------------------------------------
+// --- Selection of the scene --------------------------------------------------
 
 struct Candidate {
     const MatlabVariable* variable = nullptr;

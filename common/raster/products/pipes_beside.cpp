@@ -100,7 +100,7 @@ bool is_store(const std::string& folder) {
 /// down to `levels` below the folder; in a Zarr store, searches folders at any depth.
 std::string inside(const std::string& top, int levels) {
     constexpr size_t most_folders = 10000;
-    constexpr int deepest = 64; // limit for circles of links
+    constexpr int deepest = 64; // a limit is needed because links may form a circle
     if (is_store(top)) levels = deepest;
     std::vector<std::pair<std::string, int>> ahead{{top, levels}};
     for (size_t k = 0; k < ahead.size(); ++k) {

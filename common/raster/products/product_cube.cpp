@@ -274,7 +274,8 @@ class BandLists {
             return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
         };
         List found = named(is_one);
-        for (const Array& array : m_contents.arrays) // for a note about lists with other texts than numbers
+        // Finds lists with other texts than numbers, which get a note.
+        for (const Array& array : m_contents.arrays)
             if (found.numbers.size() == 0 && found.name.empty() && is_one(lower(array->GetName())) &&
                 static_cast<int64_t>(list_length(*array)) == m_layout.bands)
                 found = {m_file.list(array->GetFullName()), {}, array->GetFullName()};

@@ -110,8 +110,7 @@ std::array<double, 2> centre(const Affine& scene, const Rect& window, size_t i, 
                  static_cast<double>(window.y + y) + 0.5);
 }
 
-// --- Nearest pixels
-// --------------------------------------------------------------------------------
+// --- Rasters with another grid -----------------------------------------------
 
 class Nearest final : public Planes {
   public:
@@ -188,8 +187,7 @@ class Nearest final : public Planes {
     const Affine m_from, m_to;
 };
 
-// --- Slopes
-// ----------------------------------------------------------------------------------------
+// --- Slope and aspect of a DEM -----------------------------------------------
 
 /// Metres per degree of longitude and latitude on the ellipsoid of WGS 84.
 constexpr GroundScale per_degree{degree, 6378137, 0.00669437999014};
@@ -422,8 +420,7 @@ class Slopes final : public Planes {
     const double m_convergence;
 };
 
-// --- The sun
-// ---------------------------------------------------------------------------------------
+// --- Position of the sun -----------------------------------------------------
 
 /// Computes the position of the sun. Longitude and latitude are transformed at nodes and linearly
 /// interpolated between them.

@@ -78,7 +78,7 @@ class GrowingFile final : public Growth {
     void check_marks() const;
     EnviFile m_file;
     std::vector<Mark> m_marks;    ///< in the order of the lines
-    int64_t m_marked_each = 1;    ///< one in this number of calls of mark() adds a mark
+    int64_t m_marked_each = 1;    ///< every m_marked_each-th call of mark() stores a mark
     int64_t m_comings = 0;        ///< number of calls of mark()
     HeaderState m_header_state;   ///< state of the header file at the last check
     bool m_header_is_read = true; ///< the header file has been read in this state

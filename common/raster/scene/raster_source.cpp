@@ -217,7 +217,7 @@ void note_short_nodata(SourceState& s) {
         if (b.type != GDT_Float64 || !b.nodata) continue;
         const double value = b.nodata->as_double(),
                      limit = std::copysign(double{std::numeric_limits<float>::max()}, value);
-        constexpr double near = 1e-4; // relative difference; equals four digits
+        constexpr double near = 1e-4; // maximum relative difference: four digits agree
         const auto range = nodata_range(*b.nodata, sample_type(b.type));
         if (!(std::fabs(value - limit) < near * std::fabs(limit)) || !range || range->holds(limit)) continue;
         s.notes.push_back((s.options.nodata ? std::string("-srcnodata ") : "the nodata value ") +
@@ -611,7 +611,7 @@ RemoteFile* SourceState::server_file() const { return chunks() ? chunks()->remot
 
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
-    if (tiff()) return 2 * block; // as stored and decoded
+    if (tiff()) return 2 * block; // one block as stored and one decoded
     uint64_t bytes = blocks.compressed ? 2 * block : block;
     if (wide())
         bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));

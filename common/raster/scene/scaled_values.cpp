@@ -62,7 +62,7 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
     for (const BandMetadata& b : source->scene.bands)
         doubles.push_back(b.type == GDT_Float64);
     if (std::find(doubles.begin(), doubles.end(), true) == doubles.end())
-        return reader; // values of other types are always finite
+        return reader; // only doubles can exceed the range of floats
     return reader_that_watches(std::move(reader), std::move(doubles), source->infinity);
 }
 

@@ -63,8 +63,8 @@ class ChunkArrays;
 class BlockStore;
 
 /// How the pixels of a source are read, with the state that all its readers share.
-struct ThroughGdal {}; ///< make_gdal_reader() reads through RasterIO()
-struct RawFile {       ///< make_raw_reader()
+struct ThroughGdal {}; ///< make_gdal_reader() reads the pixels with RasterIO()
+struct RawFile {       ///< a file without compression, which make_raw_reader() reads
     RawLayout layout;
     std::shared_ptr<const FileHandle> file;
 };

@@ -42,8 +42,7 @@ struct Found {
     }
 };
 
-// --- Arrays of HDF5 and netCDF
-// ----------------------------------------------------------------------
+// --- Arrays of HDF5 and netCDF -----------------------------------------------
 
 /// A plane of an array with the axes (line, sample), or the plane of one band of (line, sample, band).
 class ArrayPlane final : public stream::CubeSource {
@@ -299,8 +298,7 @@ bool add_arrays(Found& to, const std::string& path) {
     return add_emit(to, path, *root) || add_prisma(to, path, *root) || add_neon(to, path, *root);
 }
 
-// --- XML of EnMAP
-// ----------------------------------------------------------------------------------
+// --- XML files of EnMAP ------------------------------------------------------
 
 struct CloseXml {
     void operator()(CPLXMLNode* node) const { CPLDestroyXMLNode(node); }

@@ -339,7 +339,7 @@ class CogWriter {
 
     void work() {
         const DatasetHandle stage = open_stage();
-        std::optional<BlockCoder> coder; // for the level of the last block
+        std::optional<BlockCoder> coder; // encoder for the level of the previous block
         const Level* coder_of = nullptr;
         std::unique_lock lock(m_mutex);
         while (true) {
