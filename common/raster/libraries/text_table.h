@@ -22,9 +22,12 @@ struct TextTable {
 /// Between quotation marks, separators and line ends are text, and two quotation marks stand for one (RFC
 /// 4180). If all cells contain two numbers with a comma between them ("400, 0.1"), each cell is split into
 /// two. Text lines end with CR, LF or both.
-/// The reader ignores empty lines; comments (# % ! //, and ; unless it is the separator); title lines above
-/// the column names, which have fewer cells; a first line that states the number of the other lines (RELAB);
-/// Excel's line "sep=;", which sets the separator; and columns with neither a name nor a value.
+/// The reader ignores
+/// - empty lines, and comments (# % ! //, and ; unless it is the separator),
+/// - title lines above the column names, which have fewer cells,
+/// - a first line that states the number of the other lines (RELAB),
+/// - Excel's line "sep=;", which sets the separator,
+/// - columns with neither a name nor a value.
 /// The first line contains the column names if one of its cells is a text, or if its first cell is empty. If
 /// there is one name too few (R), the first column has no name. Otherwise, the comment before the first line
 /// contains the column names if it has as many cells as the table.

@@ -26,12 +26,13 @@ std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name);
 /// side files .aux.xml, .hdr and .prj. The paths need not exist.
 std::vector<std::string> texts_of_dataset(const std::string& path);
 
-/// Returns a pipe or a device that GDAL may open together with `path`; empty if there is none. The following
-/// are checked: entries of the folder whose names begin with the name of the file (a.ovr and a_rpc.txt for
-/// a.tif); names in its text (ERS, PDS3, ISIS3, VRT, JSON), in its .aux.xml, in an ERDAS IMAGINE or HDF4
-/// file, and in the references of an HDF5 file; and entries next to the named files. For a folder, its
-/// entries and those of its folders are checked; for a Zarr store, entries at any depth. `path` itself is not
-/// checked.
+/// Returns a pipe or a device that GDAL may open together with `path`; empty if there is none. `path` itself
+/// is not checked. The function checks
+/// - entries of the folder whose names begin with the name of the file (a.ovr and a_rpc.txt for a.tif),
+/// - names in the text of the file (ERS, PDS3, ISIS3, VRT, JSON) and in its .aux.xml,
+/// - names in an ERDAS IMAGINE or HDF4 file, and in the references of an HDF5 file,
+/// - entries next to the named files,
+/// - for a folder, its entries and the entries of its folders; for a Zarr store, entries at any depth.
 std::string pipe_beside(const std::string& path);
 
 /// Throws Error that names the pipe if pipe_beside() finds one.
