@@ -54,8 +54,8 @@ struct NumberIn {
     }
 };
 
-/// Returns the number in a name that denotes a wavelength or a band: the first number with a unit, else a
-/// number at the beginning of the name, else the last number ("B1_450").
+/// Returns the number in a column name that denotes a wavelength or a band. This is the first number with a
+/// unit, else a number at the beginning of the name, else the last number ("B1_450").
 NumberIn number_in_name(const std::string& head) {
     constexpr const char* digits = "0123456789";
     NumberIn found;

@@ -19,6 +19,7 @@ struct TextTable {
 
 /// Reads cells that are separated by commas, semicolons, tabs or blanks. The separator is the one that splits
 /// the column names and the last line into the same number of cells.
+///
 /// Between quotation marks, separators and line ends are text, and two quotation marks stand for one (RFC
 /// 4180). If all cells contain two numbers with a comma between them ("400, 0.1"), each cell is split into
 /// two. Text lines end with CR, LF or both.
@@ -28,6 +29,7 @@ struct TextTable {
 /// - a first line that states the number of the other lines (RELAB),
 /// - Excel's line "sep=;", which sets the separator,
 /// - columns with neither a name nor a value.
+///
 /// The first line contains the column names if one of its cells is a text, or if its first cell is empty. If
 /// there is one name too few (R), the first column has no name. Otherwise, the comment before the first line
 /// contains the column names if it has as many cells as the table.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Reads the variables of MATLAB's .mat files. Values are in the order of the file, in which the first
-// subscript varies fastest. This code reads versions 4 and 5, with or without compression, and not libmatio
-// (1.5.23). libmatio returns invented values for a truncated file, and decompresses a variable from its
-// beginning for each block. GDAL reads version 7.3, which is HDF5. Source: MathWorks, "MAT-File Format"
-// (R2023b).
+// subscript varies fastest. This code reads versions 4 and 5, with or without compression; GDAL reads version
+// 7.3, which is HDF5. The library libmatio (1.5.23) is not used, because it returns invented values for a
+// truncated file, and decompresses a variable from its beginning for each block. Source: MathWorks, "MAT-File
+// Format" (R2023b).
 #pragma once
 
 #include <gdal.h>

@@ -25,10 +25,10 @@ class EnviHeader {
     /// For fields with a single number or word, quotes, braces and comments are removed, and whole numbers
     /// are written without an exponent (1e3 becomes 1000). If such a field has a list of equal values, this
     /// value is used.
-    /// Known lists are converted to {a, b, c}. Accepted forms are lists of Python, numpy and pandas ([..],
-    /// (..), Index([..]), blanks instead of commas, several lines), lists with semicolons or without braces,
-    /// and a single gain, offset or FWHM for all bands. A list of band or class names with a wrong length is
-    /// not a field, but is reported by unreadable().
+    /// Known lists are converted to {a, b, c}. They may have the form of Python, numpy or pandas ([..], (..),
+    /// Index([..]), with blanks instead of commas, in several lines). They may also have semicolons, or lack
+    /// braces. A single gain, offset or FWHM applies to all bands. A list of band or class names with a wrong
+    /// length is not a field, but is reported by unreadable().
     static EnviHeader parse(std::string_view text);
     /// Returns the text of the header, which begins with the word ENVI. Values that exceed GDAL's limit for
     /// text lines are put in braces and continue on the next line.

@@ -19,8 +19,8 @@
 namespace hsi::raster {
 namespace {
 
-/// The number of leading entries of "map info" that define the position: projection name, x and y of the
-/// reference pixel, x and y of its map position, and the pixel size in x and y.
+/// The number of leading entries of "map info" that define the position. They are the projection name, the
+/// reference pixel (x, y), its map position (x, y), and the pixel size (x, y).
 constexpr size_t placed = 7;
 
 /// Returns the letters and digits of a text in upper case: "Datum: ETRS-89" -> "DATUMETRS89".

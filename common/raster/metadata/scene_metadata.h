@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // All facts about a scene except its pixels. They are read from any GDAL dataset, cut to the selected bands
 // and the window, and written to any other dataset. Formats store band metadata in different forms, all of
-// which are read and written: band items (wavelength, wavelength_units, fwhm, bbl), the ENVI header or
-// domain, the IMAGERY domain, and dataset items with one element per band.
+// which are read and written. The forms are band items (wavelength, wavelength_units, fwhm, bbl), the ENVI
+// header or domain, the IMAGERY domain, and dataset items with one element per band.
 #pragma once
 
 #include "core/rect.h"

@@ -324,9 +324,9 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
     return reason;
 }
 
-/// Returns the creation options that prevent the output: a single option if the output can be written without
-/// it, or all options if it can be written only without all of them. The format then supports the output, but
-/// GDAL does not accept the options. The text is empty if the options are not the reason.
+/// Returns creation options that prevent the output, although the format supports it. If the output can be
+/// written without one option, this option is returned. If it can be written only without any options, all
+/// options are returned. The text is empty if the options are not the reason.
 std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
                             const SceneMetadata* scene) {
     const auto works_with = [&](const std::vector<std::string>& items) {

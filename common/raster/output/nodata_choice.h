@@ -20,9 +20,9 @@ struct SourceNodata {
     std::vector<NodataValue> values; ///< nodata values of the scene's bands, in band order
 };
 
-/// Returns the nodata value of an output. In order of priority, this is -dstnodata, the value in `spec`, the
-/// first value of the source that the type can represent, or a default value if pixels may be missing.
-/// nullopt if no pixel can be missing.
+/// Returns the nodata value of an output; nullopt if no pixel can be missing. The first of these is used:
+/// -dstnodata, the value in `spec`, the first value of the source that the type can represent, and a default
+/// value of the type.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SourceNodata& source, SampleType type);
 

@@ -14,15 +14,15 @@ namespace hsi::raster {
 
 /// Returns the metadata of an output without a source scene, made from its spec. The bands have the
 /// descriptions, items and spectral texts of the spec, so all formats write them like the metadata of a file.
-/// nullopt if the spec has neither an SRS nor a geotransform nor ENVI fields. Throws UsageError for an
-/// unknown SRS.
+/// Returns nullopt if the spec has neither an SRS nor a geotransform nor ENVI fields. Throws UsageError for
+/// an unknown SRS.
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
 /// Returns the metadata of `like` with the bands of `spec`, whose bands are spectral.
 SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
 
-/// Returns the nodata value of an output. It is taken from the options, the spec, the source (`scene`, which
-/// may be null), or is a default value if pixels may be missing. nullopt if the output does not need nodata.
+/// Returns the nodata value of an output; nullopt if no pixel can be missing. The value comes from the
+/// options, the spec or the source (`scene`, which may be null); otherwise it is a default value of the type.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The sink of an output file, from create_sink() to commit(). If the positions of pixels in the file are
-// known, the sink writes the pixels itself; otherwise GDAL writes them. staged_output.cpp contains outputs
-// that are copied from a finished raster, and virtual_output.cpp contains outputs without pixels.
+// known, the sink writes the pixels itself; otherwise GDAL writes them. Outputs that are copied from a
+// finished raster are in staged_output.cpp. Outputs without pixels are in virtual_output.cpp.
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"

@@ -18,9 +18,9 @@ namespace hsi::raster {
 /// an invalid path or time, for an output that is not a file, and for several outputs of the same kind.
 void check_stac_item(const OutputOptions& options);
 
-/// Returns the text of the Item. `described` has all metadata of the output, `files` are the final names of
-/// its files, and `scene` (may be null) is the metadata of the source, which may state the time of
-/// acquisition.
+/// Returns the text of the Item. `described` has all metadata of the output, and `files` are the final names
+/// of its files. `scene` is the metadata of the source, which may state the time of acquisition; it may be
+/// null.
 std::string stac_item(const OutputOptions& options, GDALDriver& driver, const std::vector<std::string>& files,
                       GDALDataset& described, const SceneMetadata* scene);
 

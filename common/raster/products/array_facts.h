@@ -46,8 +46,9 @@ struct ArrayLayout {
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
                                      const std::vector<int64_t>& lists, bool plane = false);
 
-/// Returns the array of the coordinates along an axis: the array that the format assigns to the axis, else
-/// the array with the name of the axis in the group of `array` or in a group above. Null if there is none.
+/// Returns the array of the coordinates along an axis; null if there is none. The format may assign an array
+/// to the axis. Otherwise, this is the array with the name of the axis in the group of `array`, or in the
+/// nearest group above.
 Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis);
 /// Returns the array `name` in the group of `array`, or in the nearest group above. Null if there is none.
 Array array_near(const ArrayFile& file, const Array& array, const std::string& name);

@@ -23,9 +23,9 @@
 namespace hsi::raster {
 namespace {
 
-/// Bytes of a piece unless a single chunk is larger. They include the values in the data type of the file and
-/// the memory that HDF5 uses per chunk during a read (selections in memory and in the file; the number was
-/// measured).
+/// array_piece_bytes: bytes of a piece unless a single chunk is larger. They include the values in the data
+/// type of the file, and bytes_beside_chunk for each chunk. HDF5 needs this memory per chunk during a read
+/// (measured).
 constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
 
 /// Returns the maximum bytes of the values in a piece of this part.

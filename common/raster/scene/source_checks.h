@@ -28,9 +28,9 @@ void check_types(SourceState& s, GDALDataset* dataset);
 
 /// Returns whether s.raw() has the same sample positions as RasterIO(). Some samples of the first and last
 /// lines, bands and samples are read in both ways and compared bit by bit. (The FITS driver flips the lines
-/// but reports the order of the file.) If all these samples are equal, they do not prove the order; the
-/// driver must then be one that reads in the order of the file. \throws Error if the file of such a driver
-/// ends before the last sample.
+/// but reports the order of the file.) Equal samples do not prove the order. If all compared samples are
+/// equal, the driver must be one that is known to read in the order of the file. \throws Error if the file of
+/// such a driver ends before the last sample.
 bool lies_as_told(const SourceState& s, GDALDataset& dataset);
 /// Adds a note if the product with the scene's longitudes and latitudes is missing. Outputs refer to the
 /// arrays of their product, which give the positions of points.
