@@ -176,7 +176,8 @@ void leave_out_further_axes(Columns& t) {
         library_to_nm(nm, named ? stated_unit(t.head(c)) : std::string());
         const double same = share_of_same(t.library.wavelengths_nm, nm);
         if (said == Said::nothing) {
-            // A column with another name contains wavelengths only if its numbers cannot be a spectrum.
+            // A column with another name contains wavelengths only if it repeats the numbers of the
+            // wavelengths, and if these numbers are too large for a spectrum.
             if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
         } else if (same < 1 && !other) { // a spectrum may be called "wavelength", but its numbers differ
             constexpr double most = 0.5;
@@ -424,9 +425,9 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-/// Removes the first row below the column names if it contains units, and adds the units of wavelengths to
-/// the column names. If this row contains the column names, it replaces them, because they are a title.
-/// Returns which columns are in per cent; empty if no column is in per cent.
+/// Handles a first row that contains units instead of values: adds the units of wavelengths to the column
+/// names, and removes the row. If the row contains the column names, it becomes the column names, because the
+/// text above it is a title. Returns which columns are in per cent; empty if no column is in per cent.
 std::vector<bool> take_line_of_units(TextTable& table) {
     if (table.head.empty() || table.rows.size() < 2) return {};
     const auto& line = table.rows.front();

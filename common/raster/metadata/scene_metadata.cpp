@@ -267,8 +267,8 @@ BandScales scales_of(const SceneMetadata& scene, bool own_scales) {
     BandScales out;
     for (const BandMetadata& b : scene.bands) {
         double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // The same source of scales is used for all bands, because a band with a gain of 1 among other bands
-        // has a valid gain.
+        // The scales of all bands come from the same source, because a gain of 1 next to other gains is a
+        // stated value and not a missing one.
         if (!own_scales) {
             const auto index = static_cast<size_t>(b.file_band - 1);
             if (!gains.empty()) {

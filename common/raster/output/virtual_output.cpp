@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs without pixels. Pixels are computed when they are read: by GDAL for a VRT, and by this suite for a
-// virtual scene.
+// Writes outputs without pixels: VRTs and virtual scenes. Pixels are computed when they are read: by GDAL for
+// a VRT, and by this suite for a virtual scene.
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Scenes as agencies deliver them. They are an HDF5 or netCDF-4 file whose arrays contain the cube and its
-// metadata, or a GeoTIFF with an XML file. Products are recognised by their content, never by their names.
-// product.cpp lists the readers, which are in product_hdf5.cpp, product_ocean.cpp and product_xml.cpp.
-// docs/products.md describes the result for each product.
+// Finds scenes in the form in which agencies deliver them. Such a scene is an HDF5 or netCDF-4 file whose
+// arrays contain the cube and its metadata, or a GeoTIFF with an XML file. Products are recognised by their
+// content, never by their names. product.cpp lists the readers, which are in product_hdf5.cpp,
+// product_ocean.cpp and product_xml.cpp. docs/products.md describes the result for each product.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"

@@ -30,8 +30,7 @@ namespace {
 
 constexpr const char* xml_suffix = "METADATA.XML"; ///< end of the file name; case is ignored
 
-/// Parses an XML file; null if the file is not XML. Any file is accepted, because the path may be a raster of
-/// any size.
+/// Parses an XML file; null if the file is not XML. `path` may be any file, even a large raster.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
     VSIStatBufL status;

@@ -279,7 +279,7 @@ class Dem {
     std::string m_path;
 };
 
-/// Returns the grid convergence at the centre of the scene in degrees: true north minus grid north.
+/// Returns the true azimuth of grid north at the centre of the scene, in degrees.
 double convergence_of(const Placement& scene) {
     if (scene.srs_wkt.empty()) return 0;
     const auto srs = srs_of(scene.srs_wkt);

@@ -318,7 +318,7 @@ class CogWriter {
         std::string offsets, counts;
         for (int64_t block = level.first; block < level.first + level.blocks; ++block) {
             const auto number = static_cast<size_t>(block);
-            // 0: the positions are not known yet.
+            // The positions are 0 until the blocks have been written.
             const uint64_t place = m_file ? m_file->offsets()[number] : 0;
             offsets += m_model.big() ? bytes_of(place) : bytes_of(static_cast<uint32_t>(place));
             counts += bytes_of(static_cast<uint32_t>(m_file ? m_file->sizes()[number] : 0));
