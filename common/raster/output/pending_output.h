@@ -99,7 +99,7 @@ struct PendingOutput {
     /// Checks the finished file and its side files, and warns if the format has lost facts. keeps_metadata:
     /// the result of complete_file().
     void check_finished(bool keeps_metadata) const;
-    /// Warns about valid values that equalled nodata.
+    /// Warns about values that the type cannot represent, and about valid values that equal nodata.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
     /// Warns if the finished file does not have the nodata value.
     void warn_of_lost_nodata(const WrittenRaster& written) const;

@@ -525,8 +525,8 @@ void PendingOutput::commit() {
     try {
         if (blocks) blocks->finish();
         if (compressed) compressed->finish();
-        // Without several hosts, a flush to the disk is not needed, because all ranks of a host share its
-        // page cache.
+        // The file is flushed to the disk only if ranks run on several hosts. Ranks on the same host share
+        // its page cache.
         if (raw) raw->close(parallel::group().several_hosts());
     } catch (const Cancelled&) {
         throw;

@@ -40,7 +40,7 @@ DatasetHandle open_description(const SceneDocument& document, const stream::Cube
 
 /// Makes a reader for a source whose SourceState::computed() is not null.
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
-/// Returns the index of the device that computes the values; -1 if it is the CPU, or if the values are
+/// Returns the CUDA device on which the values are computed; -1 if there is none, or if the values are
 /// changed after the computation.
 int computed_on(const SourceState& source);
 /// Returns CubeSource::window_bytes() of a source whose SourceState::computed() is not null.

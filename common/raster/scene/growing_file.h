@@ -17,7 +17,7 @@ namespace hsi::raster {
 
 /// A line counts as soon as all of its bytes are in the file. GDAL needs a header that states the number of
 /// lines, so GDAL gets a modified header in memory. Only one thread may use an object at a time. The
-/// functions without arguments return the results of the last check.
+/// members contain the results of the last check.
 class GrowingFile final : public Growth {
   public:
     /// `path` is the data file or its header. \throws UsageError if the file is not local. \throws Error if

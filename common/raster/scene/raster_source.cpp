@@ -400,7 +400,7 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     s.blocks.bands_apart = interleave == nullptr || !EQUAL(interleave, "PIXEL");
     if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE"))
         s.blocks.codec = codec;
-    // Only for GTiff is it certain that uncompressed blocks are read without a copy.
+    // Only for GTiff is it certain that GDAL reads uncompressed blocks directly.
     s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
     // If an alpha band is in the same blocks as the masked bands, GDAL must decode these blocks for the mask
     // anyway.

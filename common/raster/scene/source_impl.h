@@ -126,8 +126,8 @@ struct SourceState {
     OpenOptions options; ///< `path` is the opened file, which may differ from the user's name
     std::shared_ptr<const Product> product; ///< null: the file is not a known product
     Backing backing;
-    /// The grid of an orthorectified scene. `backing` then reads the swath, and also members that are read
-    /// without the grid.
+    /// The grid of an orthorectified scene, from which all pixels are read. `backing` is then the backing of
+    /// the swath, in which ThroughGdal replaces RawFile and ProductArrays.
     std::optional<OnGrid> grid;
     SceneMetadata scene;    ///< metadata; `bands` are the selected bands
     std::vector<int> bands; ///< file band of each selected band, from 1
@@ -215,9 +215,9 @@ std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const Sourc
 /// Makes a reader of a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
 using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
-/// Returns a reader from make_raw_reader() or make_gdal_reader(). The reader throws Error if a server has not
-/// delivered all bytes to GDAL. The check is left out for a local file and for a remote file that is fetched
-/// without GDAL.
+/// Returns a reader from make_gdal_reader() or make_product_reader(). The reader throws Error if a server has
+/// not delivered all bytes to GDAL. The check is left out for a local file and for a remote file that is
+/// fetched without GDAL.
 std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
 uint64_t product_reader_bytes(const Product& product); ///< memory of a reader from make_product_reader()
 /// Makes a reader of a source whose chunks are decoded without the HDF5 library.
