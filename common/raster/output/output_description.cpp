@@ -117,8 +117,8 @@ std::optional<NodataValue> choose_nodata(const OutputOptions& options, const Out
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset) {
-    // GDAL writes metadata that the driver cannot store to a .aux.xml file. Errors of this file are reported
-    // later.
+    // GDAL writes metadata that the driver cannot store to a .aux.xml file. Losses are not reported here,
+    // because the finished output is checked.
     const GdalErrors quiet;
     if (nodata)
         for (int b = 1; b <= spec.shape.bands; ++b)

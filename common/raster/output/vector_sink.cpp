@@ -170,7 +170,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
               "the field " + layer.text_field + " cannot be created");
     }
     if (!options.history.empty()) {
-        // Most drivers cannot store layer metadata and report an error, which is ignored
+        // Most drivers cannot store layer metadata and report an error, which is ignored.
         const GdalErrors ignored;
         out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
     }

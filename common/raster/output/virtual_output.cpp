@@ -86,7 +86,7 @@ void PendingOutput::make_virtual(const RasterSource& like, const std::vector<Vir
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
         // Relative names in the VRT are valid only at the destination. To check that the VRT can be opened, a
-        // copy is written to another folder, with names that are valid there, also of unfinished outputs.
+        // copy is written to a temporary path. It has names that are valid there, also of unfinished outputs.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
             if (options.run && !band.further.empty())

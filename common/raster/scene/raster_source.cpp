@@ -524,7 +524,7 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                              options.drivers, options.open_options});
     };
     DatasetHandle dataset = open();
-    // If a TIFF directory cannot be read, drivers skip it with a warning, or fail.
+    // If the directory of a file such as a TIFF cannot be read, drivers skip it with a warning, or fail.
     const auto lacks_bytes = [&] {
         const std::string failures = errors.text(std::string());
         return errors.warnings().find("IO error") != std::string::npos ||
@@ -638,7 +638,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     SourceState* const s = &state;
     s->options = options;
     s->server.asked = opening.file();
-    // If the user gives a driver or open options, GDAL reads the file.
+    // If the user gives a driver or open options, the file is not read as a virtual scene.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
         choose_computed(*s);
