@@ -193,7 +193,7 @@ std::vector<Product> in_arrays(const std::string& path, const WantedArray& wante
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
     check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
-    const GdalErrors quiet; // the netCDF library reports errors when attributes of an array are queried
+    const GdalErrors quiet; // at each query of an array, the netCDF library reports missing attributes
     const auto group = file ? file->group("/") : nullptr;
     if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
         is_later_zarr(of_file))

@@ -208,9 +208,9 @@ std::string name_in_stack(const std::string& name) {
     return "band" + std::to_string(std::stoi(words[1]));
 }
 
-/// Returns planes of one size that belong together: Band1, Band2 ..., as GDAL writes bands to netCDF, or
-/// glt_x and glt_y. The list is empty if arrays with these names are not planes of one size, or if there are
-/// fewer than two planes.
+/// Returns planes of one size that belong together: Band1, Band2 ..., as GDAL writes bands to netCDF. If a
+/// plane is wanted, glt_x and glt_y are also such planes. The list is empty if arrays with these names are
+/// not planes of one size, or if there are fewer than two planes.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
                                  const WantedArray& wanted) {
     if (wanted.use == Use::library || wanted.lines > 0) return {};
