@@ -25,8 +25,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns all samples of a product's only array along its axes, scaled; NaN for missing values. Per cent
-/// become fractions, as in tables of text.
+/// Returns all samples of the product's only array, in the array's order, with scale and offset applied.
+/// Missing values are NaN. Per cent are converted to fractions, as in text tables.
 std::vector<double> values_of(const Product& product, const std::string& path) {
     const CubePart& part = product.parts.front();
     const auto file = ArrayFile::open(product.path);
@@ -59,7 +59,8 @@ std::vector<double> values_of(const Product& product, const std::string& path) {
     return values;
 }
 
-/// Returns the only list of texts in the file with as many entries as spectra; empty if there is none.
+/// Returns the texts of the only one-dimensional string array in the file that has `count` entries. The list
+/// is empty if the file has no such array or several.
 std::vector<std::string> names_of(const std::string& path, size_t count) {
     std::vector<std::string> names;
     const auto file = ArrayFile::open(path);
@@ -83,7 +84,8 @@ std::vector<std::string> names_of(const std::string& path, size_t count) {
     return names;
 }
 
-/// Returns which axis of a plane has the bands of the scene: 0 its lines, 1 its samples.
+/// Returns the axis of a single-band product that has the length of the scene's bands: 0 for its lines, 1 for
+/// its samples. \throws Error if both axes or neither have this length.
 int axis_of_bands(const Product& product, size_t scene_bands, const std::string& path) {
     const auto bands = static_cast<int64_t>(scene_bands);
     if (bands > 0 && (product.lines == bands) != (product.samples == bands))
@@ -91,7 +93,8 @@ int axis_of_bands(const Product& product, size_t scene_bands, const std::string&
     refuse_library(path, "does not state which axis of " + product.parts.front().array + " is the bands");
 }
 
-/// Returns the last part of the array's name, with its groups if other arrays have the same name.
+/// Returns the last part of the array's path. The full path (with groups) is returned if another array has
+/// the same last part.
 std::string name_among(const std::vector<Product>& products, const Product& product) {
     const auto last = [](const Product& of) {
         const std::string& name = of.parts.front().array;
@@ -143,7 +146,8 @@ SpectralLibrary library_of_table(const Product& product, const std::string& path
     return library;
 }
 
-/// Adds the spectra of another array of the file.
+/// Adds the spectra of another array of the same file. \throws Error if the wavelengths of the two arrays
+/// differ.
 void join(SpectralLibrary& library, SpectralLibrary&& other, const std::string& path) {
     const auto same = [](double a, double b) { return a == b || (a != a && b != b); };
     const auto& a = library.wavelengths_nm;

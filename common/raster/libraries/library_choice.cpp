@@ -17,7 +17,7 @@ namespace {
 
 bool is_pattern(const std::string& text) { return text.find_first_of("*?") != std::string::npos; }
 
-/// Returns the name without blanks around it, in lower case.
+/// Returns the name in lower case, without leading and trailing blanks.
 std::string plain(const std::string& name) {
     const size_t begin = name.find_first_not_of(" \t");
     if (begin == std::string::npos) return {};
@@ -27,7 +27,7 @@ std::string plain(const std::string& name) {
     return text;
 }
 
-/// Compares with a pattern: * matches any letters, ? matches one.
+/// Returns whether the text matches a pattern, in which * stands for any characters and ? for one character.
 bool matches(const std::string& text, const std::string& pattern) {
     size_t t = 0, p = 0, star = std::string::npos, from = 0;
     while (t < text.size()) {
@@ -54,7 +54,8 @@ size_t number_in(const std::string& wanted) {
     return std::strtoul(wanted.c_str() + 1, nullptr, 10);
 }
 
-/// Returns names that contain the text, else the name with the most similar spelling.
+/// Returns advice for the error message: names that contain the wanted text, else names with a similar
+/// spelling.
 std::string advice(const std::vector<std::string>& names, const std::string& wanted) {
     constexpr size_t most = 5;
     std::vector<std::string> near;
@@ -76,7 +77,8 @@ std::string advice(const std::vector<std::string>& names, const std::string& wan
            joined(near, ", ") + (names.size() > most ? " ..." : "") + ".";
 }
 
-/// Returns the indices of the names that one word selects; an exact name is tried before a pattern.
+/// Returns the indices of the names that one item of the user's list selects. An exact name is tried first,
+/// then #N, then a pattern.
 std::vector<size_t> found_by(const std::string& wanted, const std::vector<std::string>& names) {
     std::vector<size_t> found;
     const std::string text = plain(wanted);
@@ -115,7 +117,8 @@ std::set<size_t> deviations_in(const std::vector<std::string>& names) {
     const std::string tail = " deviation";
     std::set<size_t> found;
     for (size_t k = 0; k < names.size(); ++k) {
-        // "X deviation (2)" belongs to "X (2)", if a header could not store equal names.
+        // ENVI headers cannot store equal names, so a count is appended: "X deviation (2)" belongs to "X
+        // (2)".
         const std::string& name = names[k];
         const size_t bracket = name.empty() || name.back() != ')' ? std::string::npos : name.rfind(" (");
         const std::string count = bracket == std::string::npos ? std::string() : name.substr(bracket);
@@ -149,7 +152,8 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
 }
 
 SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
-    std::vector<size_t> order; // wavelengths of a sensor overlap where its spectrometers meet
+    // The wavelengths are sorted because the ranges of a sensor's spectrometers overlap.
+    std::vector<size_t> order;
     for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
         if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {

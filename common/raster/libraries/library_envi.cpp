@@ -26,7 +26,8 @@ std::string without_extension(const std::string& path) {
     return extension.empty() ? path : path.substr(0, path.size() - extension.size() - 1);
 }
 
-/// Reads a whole number from 0 to 1e9. \throws Error.
+/// Returns the whole number (0 to 1e9) of a header field, or `otherwise` if the header does not have the
+/// field. \throws Error.
 size_t header_number(const EnviHeader& header, const char* key, size_t otherwise, const std::string& path) {
     const std::string* text = header.find(key);
     if (!text) return otherwise;
@@ -36,8 +37,9 @@ size_t header_number(const EnviHeader& header, const char* key, size_t otherwise
     return static_cast<size_t>(value);
 }
 
-/// Returns the elements of a list of `count`. Without commas, elements are between semicolons or, with
-/// `blanks`, between blanks (only for numbers, since names contain blanks), if that gives `count` elements.
+/// Returns the elements of a header list, which should have `count` elements. A list without commas is split
+/// at semicolons or, with `blanks`, at blanks, if the split gives `count` elements. `blanks` is meant for
+/// lists of numbers, since names contain blanks.
 std::vector<std::string> elements_of(const std::string& text, size_t count, bool blanks) {
     auto elements = envi_list(text);
     if (elements.size() != 1 || count < 2) return elements;
@@ -50,7 +52,8 @@ std::vector<std::string> elements_of(const std::string& text, size_t count, bool
     return elements;
 }
 
-/// Returns the list; empty, with a note, if its length is not `count`.
+/// Returns the numbers of a header list. If the length of the list is not `count`, the list is ignored with a
+/// note and the result is empty.
 std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
                                 const std::string& path, SpectralLibrary& library) {
     std::vector<double> values;
@@ -76,7 +79,7 @@ double element(const char* at, bool swap) {
     return static_cast<double>(value);
 }
 
-/// The storage of a number of ENVI's "data type".
+/// Type, width and reader of the stored values, for one code of ENVI's field "data type".
 struct Storage {
     int type;
     size_t width;
@@ -102,7 +105,8 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
     widths_to_nm(library, path, !unit.empty() ? unit : units.empty() ? "nm" : units);
 }
 
-/// Leaves out values that the header marks: ignored values, or those of a bad band.
+/// Replaces values that the header marks as invalid by NaN: "data ignore value", and all values of a band
+/// that `bbl` marks as bad.
 void leave_out_marked(const EnviHeader& header, bool single, const std::string& path,
                       SpectralLibrary& library) {
     const std::string* const ignored = header.find("data ignore value");
@@ -123,7 +127,7 @@ std::optional<EnviPair> envi_pair(const std::string& path) {
     const std::string stem = without_extension(path);
     if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) {
         std::string data;
-        if (is_regular_file(stem)) data = stem; // x.sli.hdr
+        if (is_regular_file(stem)) data = stem; // also covers headers named x.sli.hdr
         for (const char* extension : {"sli", "esl", "slb", "lib", "dat", "img", "bin", "bsq"})
             for (const auto& spelling : {CPLString(extension), CPLString(extension).toupper()})
                 if (data.empty() && is_regular_file(stem + "." + spelling)) data = stem + "." + spelling;

@@ -19,7 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns a field's text; for a binary field the bytes, which are JSON in newer files.
+/// Returns the text of a field. A binary field contains the bytes of JSON in newer files of EnMAP-Box.
 std::string text_of(const OGRFeature& feature, int field) {
     if (!feature.IsFieldSetAndNotNull(field)) return {};
     if (feature.GetFieldDefnRef(field)->GetType() != OFTBinary) return feature.GetFieldAsString(field);
@@ -38,10 +38,10 @@ std::vector<double> numbers_of(const Json& list) {
 
 struct FeatureSpectrum {
     std::vector<double> x, y;
-    std::vector<double> good; ///< 0: the channel is bad; empty: all are good
+    std::vector<double> good; ///< bad band multipliers: 0 marks a bad channel; empty: all channels are good
     std::string unit;
-    /// Returns the numbers of bands, if the unit of x states that x is a band number or a band index, as
-    /// EnMAP-Box writes. A band index counts from 0.
+    /// Returns band numbers (from 1 on) if xUnit states "Band Number" or "Band Index", as EnMAP-Box writes. A
+    /// band index counts from 0. The list is empty for other units.
     std::vector<double> band_numbers() const {
         const bool index = EQUAL(unit.c_str(), "Band Index");
         if (!index && !EQUAL(unit.c_str(), "Band Number")) return {};
@@ -52,7 +52,7 @@ struct FeatureSpectrum {
     }
 };
 
-/// Returns nullopt if the text is not a profile.
+/// Reads the JSON of a profile; nullopt if the text is not a profile.
 std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     if (text.empty() || text.front() != '{') return std::nullopt;
     const Json json = Json::parse(text, nullptr, false);
@@ -65,14 +65,16 @@ std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     return profile;
 }
 
-/// Returns whether wavelengths differ at most by rounding between units; unknown ones are equal.
+/// Returns whether two lists of wavelengths agree except for rounding in unit conversions. Two unknown
+/// wavelengths (NaN) count as equal.
 bool are_same(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
         return (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-6 * std::fabs(x);
     });
 }
 
-/// Adds a feature's profiles; `unnamed` counts those without a name.
+/// Adds all profiles of a feature to the library. Sets `packed` if a field contains a pickled Python object,
+/// which is not read.
 void add_feature(const std::string& path, const OGRFeature& feature, SpectralLibrary& library, bool& packed) {
     const int fields = feature.GetFieldCount();
     std::string name;
@@ -85,7 +87,8 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     for (int f = 0; f < fields; ++f) {
         const std::string text = text_of(feature, f);
         auto profile = spectrum_in(text);
-        constexpr char pickle = '\x80'; // Python's own format is never read, because it can contain code
+        // Pickled Python objects are never read, because unpickling can execute code.
+        constexpr char pickle = '\x80';
         packed |= !profile && !text.empty() && text.front() == pickle;
         if (!profile) continue;
         if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))
@@ -127,13 +130,13 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     }
 }
 
-/// A text under a name that GDAL opens, while this object exists.
+/// Makes a text readable for GDAL as a file in /vsimem while this object exists.
 class TextInMemory {
   public:
     explicit TextInMemory(const std::string* text) {
         if (text == nullptr) return;
         m_name = CPLSPrintf("/vsimem/gdal_hsi_profiles_%p.geojson", static_cast<const void*>(this));
-        // GDAL only reads the bytes.
+        // The const_cast is safe because GDAL only reads the bytes.
         auto* const bytes = reinterpret_cast<GByte*>(const_cast<char*>(text->data()));
         VSIFCloseL(VSIFileFromMemBuffer(m_name.c_str(), bytes, text->size(), FALSE));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The readers behind read_spectral_library(), one per format. Values that a file does not have are NaN.
-// Values that the file marks itself (data ignore value, bbl) are not counted in SpectralLibrary::missing.
+// The readers behind read_spectral_library(), one per format. Values that are missing in a file are NaN.
+// SpectralLibrary::missing does not count values that the file itself marks as invalid (data ignore value,
+// bbl).
 #pragma once
 
 #include "raster/spectral_library.h"
@@ -14,33 +15,35 @@ namespace hsi::raster {
 
 inline constexpr double no_library_value = std::numeric_limits<double>::quiet_NaN();
 
-/// The data and the header of an ENVI library; `path` is one of them. nullopt without a header. The header
-/// has the extension .hdr (in any case), after the data's name or instead of its extension. If the header is
-/// named, the data are next to it; `data` is empty if they do not exist.
+/// Finds the data file and the header file of an ENVI library; `path` is either of them. nullopt if there is
+/// no header. The header has the extension .hdr in any case, which either follows the name of the data file
+/// or replaces its extension. If `path` is the header, the data file is searched for next to it; `data` is
+/// empty if it does not exist.
 struct EnviPair {
     std::string data, header;
 };
 std::optional<EnviPair> envi_pair(const std::string& path);
 SpectralLibrary read_envi_library(const EnviPair& files);
 
-/// Reads a table with commas, semicolons, tabs or blanks between columns. A spectrum is a column or a text
-/// line; names in the first text line are optional. A comma in a number is a decimal comma. `bands_alone`:
-/// ignores columns of text, and accepts a table without a spectrum.
+/// Reads a table with commas, semicolons, tabs or blanks between columns. Each column or each text line is a
+/// spectrum. Names in the first text line are optional. A comma in a number is a decimal comma. If
+/// `bands_alone` is true, columns of text are ignored, and a table without spectra is accepted.
 SpectralLibrary read_library_table(const std::string& path, const std::string& text,
                                    bool bands_alone = false);
-/// Recognises ENVI's text file of a plot: one text line per column, then lines of numbers. Colours after
-/// names are dropped.
+/// Recognises ENVI's text export of a plot: one text line per column name, then lines of numbers.
+/// read_envi_plot() drops the colours that follow the names.
 bool is_envi_plot(const std::string& text);
 SpectralLibrary read_envi_plot(const std::string& path, const std::string& text);
-/// The meaning of a column by its name, in any position: fwhm, bbl, or a spectrum.
+/// The meaning of a column in any position, judged by its name: widths (fwhm), marks (bbl), or a spectrum.
 enum class TableColumn { spectrum, widths, marks };
 TableColumn table_column(const std::string& name);
 
 /// Recognises a text file of USGS Spectral Library 7: a title line with "Record=", then one value per text
-/// line. The wavelengths are in a similar file next to it or in a folder above.
+/// line. The wavelengths are in a second file of this kind, in the same folder or in a folder above.
 bool is_usgs_text(const std::string& text);
 SpectralLibrary read_usgs_text(const std::string& path, const std::string& text);
-/// Returns the file of its wavelengths; empty if there is none.
+/// Returns the path of the file that contains the wavelengths of a USGS text; empty if the file was not
+/// found.
 std::string usgs_wavelength_file(const std::string& path, const std::string& text);
 
 /// Recognises a text file of USGS splib06 and earlier: text lines about the archive, a title, and text lines
@@ -62,40 +65,42 @@ SpectralLibrary read_svc_text(const std::string& path, const std::string& text);
 bool is_sed_text(const std::string& text);
 SpectralLibrary read_sed_text(const std::string& path, const std::string& text);
 
-/// Profiles in the form of EnMAP-Box and QGIS: features with a field {"x": [...], "y": [...], "xUnit": ...},
-/// in GeoJSON or a GeoPackage.
-bool holds_features(const std::string& text); ///< GeoJSON, by its beginning
-/// `text`: the file's text if it was already read (a pipe can be read only once).
+/// Reads spectral profiles as EnMAP-Box and QGIS store them: features with a field {"x": [...], "y": [...],
+/// "xUnit": ...} in GeoJSON or a GeoPackage.
+/// Recognises GeoJSON by the beginning of the text.
+bool holds_features(const std::string& text);
+/// `text` is the content of the file if it has already been read, because a pipe can be read only once.
 SpectralLibrary read_feature_spectra(const std::string& path, const std::string* text = nullptr);
 
-/// Reads MATLAB files: an array (band, spectrum), or (spectrum, band) if the scene's bands, wavelengths or
-/// names show it. `scene_bands`: 0 without a scene.
+/// Reads MATLAB files: an array (band, spectrum), or (spectrum, band) if the number of bands of the scene,
+/// the wavelengths or the names indicate this order. `scene_bands` is 0 if there is no scene.
 bool is_matlab(const std::string& path);
 SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands);
 
-/// Reads an array of netCDF, HDF5 or Zarr: (spectrum, band) or (band, spectrum), by the names and coordinates
-/// of its axes, else by the scene's bands.
+/// Reads an array of netCDF, HDF5 or Zarr with the axes (spectrum, band) or (band, spectrum). The names and
+/// coordinates of the axes decide the order, otherwise the number of bands of the scene decides.
 SpectralLibrary read_array_library(const std::string& path, size_t scene_bands);
 
-/// Throws Error with the file and the known formats.
+/// Throws an Error that names the file and lists the supported formats.
 [[noreturn]] void refuse_library(const std::string& path, const std::string& what);
 /// Reads 1.5, 1.5e-3 or 1.5D-03; NaN if the text is not a number.
 double library_number(const std::string& text);
-/// Also accepts a comma as the decimal sign.
+/// Reads a number like library_number(), and also accepts a decimal comma.
 double number_with_comma(const std::string& text);
-/// Converts the values to nanometres; empty if all are unknown.
+/// Converts the values from `units` to nanometres. The list is empty afterwards if no value can be converted.
 void library_to_nm(std::vector<double>& values, const std::string& units);
-/// Converts the library's wavelengths likewise, in the unit that chosen_unit() finds for `units`, and adds
-/// its note. Returns the unit's symbol; empty without wavelengths.
+/// Converts the library's wavelengths to nanometres. chosen_unit() determines the unit from `units` and the
+/// range of the values; its note is added to the library. Returns the symbol of the unit; empty if the
+/// library has no wavelengths or the unit is unknown.
 std::string wavelengths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
-/// Converts the library's widths likewise, and adds a note if a width is negative or infinite.
+/// Converts the library's FWHM to nanometres, and adds a note if a value is negative or infinite.
 void widths_to_nm(SpectralLibrary& library, const std::string& path, const std::string& units);
 /// Returns the file's bytes. \throws Error.
 std::string library_text(const std::string& path);
-/// Sets the library's band numbers if they are valid: whole, from 1 on, each once. `told`:
-/// SpectralLibrary::numbers_told for 1, 2, 3 ...
+/// Sets the library's band numbers if `numbers` are whole, positive and unique. `told` becomes
+/// SpectralLibrary::numbers_told if the numbers are 1, 2, 3 ...
 void take_band_numbers(SpectralLibrary& library, const std::vector<double>& numbers, bool told);
-/// Adds "'a.csv': what" to the library's notes.
+/// Adds the note "'PATH': WHAT" to the library.
 void note(SpectralLibrary& library, const std::string& path, const std::string& what);
 
 } // namespace hsi::raster

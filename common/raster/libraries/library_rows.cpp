@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries as tables of text with one spectrum per text line: the columns are named by their bands.
+// Spectral libraries as text tables with one spectrum per text line, in which the column names state the
+// bands.
 #include "raster/libraries/library_rows.h"
 
 #include "core/error.h"
@@ -16,31 +17,34 @@
 namespace hsi::raster {
 namespace {
 
-/// A name of a column as a band: 450, X450.5 (R), wl_450, 450nm, Band_450nm, spc.450, 450_ref, 0.45 um; or
-/// b12, "Band 12".
+/// A column name that denotes a band by its wavelength (450, X450.5 (R), wl_450, 450nm, Band_450nm, spc.450,
+/// 450_ref, 0.45 um) or by its number (b12, "Band 12").
 struct BandName {
     double value = no_library_value;
     std::string unit;
-    bool number = false; ///< number of a band
-    bool marked = false; ///< marked as a wavelength, by a word or a unit
-    bool loose = false;  ///< none of the words means a band, so the other names must have the same words
-    std::string words;   ///< the name without its number
+    bool number = false; ///< true: `value` is a band number, not a wavelength
+    bool marked = false; ///< a word or a unit in the name states that `value` is a wavelength
+    /// The name contains words that do not denote a band. Other columns of the run must then have the same
+    /// words.
+    bool loose = false;
+    std::string words; ///< the words of the name, without the number
 
-    /// Returns whether both columns may be bands of the same spectra.
+    /// Returns whether both names may denote bands of the same spectra.
     bool fits(const BandName& other) const {
         return std::isfinite(value) && std::isfinite(other.value) && number == other.number &&
                loose == other.loose && (!loose || words == other.words);
     }
 };
 
-/// Returns the unit of wavelengths that a word means, among units of instruments.
+/// Returns the symbol of the wavelength unit that a word denotes; empty for m, cm and mm, which spectrometers
+/// do not use.
 std::string band_unit(const std::string& word) {
     const WavelengthUnit* const unit = word_unit(word);
     const std::string symbol = unit == nullptr ? "" : unit->symbol;
     return one_of(symbol, {"m", "cm", "mm"}) ? std::string() : symbol;
 }
 
-/// A number within a name, and the words before and after it.
+/// A number within a column name, with the words before and after the number.
 struct NumberIn {
     double value = no_library_value;
     std::vector<std::string> before, after;
@@ -50,8 +54,8 @@ struct NumberIn {
     }
 };
 
-/// Returns the number in a name that is a wavelength or a band number: one with a unit, else the first if the
-/// name begins with it, else the last ("B1_450").
+/// Returns the number in a column name that denotes a wavelength or a band. This is the first number with a
+/// unit, else a number at the beginning of the name, else the last number ("B1_450").
 NumberIn number_in_name(const std::string& head) {
     constexpr const char* digits = "0123456789";
     NumberIn found;
@@ -114,12 +118,13 @@ BandName band_name(std::string head) {
     return name;
 }
 
-/// The columns named by bands, rising; empty without such columns.
+/// Indices of the columns whose names denote the bands, ascending; empty if no names denote bands.
 using Run = std::vector<size_t>;
 
 bool is_in(const Run& run, size_t c) { return std::find(run.begin(), run.end(), c) != run.end(); }
 
-/// Returns whether names from `begin` to before `end` are wavelengths in any order, without duplicates.
+/// Returns whether the names in [begin, end) are wavelengths in any order without duplicates. Unless `any` is
+/// true, each name must be marked as a wavelength.
 bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bool any) {
     std::set<double> seen;
     for (size_t c = begin; c < end; ++c)
@@ -127,11 +132,11 @@ bool are_places(const std::vector<BandName>& names, size_t begin, size_t end, bo
     return true;
 }
 
-/// Returns whether the names from `begin` to before `end`, which fit each other, are bands. They rise or fall
-/// as wavelengths of a sensor do (spectrometers overlap: one step of ten may go back), or they are
-/// consecutive band numbers. They may be in any order if a word or a unit marks all of them, or if texts in
-/// front of the numbers show that spectra are text lines (`in_lines`). `corner`: a cell before them states
-/// that they are wavelengths.
+/// Returns whether the names in [begin, end), which fit each other, denote bands. The numbers must rise or
+/// fall like the wavelengths of a sensor, or be consecutive band numbers. One step in ten may have the other
+/// direction, because the ranges of spectrometers overlap. Any order is accepted if a word or a unit marks
+/// all names as wavelengths, or if spectra are text lines (`in_lines`: each line begins with a text).
+/// `corner`: another column name states that the names are wavelengths.
 bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, bool in_lines, bool corner) {
     size_t up = 0, down = 0, next = 0;
     double low = names[begin].value, high = low;
@@ -147,18 +152,20 @@ bool are_bands(const std::vector<BandName>& names, size_t begin, size_t end, boo
     }
     const size_t steps = end - begin - 1;
     if (names[begin].number) return next == steps;
-    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose; // band numbers
+    // Consecutive numbers from 0 or 1 on are band numbers, which are accepted only if spectra are text lines.
+    if (whole && next == steps && low <= 1) return in_lines && !names[begin].loose;
     const bool marked = names[begin].marked;
     const bool placed = low >= 100 || (low >= 0.1 && high < 250 && (marked || !whole)) ||
                         !names[begin].unit.empty() || (corner && in_lines && low > 0);
-    constexpr size_t enough = 5; // number of columns, if no word means bands
+    // The minimum number of columns that are accepted if no word in their names denotes bands.
+    constexpr size_t enough = 5;
     if (names[begin].loose && !marked)
         return begin > 0 && placed && steps + 1 >= enough && (up == steps || down == steps);
     return placed && (10 * std::max(up, down) >= 9 * steps || are_places(names, begin, end, in_lines));
 }
 
-/// Adds further columns that continue the run after other columns: similar names that continue to rise or
-/// fall.
+/// Extends the run by columns beyond its ends, across unrelated columns, if their names fit the run and
+/// continue to rise or fall.
 void go_on(const std::vector<BandName>& names, Run& run) {
     const double rise = names[run.back()].value - names[run.front()].value;
     const auto follows = [&](size_t c, size_t before) {
@@ -171,7 +178,7 @@ void go_on(const std::vector<BandName>& names, Run& run) {
         if (names[c].fits(names[run.front()]) && follows(run.front(), c)) run.insert(run.begin(), c);
 }
 
-/// Returns the longest run of names that are bands.
+/// Returns the longest run of column names that denote bands.
 Run longest_run(const TextTable& table, const std::vector<BandName>& names, bool in_lines) {
     const bool corner = std::any_of(table.head.begin(), table.head.end(), [](const std::string& head) {
         return says_wavelengths(head) == Said::plainly;
@@ -193,7 +200,7 @@ Run longest_run(const TextTable& table, const std::vector<BandName>& names, bool
     return best;
 }
 
-/// Returns all numbers in the columns from `begin` on.
+/// Returns all numbers of the table in the columns from `begin` on.
 Column numbers_behind(const TextTable& table, size_t begin) {
     Column all;
     for (const auto& row : table.rows)
@@ -208,20 +215,21 @@ bool is_text_column(const TextTable& table, size_t c) {
     });
 }
 
-/// Returns the ratio of the greatest number to the smallest. A sensor's wavelengths have a larger range than
-/// numbers of samples.
+/// Returns the ratio of the largest number to the smallest. This ratio is larger for a sensor's wavelengths
+/// than for consecutive sample numbers.
 double spread(const Column& numbers) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     return *low > 0 ? *high / *low : 1;
 }
 
-/// Returns whether the numeric column `c` contains the bands of spectra in columns, although names of columns
-/// may also be bands.
+/// Returns whether the numeric column `c` contains the wavelengths or band numbers of spectra that are stored
+/// in columns. The test is needed because the column names could also denote bands.
 bool is_axis(const TextTable& table, size_t c, const Column& column, const std::vector<BandName>& names,
              const Run& run) {
     const std::string& head = table.head[c];
     const auto words = words_of(head);
-    if (head == "band") return true; // as the suite writes it
+    // gdal_hsi tools write this name.
+    if (head == "band") return true;
     const bool sample = std::any_of(words.begin(), words.end(), is_word_for_sample);
     if (counts_lines(column))
         return (names[run.front()].loose && !sample) || (!words.empty() && is_word_for_band(words.front()));
@@ -238,8 +246,8 @@ bool is_axis(const TextTable& table, size_t c, const Column& column, const std::
     return (neutral && spread(column) > wide) || !are_whole(column) || spread(column) > spread(across);
 }
 
-/// Returns whether a table with such names of columns nevertheless has spectra in columns. Then the spectra
-/// have numbers as names, and the first column has wavelengths or band numbers.
+/// Returns whether spectra are stored in columns although the column names could denote bands. The spectra
+/// then have numbers as names, and one of the first two columns contains wavelengths or band numbers.
 bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     for (size_t c = 0; c < std::min<size_t>(2, run.front()); ++c) {
         Column column;
@@ -252,8 +260,8 @@ bool has_axis_in_front(const TextTable& table, const std::vector<BandName>& name
     return false;
 }
 
-/// Returns the column that names the text lines: the one with such a name, else the first that contains a
-/// text.
+/// Returns the column that contains the names of the spectra: a column whose name says so, else the first
+/// column that contains text. Returns the number of columns if there is no such column.
 size_t column_of_names(const TextTable& table, const Run& run) {
     for (const char* word : {"name", "names", "spectrum", "spectra", "sample", "label", "title", "id"})
         for (size_t c = 0; c < table.columns(); ++c) {
@@ -267,15 +275,16 @@ size_t column_of_names(const TextTable& table, const Run& run) {
     return is_in(run, 0) ? table.columns() : 0;
 }
 
-/// Returns the column `class`, unless it is the column of names; or none.
+/// Returns the index of the column `class` if it is not the column of names (`called`); otherwise the number
+/// of columns.
 size_t column_of_classes(const TextTable& table, const Run& run, size_t called) {
     for (size_t c = 0; c < table.columns(); ++c)
         if (c != called && !is_in(run, c) && EQUAL(table.head[c].c_str(), "class")) return c;
     return table.columns();
 }
 
-/// Takes a text line that is not a spectrum but repeats the wavelengths, or has their widths or marks of bad
-/// bands.
+/// Handles a text line that is not a spectrum but repeats the wavelengths, or contains the FWHM or the bad
+/// band list. Returns false if the line is a spectrum. \throws Error if the line contradicts the wavelengths.
 bool take_line_beside(const std::string& path, const std::string& name, const Column& values,
                       SpectralLibrary& library, Column& marks, const std::string& unit) {
     const TableColumn kind = table_column(name);
@@ -303,14 +312,14 @@ bool take_line_beside(const std::string& path, const std::string& name, const Co
     return true;
 }
 
-/// Returns whether all text lines have a text before their numbers, so that they are spectra with names.
+/// Returns whether each text line begins with a text, which is then the name of a spectrum.
 bool are_lines_with_names(const TextTable& table) {
     return std::all_of(table.rows.begin(), table.rows.end(), [](const auto& row) {
         return !row.empty() && !is_empty_cell(row.front()) && !std::isfinite(cell_number(row.front()));
     });
 }
 
-/// Returns whether the names are numbers of bands: b1, b2 ..., or 1, 2 ...
+/// Returns whether the column names are band numbers: b1, b2 ..., or 1, 2 ...
 bool counts_bands(const std::vector<BandName>& names, const Run& run) {
     Column numbers;
     for (const size_t c : run)
@@ -318,8 +327,8 @@ bool counts_bands(const std::vector<BandName>& names, const Run& run) {
     return names[run.front()].number || (counts_lines(numbers) && names[run.front()].unit.empty());
 }
 
-/// Returns the unit of the wavelengths: in their names, in the cells before them (the corner), in a column of
-/// units, or above the table.
+/// Returns the unit of the wavelengths. It is stated in the column names of the bands, in the column names
+/// before them, in a column of units, or in text lines above the table.
 std::string unit_of_names(const TextTable& table, const std::vector<BandName>& names, const Run& run) {
     if (const std::string& unit = names[run.front()].unit; !unit.empty()) return unit;
     for (size_t c = run.front(); c-- > 0;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables of text with one spectrum per row, as spectral libraries.
+// Reads text tables with one spectrum per row as spectral libraries.
 #pragma once
 
 #include "raster/libraries/library_formats.h"
@@ -10,13 +10,15 @@
 
 namespace hsi::raster {
 
-/// Returns the unit of wavelengths that all cells of a column called unit state; empty otherwise.
+/// Returns the unit of wavelengths if column `c` is called unit and all its cells state the same unit; empty
+/// otherwise.
 std::string stated_unit_of_column(const TextTable& table, size_t c);
 
-/// Reads one spectrum per text line, below column names that are wavelengths (in nm, um, cm-1 ..., in any
-/// order if the names state the unit) or band numbers; nullopt for other tables. Text lines with widths, bad
-/// bands or the same wavelengths are not spectra. `known`: the head certainly contains wavelengths.
-/// \throws Error that names `path`: a text line with other wavelengths, cells with and without %.
+/// Reads a table with one spectrum per text line, whose column names are wavelengths or band numbers.
+/// Wavelengths may have any order if the names state the unit (nm, um, cm-1 ...). Text lines that contain
+/// FWHM, bad bands or the same wavelengths are not spectra. `known` is true if the column names are certainly
+/// wavelengths. Returns nullopt for other tables. \throws Error that names `path` if a text line contains
+/// different wavelengths, or if only some cells have a per cent sign.
 std::optional<SpectralLibrary> library_of_rows(const std::string& path, const TextTable& table, bool known);
 
 } // namespace hsi::raster

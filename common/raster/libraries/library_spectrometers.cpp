@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of field spectrometers with one spectrum each: ASD, SVC, Spectral Evolution.
+// Files of field spectrometers that contain one spectrum each: ASD, SVC, Spectral Evolution.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "core/text.h"
@@ -20,7 +20,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns a number of a file, which is little-endian.
+/// Returns the little-endian number that starts at byte `at`, in the byte order of the CPU.
 template <class T>
 T number_at(const std::string& bytes, size_t at) {
     char raw[sizeof(T)];
@@ -33,11 +33,12 @@ T number_at(const std::string& bytes, size_t at) {
 
 std::string stem_of(const std::string& path) { return CPLGetBasename(path.c_str()); }
 
-// Bytes of an ASD file's header (ASD File Format, version 8, revision B).
+// Byte offsets in the header of an ASD file (ASD File Format, version 8, revision B).
 constexpr size_t asd_type_at = 186, asd_first_at = 191, asd_step_at = 195, asd_format_at = 199,
                  asd_channels_at = 204, asd_header = 484;
 
-/// Returns numbers from `at` on, in the header's data format: float, integer or double.
+/// Returns `count` numbers from byte `at` on. `format` is the header's code of the data type: 0 float, 1
+/// int32, 2 double.
 std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t count, int format) {
     std::vector<double> values(count);
     for (size_t k = 0; k < count; ++k)
@@ -47,8 +48,9 @@ std::vector<double> asd_numbers(const std::string& bytes, size_t at, size_t coun
     return values;
 }
 
-/// Returns the white reference after the spectrum; a flag, two times and a description precede it. Returns an
-/// empty list if the file ends earlier, or if the reference is empty.
+/// Returns the white reference, which follows the spectrum after a flag, two times and a description. Returns
+/// an empty list if the file ends before the reference, or if the reference contains only zeros or an invalid
+/// value.
 std::vector<double> asd_reference(const std::string& bytes, size_t at, size_t channels, int format) {
     constexpr size_t flag_and_times = 2 + 8 + 8;
     const size_t width = format == 2 ? 8 : 4;
@@ -76,7 +78,8 @@ std::vector<double> numbers_in(const std::string& line) {
     return values;
 }
 
-/// Returns text lines of numbers from `begin` on, all of equal length. \throws Error.
+/// Returns the numbers of all text lines from index `begin` on. \throws Error if the lines have different
+/// counts of numbers.
 std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStringList& lines, int begin) {
     std::vector<std::vector<double>> rows;
     for (int i = begin; i < lines.Count(); ++i) {
@@ -90,13 +93,13 @@ std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStr
     return rows;
 }
 
-/// The column of wavelengths in rows, and their unit.
+/// The index of the column of wavelengths, and the unit of the wavelengths.
 struct Places {
     size_t column = 0;
     std::string unit = "nm";
 };
 
-/// Makes a library of one spectrum.
+/// Makes a library with one spectrum from the rows of a data table.
 SpectralLibrary one_spectrum(const std::string& name, const std::vector<std::vector<double>>& rows,
                              const Places& places, double (*value)(const std::vector<double>&, size_t),
                              size_t column) {
@@ -148,8 +151,9 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     SpectralLibrary library;
     auto values = asd_numbers(bytes, asd_header, channels, format);
     const auto reference = asd_reference(bytes, end, channels, format);
-    // The stored values are the target as measured, independent of the instrument's display. With a reference
-    // in counts, values up to 2 have already been divided by it.
+    // ASD files store the spectrum of the target as measured, even if the instrument displays reflectance. If
+    // the reference contains counts (above 10), a spectrum with values up to 2 has already been divided by
+    // the reference.
     const bool measured = type <= 2 || type == 6;
     const bool divided = !reference.empty() && largest_of(values) <= 2 && largest_of(reference) > 10;
     if (measured && !reference.empty() && !divided) {
@@ -187,7 +191,7 @@ SpectralLibrary read_svc_text(const std::string& path, const std::string& text) 
     }
     if (begin == 0) refuse_library(path, "has no line 'data='");
     const auto rows = rows_from(path, lines, begin);
-    // Wavelength, reference, target, and the target in percent of the reference.
+    // The columns are wavelength, reference, target, and target in per cent of the reference.
     if (rows.front().size() != 4)
         refuse_library(path, "has " + counted(rows.front().size(), "column") + " of data instead of 4");
     if (!are_possible_wavelengths(column_of(rows, 0)))
@@ -202,7 +206,7 @@ bool is_sed_text(const std::string& text) {
 
 namespace {
 
-/// Returns the names of columns, which are separated by tabs, or by two or more blanks.
+/// Returns the column names in a text line; tabs, or two or more blanks, separate the names.
 std::vector<std::string> names_of_columns(const std::string& line, size_t count) {
     std::string text = line;
     if (const CPLStringList names(CSLTokenizeString2(text.c_str(), "\t", 0));
@@ -217,7 +221,8 @@ std::vector<std::string> names_of_columns(const std::string& line, size_t count)
     return out;
 }
 
-/// Returns the column with such a name; without one, the first column if its numbers can be wavelengths.
+/// Returns the column whose name denotes wavelengths. Otherwise returns the first column if its numbers can
+/// be wavelengths.
 Places sed_wavelengths(const std::string& path, const std::vector<std::string>& columns,
                        const std::vector<std::vector<double>>& rows) {
     for (const Said wanted : {Said::plainly, Said::perhaps})
@@ -248,7 +253,8 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
         refuse_library(path, "has " + counted(rows.front().size(), "column") + " of data under " +
                                  counted(columns.size(), "name"));
     const Places places = sed_wavelengths(path, columns, rows);
-    // "Reflect. %", "Tgt./Ref. %", "Reflect. [1.0]"; otherwise the target divided by the reference.
+    // The reflectance has a name such as "Reflect. %", "Tgt./Ref. %" or "Reflect. [1.0]". Without such a
+    // column, the reflectance is the target divided by the reference.
     std::optional<size_t> reflectance, target, reference;
     for (size_t c = 0; c < columns.size(); ++c) {
         const std::string column = lower(columns[c]);

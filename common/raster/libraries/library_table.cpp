@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries as tables of text: the meaning of the columns of a table.
+// Spectral libraries as text tables: finds the meaning of each column.
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/libraries/library_formats.h"
@@ -18,24 +18,27 @@
 namespace hsi::raster {
 namespace {
 
-/// A table while its columns are identified.
+/// The columns of a table, while their meanings are determined.
 struct Columns {
     const std::string& path;
     const TextTable& table;
     std::vector<Column> values;
     SpectralLibrary library;
     std::vector<bool> used;
-    std::string stated;               ///< the unit of the wavelengths, if stated outside of their name
-    std::string unit;                 ///< of the wavelengths; empty if they are unknown
-    std::optional<size_t> axis;       ///< the column of the wavelengths
-    std::optional<size_t> numbers;    ///< the column of numbers of bands
-    const std::vector<bool>& percent; ///< columns in per cent; as long, or empty
+    /// The unit of the wavelengths, if stated outside the column name.
+    std::string stated;
+    /// The unit of the wavelengths; empty if the table has no column of wavelengths.
+    std::string unit;
+    std::optional<size_t> axis;    ///< index of the column of wavelengths
+    std::optional<size_t> numbers; ///< index of the column of band numbers
+    /// True for each column in per cent; empty if no column is in per cent.
+    const std::vector<bool>& percent;
 
     const std::string& head(size_t c) const { return table.head[c]; }
     std::string named(size_t c) const {
         return table.head.empty() || head(c).empty() ? "which has no name" : "'" + head(c) + "'";
     }
-    /// Returns a cell that is neither a number nor empty; null if there is none.
+    /// Returns a cell of the column that contains a text; null if all cells are numbers or empty.
     const std::string* text_in(size_t c) const {
         for (size_t r = 0; r < table.rows.size(); ++r)
             if (std::isnan(values[c][r]) && !is_empty_cell(table.rows[r][c])) return &table.rows[r][c];
@@ -44,15 +47,16 @@ struct Columns {
     bool has_number(size_t c) const {
         return std::any_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
-    /// Returns whether the table is the suite's own, in which all columns after the second are spectra with
-    /// any names.
+    /// Returns whether a gdal_hsi tool wrote the table. All columns after the second are then spectra,
+    /// whatever their names are.
     bool own() const { return table.head.size() > 1 && head(0) == "band" && head(1) == "wavelength"; }
     bool all_numbers(size_t c) const {
         return std::all_of(values[c].begin(), values[c].end(), [](double v) { return std::isfinite(v); });
     }
 };
 
-/// Refuses a table that contains only a library's metadata, or a transposed table that has no wavelengths.
+/// Refuses a table with text in column `c`: it may contain only the metadata of a library, or be a transposed
+/// table without wavelengths.
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
                        " has a value that is not a number ('" + *t.text_in(c) + "')";
@@ -73,7 +77,7 @@ void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
 void take_numbers(Columns& t, size_t c) {
     t.used[c] = true;
     t.numbers = c;
-    if (!t.table.head.empty() && EQUAL(t.head(c).c_str(), "band")) // as the suite writes it
+    if (!t.table.head.empty() && EQUAL(t.head(c).c_str(), "band")) // gdal_hsi tools write this name
         return take_band_numbers(t.library, t.values[c], false);
     note(t.library, t.path,
          "the first column" +
@@ -82,14 +86,16 @@ void take_numbers(Columns& t, size_t c) {
                                         : " has band numbers; it is ignored"));
 }
 
-/// Returns whether a first column without a name, or with a name for numbers, contains band numbers and not
-/// wavelengths. The column does if it counts from 0 or 1. Other whole numbers may be wavelengths in steps of
-/// 1 nm, or whole micrometres. \throws Error if the meaning cannot be decided.
+/// Returns whether the first column contains band numbers and not wavelengths. The column has no name, or a
+/// name for numbers. It contains band numbers if it counts from 0 or 1. Other whole numbers may be
+/// wavelengths in steps of 1 nm, or in whole micrometres. `placed`: the wavelengths are in another column.
+/// \throws Error if the meaning cannot be decided.
 bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (counts_lines(column)) return true;
     const bool named = !t.table.head.empty() && !t.head(c).empty();
-    constexpr size_t enough = 3; // fewer numbers may rise by chance
+    // Fewer than three numbers may rise by chance.
+    constexpr size_t enough = 3;
     if ((named && !says_number(t.head(c))) || column.size() < enough || direction(column) == 0 ||
         !are_whole(column))
         return false;
@@ -107,7 +113,7 @@ bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
     return !possible;
 }
 
-/// Decides the meaning of a first column whose name does not state it.
+/// Decides the meaning of a first column whose name does not state the meaning.
 void judge_first(Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (!t.all_numbers(c)) return;
@@ -145,8 +151,9 @@ void judge_first(Columns& t, size_t c, bool placed) {
                 "wrong column.");
 }
 
-/// Leaves out further columns of wavelengths (in another unit, or for the next spectrum if each spectrum has
-/// its own), which are not spectra. \throws Error if a column contradicts the first.
+/// Leaves out further columns of wavelengths, which are not spectra. Such columns repeat the wavelengths in
+/// another unit, or before each spectrum. \throws Error if a column contradicts the first column of
+/// wavelengths.
 void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
@@ -154,7 +161,8 @@ void leave_out_further_axes(Columns& t) {
     std::string others;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || t.text_in(c)) continue;
-        if (t.own() && stated_unit(head[c]).empty()) continue; // spectra may have any name
+        // In tables of gdal_hsi tools, spectra may have any name.
+        if (t.own() && stated_unit(head[c]).empty()) continue;
         const bool named = !t.table.head.empty();
         Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
         if (said == Said::nothing && named && !t.head(c).empty() &&
@@ -168,9 +176,10 @@ void leave_out_further_axes(Columns& t) {
         library_to_nm(nm, named ? stated_unit(t.head(c)) : std::string());
         const double same = share_of_same(t.library.wavelengths_nm, nm);
         if (said == Said::nothing) {
-            // A column without a name for wavelengths contains them only if no spectrum has such numbers.
+            // A column with another name contains wavelengths only if it repeats the numbers of the
+            // wavelengths, and if these numbers are too large for a spectrum.
             if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
-        } else if (same < 1 && !other) { // a spectrum may be called wavelength; its numbers differ
+        } else if (same < 1 && !other) { // a spectrum may be called "wavelength", but its numbers differ
             constexpr double most = 0.5;
             if (possible || same >= most) refuse_axes(t, c);
             continue;
@@ -183,11 +192,11 @@ void leave_out_further_axes(Columns& t) {
         note(t.library, t.path, "has the wavelengths several times; ignored: column " + others);
 }
 
-/// Refuses tables in which every other column after the wavelengths also contains wavelengths, by its
-/// numbers.
+/// Refuses tables in which every spectrum has its own column of wavelengths, judged by the numbers of every
+/// other column.
 void refuse_pairs(const Columns& t) {
     if (!t.axis) return;
-    size_t other = 0; // a column of other wavelengths
+    size_t other = 0; // index of the last column with further wavelengths
     for (size_t c = *t.axis + 1; c < t.values.size(); ++c) {
         const bool in_front = (c - *t.axis) % 2 == 0;
         if (t.used[c]) {
@@ -204,8 +213,8 @@ void refuse_pairs(const Columns& t) {
     if (other > 0 && (t.values.size() - *t.axis) % 2 == 0) refuse_axes(t, other);
 }
 
-/// Leaves out columns of numbers that count rows or identify samples: before the wavelengths under any name,
-/// after them if the name states it.
+/// Leaves out columns of numbers that count rows or identify samples. A column before the wavelengths may
+/// have any name; after the wavelengths, its name must state this meaning.
 void leave_out_numbers(Columns& t) {
     if (!t.axis) return;
     for (size_t c = 0; c < t.values.size(); ++c) {
@@ -227,11 +236,11 @@ void leave_out_numbers(Columns& t) {
     }
 }
 
-/// Finds the columns that are not spectra.
+/// Finds the columns of the wavelengths and of the band numbers.
 void find_axis(Columns& t) {
     const size_t count = t.values.size();
     const auto& head = t.table.head;
-    size_t first = 0; // the first column that may be the wavelengths
+    size_t first = 0; // the first column that may contain the wavelengths
     const bool told = std::any_of(head.begin(), head.end(), [](const std::string& name) {
         return says_wavelengths(name) == Said::plainly;
     });
@@ -243,12 +252,14 @@ void find_axis(Columns& t) {
                 first = c + 1;
                 break;
             }
-    for (const bool other : {false, true}) // quantities that cannot be converted, only if there are no others
+    // Quantities that cannot be converted to wavelengths are used only if there is no other column.
+    for (const bool other : {false, true})
         for (size_t c = 0; c < count && !head.empty() && !t.axis; ++c) {
             const Said said = says_wavelengths(head[c]);
             if (t.used[c] || said == Said::nothing || said == Said::of_one || is_other_axis(head[c]) != other)
                 continue;
-            // A column whose name may also be that of a spectrum must be first, and must rise or fall.
+            // A column whose name could also be the name of a spectrum must be the first one, and must rise
+            // or fall.
             if (said == Said::perhaps && (c > first || !t.all_numbers(c) || !never_turns(t.values[c])))
                 continue;
             if (t.text_in(c)) refuse_text(t, c);
@@ -261,7 +272,8 @@ void find_axis(Columns& t) {
     }
 }
 
-/// Finds the first column of widths, and the first column of marks of bad bands.
+/// Finds the first column of FWHM and the first bad band list. Sets `bad` for each row that the list marks as
+/// bad.
 void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     bool widths = false, marks = false;
     for (size_t c = 0; c < t.table.head.size(); ++c) {
@@ -282,7 +294,7 @@ void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     }
 }
 
-/// Takes a column that states the unit of the wavelengths on each row.
+/// Finds the unit of the wavelengths in a column that states the unit in each row.
 void take_unit(Columns& t) {
     t.stated = t.table.unit;
     for (size_t c = 0; c < t.table.head.size(); ++c)
@@ -297,7 +309,8 @@ size_t distinct(Column column) {
     return static_cast<size_t>(std::unique(column.begin(), column.end()) - column.begin());
 }
 
-/// Refuses a table with one value per row, in which the bands repeat for every spectrum, with advice.
+/// Refuses a table in long format: one value per row, with the bands repeated for every spectrum. The error
+/// explains how to convert the table.
 void refuse_long_format(const Columns& t) {
     if (!t.axis && !t.numbers) return;
     const size_t a = t.axis ? *t.axis : *t.numbers;
@@ -319,7 +332,7 @@ void refuse_long_format(const Columns& t) {
                     "', columns='" + names + "', values='" + value + "').to_csv('wide.csv').");
 }
 
-/// Leaves out columns of statistics, such as Std, N and "soil Std", if other spectra are left.
+/// Leaves out columns of statistics (Std, N, "soil Std") if other spectra remain.
 void leave_out_statistics(Columns& t) {
     if (t.own() || t.table.head.empty()) return;
     std::vector<size_t> spectra;
@@ -339,7 +352,7 @@ void leave_out_statistics(Columns& t) {
     }
 }
 
-/// Leaves out columns of texts next to the wavelengths.
+/// Leaves out columns that contain only text, if the table has wavelengths or band numbers.
 void leave_out_texts(Columns& t) {
     if (!t.axis && !t.numbers) return;
     std::string texts;
@@ -393,7 +406,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
         }
     }
     if (library.spectra.empty() && !bands_alone) refuse_library(path, "has no spectra");
-    // Numbers of bands must be in the file's order.
+    // Without wavelengths, the band numbers must ascend, because spectra are used in the order of the rows.
     if (t.numbers && library.wavelengths_nm.empty() && table.rows.size() > 1 &&
         direction(t.values[*t.numbers]) != 1)
         refuse_library(path,
@@ -403,7 +416,8 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     return library;
 }
 
-/// Returns the unit of wavelengths in a cell: "nm", "[um]", "(A)"; empty if it is not a unit.
+/// Returns the unit of wavelengths in a cell such as "nm", "[um]" or "(A)"; empty if the cell does not
+/// contain a unit.
 std::string unit_in_cell(const std::string& cell) {
     std::string text = cell;
     std::erase_if(text, [](char c) { return std::string("[]() ").find(c) != std::string::npos; });
@@ -411,21 +425,21 @@ std::string unit_in_cell(const std::string& cell) {
     return unit == nullptr ? std::string() : unit->symbol;
 }
 
-/// Takes the first row below the names as units. Below a title with as many cells, takes it as the names
-/// instead. Adds units to the names of wavelengths. Returns which columns are in per cent; empty if none is.
+/// Handles a first row that contains units instead of values: adds the units of wavelengths to the column
+/// names, and removes the row. If the row contains the column names, it becomes the column names, because the
+/// text above it is a title. Returns which columns are in per cent; empty if no column is in per cent.
 std::vector<bool> take_line_of_units(TextTable& table) {
     if (table.head.empty() || table.rows.size() < 2) return {};
     const auto& line = table.rows.front();
     bool unit = false, wavelength = false;
     for (size_t c = 0; c < line.size(); ++c) {
         if (is_empty_cell(line[c]) || std::isfinite(cell_number(line[c]))) continue;
-        // A text among numbers.
         if (std::any_of(table.rows.begin() + 1, table.rows.end(), [&](const auto& row) {
                 return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c])) &&
                        std::isnan(percent_number(row[c]));
             })) {
             if (says_wavelengths(table.head[c]) != Said::nothing) return {};
-            continue; // in a column of texts
+            continue; // the column contains text
         }
         unit |= !unit_in_cell(line[c]).empty();
         wavelength |= says_wavelengths(line[c]) == Said::plainly;
@@ -451,7 +465,7 @@ std::vector<bool> take_line_of_units(TextTable& table) {
     return percent;
 }
 
-/// Removes "(%)" and "[%]" from the end of names, and adds their columns to those in per cent.
+/// Removes "(%)" and "[%]" from the end of column names, and marks these columns as per cent.
 void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
     constexpr size_t length = 3;
     for (size_t c = 0; c < table.head.size(); ++c) {
@@ -463,7 +477,8 @@ void take_percent_of_names(TextTable& table, std::vector<bool>& percent) {
     }
 }
 
-/// Finds a head in a table of only numbers, whose first row may contain the wavelengths.
+/// Uses the first row as column names if the table contains only numbers and this row contains the
+/// wavelengths. Returns whether the row was used.
 bool find_head_of_numbers(TextTable& table) {
     if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return false;
     Column first, across;
@@ -482,19 +497,20 @@ bool find_head_of_numbers(TextTable& table) {
     return true;
 }
 
-/// Returns whether numbers in the row above spectra may be the wavelengths or numbers of bands, not a
-/// spectrum.
+/// Returns whether the numbers in the row above the spectra (`across`) may be wavelengths or band numbers,
+/// not a spectrum.
 bool may_be_bands(Column across, const Column& spectra) {
     constexpr double least_um = 0.1, least_nm = 100;
     const double low = *std::min_element(across.begin(), across.end());
     if (are_possible_wavelengths(across) || counts_lines(across) || (never_turns(across) && low >= least_um))
         return true;
-    std::sort(across.begin(), across.end()); // wavelengths may have any order
+    std::sort(across.begin(), across.end()); // wavelengths may be in any order
     return low >= least_nm && are_likely_wavelengths(across, spectra);
 }
 
-/// Handles a table with one spectrum per row that has no row of names. The supposed names, with texts before
-/// numbers like all other rows, are then the first spectrum, and bands are numbered.
+/// Handles a table with one spectrum per row and without column names. The first row, which was read as
+/// column names, has the same pattern of texts and numbers as the other rows. It becomes the first spectrum,
+/// and the bands are numbered. Returns whether the table was changed.
 bool find_spectrum_in_head(TextTable& table) {
     size_t texts = 0;
     while (texts < table.head.size() && !std::isfinite(cell_number(table.head[texts])))
@@ -545,7 +561,7 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
     if (text.rfind("##TITLE", 0) == 0 || text.rfind("##title", 0) == 0)
         refuse_library(path, "is a JCAMP-DX file, which is not supported: export the spectrum as a table");
     TextTable table = read_text_table(path, text);
-    // OPUS writes data point tables in wavenumbers.
+    // OPUS writes its data point tables (.dpt) in wavenumbers.
     if (table.unit.empty() && table.head.empty() && EQUAL(CPLGetExtension(path.c_str()), "dpt"))
         table.unit = "cm-1";
     const bool headless = find_spectrum_in_head(table);
@@ -571,7 +587,7 @@ SpectralLibrary read_envi_plot(const std::string& path, const std::string& text)
         const std::string line = lines[i];
         if (const size_t colon = line.find(':');
             STARTS_WITH_CI(line.c_str(), "Column ") && colon != std::string::npos) {
-            // "Mean: wheat~~2##255,0,0": the name is followed by the plot's number and a colour.
+            // In "Mean: wheat~~2##255,0,0", the number of the plot and a colour follow the name.
             const std::string name = line.substr(colon + 1, line.find("~~", colon) - colon - 1);
             table.head.emplace_back(CPLString(name).Trim());
             continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra as the archives of USGS and ECOSTRESS deliver them, in one text file per spectrum.
+// Reads spectra as the archives of USGS and ECOSTRESS deliver them: one text file per spectrum.
 #include "core/counted.h"
 #include "core/file_path.h"
 #include "raster/libraries/library_formats.h"
@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// The title and the numbers of a USGS text.
+/// The title and the numbers of a USGS text file.
 struct Record {
     std::string title;
     std::vector<double> values;
@@ -38,8 +38,8 @@ Record usgs_record(const std::string& path, const std::string& text) {
     return record;
 }
 
-/// Returns the spectrometer in the title of a spectrum (with a letter for the purge, "ASDFRa", "BECKb") or of
-/// wavelengths ("Wavelengths ASD ...").
+/// Returns the spectrometer that a title names. The title of a spectrum has a letter for the purge ("ASDFRa",
+/// "BECKb"); the title of a wavelength file begins with "Wavelengths ASD ...".
 std::string spectrometer_of(const std::string& title) {
     for (const char* name :
          {"ASDFR", "ASDHR", "ASDNG", "ASD", "BECK", "NIC4", "AVIRIS", "CRISM", "HYPERION", "HYMAP"})
@@ -47,16 +47,16 @@ std::string spectrometer_of(const std::string& title) {
     return {};
 }
 
-/// Returns the collection, "s07_AV14" for " s07_AV14 Record=5448: ..."; in convolved and resampled libraries
-/// it means a sensor.
+/// Returns the collection of a USGS text: "s07_AV14" for " s07_AV14 Record=5448: ...". In convolved and
+/// resampled libraries, the collection denotes a sensor.
 std::string collection_of(const std::string& text) {
     const CPLStringList words(
         CSLTokenizeString2(text.substr(0, text.find_first_of("\r\n")).c_str(), " \t", 0));
     return words.Count() > 0 ? lower(words[0]) : std::string();
 }
 
-/// Returns true for splib06, splib07a and splib07b, whose spectra are at the channels of the spectrometer
-/// that measured them.
+/// Returns true for splib06, splib07a and splib07b. These collections contain spectra at the channels of the
+/// spectrometer that measured them.
 bool is_of_spectrometers(const std::string& collection) { return starts_with(collection, "splib"); }
 
 struct Wavelengths {
@@ -64,9 +64,10 @@ struct Wavelengths {
     std::vector<double> micrometres;
 };
 
-/// Finds the wavelengths of a spectrum with this number of channels, in its folder or up to two above. Takes
-/// the file of its spectrometer, or in a convolved library the file of the collection (for any spectrometer
-/// at the end of the title). Otherwise takes the only file in the nearest folder that has any.
+/// Finds the wavelength file of a spectrum, in the folder of the spectrum or up to two folders above. The
+/// file must have the same number of channels. In the collections of spectrometers, the file must be for the
+/// same spectrometer; in a convolved library, the file must be from the same collection. Otherwise, a
+/// convolved library uses the only file with this number of channels in the nearest folder.
 Wavelengths usgs_wavelengths(const std::string& path, const std::string& text) {
     const Record spectrum = usgs_record(path, text);
     const std::string instrument = spectrometer_of(spectrum.title), collection = collection_of(text);
@@ -113,7 +114,8 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
         library.notes.push_back(path + ": its bands have no wavelengths, since no wavelength file with " +
                                 std::to_string(record.values.size()) +
                                 " channels of its spectrometer or sensor is next to it");
-    // Reflectances below -1 are deleted channels, or their remains after convolution.
+    // Reflectances below -1 are deleted channels (-1.23e34), or what remains of deleted channels after
+    // convolution.
     for (double& v : record.values)
         if (v < -1) {
             v = no_library_value;
@@ -132,7 +134,7 @@ bool is_old_usgs_text(const std::string& text) {
 
 SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& text) {
     const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
-    int rule = 0; // the line of dashes ends the description of the archive
+    int rule = 0; // a line of dashes ends the description of the archive
     while (rule < lines.Count() && !STARTS_WITH(lines[rule], "---"))
         ++rule;
     if (rule + 1 >= lines.Count()) refuse_library(path, "has no title and no data");
@@ -143,12 +145,12 @@ SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& t
         const double x = words.Count() >= 2 ? library_number(words[0]) : no_library_value;
         const double y = words.Count() >= 2 ? library_number(words[1]) : no_library_value;
         if (std::isnan(x) || std::isnan(y)) {
-            if (values.empty()) continue; // history
+            if (values.empty()) continue; // text lines about the history of the spectrum
             refuse_library(path,
                            "it has an invalid line of data: '" + std::string(lines[i]).substr(0, 60) + "'");
         }
         library.wavelengths_nm.push_back(x > 0 ? x : no_library_value);
-        values.push_back(y > -1 ? y : no_library_value); // deleted channels: -1.23e34
+        values.push_back(y > -1 ? y : no_library_value); // -1.23e34 marks deleted channels
         library.missing += std::isnan(values.back());
     }
     if (values.empty()) refuse_library(path, "has no data");

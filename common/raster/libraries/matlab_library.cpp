@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries in MATLAB's files: an array (band, spectrum), the names of the spectra, wavelengths.
+// Spectral libraries in MATLAB files: an array (band, spectrum), the names of the spectra, and wavelengths.
 #include "core/error.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/scene_metadata.h"
@@ -15,8 +15,8 @@ namespace {
 
 using Variables = std::vector<const MatlabVariable*>;
 
-/// Finds the array of spectra: the only one with two subscripts, or the only one of these that fits the
-/// scene.
+/// Finds the array of spectra: the only array with two dimensions, or the only two-dimensional array that
+/// fits the scene.
 const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wanted, int64_t bands) {
     if (!wanted.empty()) return named_matlab_numbers(file, wanted);
     Variables fits;
@@ -29,14 +29,15 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
         if (!left.empty()) fits = std::move(left);
     };
     only([&](const MatlabVariable* v) { return v->dims[0] == bands || v->dims[1] == bands; });
-    // If several arrays have the scene's bands, M is used, as data sets for unmixing call endmembers.
+    // If several arrays have the number of bands of the scene, the array M is used. Data sets for unmixing
+    // store endmembers under this name.
     if (fits.size() > 1) only([](const MatlabVariable* v) { return v->name == "M"; });
     if (fits.size() > 1) refuse_matlab(file, "has several arrays that may be the spectra", fits);
     if (fits.empty()) refuse_matlab(file, "has no array (band, spectrum)", {});
     return *fits.front();
 }
 
-/// Returns the names of `count` spectra; empty if there are none, or several candidates.
+/// Returns the names of `count` spectra. The list is empty if the file has no suitable variable, or several.
 std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     std::vector<std::vector<std::string>> lists;
     for (const MatlabVariable& one : file.variables()) {
@@ -53,7 +54,7 @@ std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     return lists.size() == 1 ? lists.front() : std::vector<std::string>();
 }
 
-/// Returns the subscript of the bands, or the first subscript if the data do not decide this.
+/// Returns the subscript of the bands; 0 (the first) if the data do not indicate the order.
 size_t band_axis(const MatlabFile& file, const MatlabVariable& spectra, int64_t bands) {
     const int64_t rows = spectra.dims[0], columns = spectra.dims[1];
     if (rows == columns) return 0;
@@ -63,7 +64,7 @@ size_t band_axis(const MatlabFile& file, const MatlabVariable& spectra, int64_t 
         axis = tell(find_matlab_wavelengths(file, rows) != nullptr,
                     find_matlab_wavelengths(file, columns) != nullptr);
     if (axis < 0) axis = tell(!find_names(file, columns).empty(), !find_names(file, rows).empty());
-    if (axis < 0) axis = tell(rows > 1, columns > 1); // one spectrum
+    if (axis < 0) axis = tell(rows > 1, columns > 1); // one spectrum: the longer subscript is the bands
     return axis == 1 ? 1 : 0;
 }
 

@@ -31,7 +31,7 @@ bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()
 
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
-/// Returns true if the name shows that the file is not an ENVI library.
+/// Returns true if the file extension shows that the file is not an ENVI library.
 bool has_own_extension(const std::string& path) {
     const std::string extension = CPLGetExtension(path.c_str());
     const auto others = {"csv",  "txt", "asc", "tsv", "json",    "geojson",
@@ -40,7 +40,7 @@ bool has_own_extension(const std::string& path) {
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
 
-/// Refuses a pipe, because these files cannot be read from beginning to end as other files can.
+/// Refuses a pipe for a format that cannot be read sequentially.
 [[noreturn]] void refuse_pipe(const std::string& path) {
     throw Error(
         "'" + path +
@@ -55,7 +55,7 @@ bool is_of_several_files(const std::string& extension) {
                        [&](const char* name) { return EQUAL(extension.c_str(), name); });
 }
 
-/// Returns whether the bytes are a MATLAB file: of version 5, or of HDF5.
+/// Returns whether the bytes begin a MATLAB file: version 5, or version 7.3 (HDF5).
 bool is_matlab_bytes(const std::string& bytes) {
     return bytes.rfind("MATLAB 5.0", 0) == 0 || bytes.rfind("MATLAB 7", 0) == 0 ||
            bytes.rfind("\x89HDF\r\n\x1a\n", 0) == 0;
@@ -71,7 +71,7 @@ SpectralLibrary read_form(const std::string& path, size_t scene_bands, bool band
         if (!files) refuse_library(path, "has no header " + header_of(path));
         return read_envi_library(*files);
     }
-    // The header of crops.sli does not describe a crops.geojson next to it.
+    // A header crops.hdr belongs to crops.sli, and not to a file crops.geojson next to it.
     if (!has_own_extension(path))
         if (const auto files = envi_pair(path)) return read_envi_library(*files);
     const bool once = is_pipe_or_device(path);
@@ -99,10 +99,10 @@ bool says_library(const EnviPair& files) {
     return type != nullptr && lower(*type).find("spectral library") != std::string::npos;
 }
 
-/// Undeclared fill values become NaN.
+/// Replaces undeclared fill values by NaN.
 void leave_out_fills(SpectralLibrary& library) {
-    // No spectrum of any unit reaches this limit. USGS writes -1.23e34 for deleted channels. After
-    // convolution, sums with a fraction of this value remain: -4.6e32 but also -3.
+    // No spectrum reaches this limit in any unit. USGS writes -1.23e34 for deleted channels. After
+    // convolution, weighted sums with this value remain, such as -4.6e32 but also -3.
     constexpr double beyond = 1e20;
     bool deleted = false;
     for (const auto& spectrum : library.spectra)
@@ -120,7 +120,7 @@ void leave_out_fills(SpectralLibrary& library) {
         }
         for (double& v : spectrum) {
             const bool remains = deleted && v < -largest;
-            // A fill value is an ordinary value among other negative numbers of similar size.
+            // Among other negative numbers of similar size, a number such as -999 is an ordinary value.
             const bool filled = is_fill(v) && least > v / 10;
             if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
             v = no_library_value;
@@ -158,7 +158,7 @@ double library_number(const std::string& text) {
     const char* const sign = *end != '\0' ? end + 1 : end;
     const char* const digit = *sign == '+' || *sign == '-' ? sign + 1 : sign;
     if (end != begin && (*end == 'D' || *end == 'd') && *digit >= '0' &&
-        *digit <= '9') { // as written by Fortran and IDL
+        *digit <= '9') { // exponent D, as Fortran and IDL write it
         std::string other = text;
         other[static_cast<size_t>(end - begin)] = 'e';
         return library_number(other);
@@ -275,7 +275,7 @@ bool may_be_library(const std::string& path) {
     constexpr size_t enough = 4096;
     const std::string bytes = beginning_of_file(path, enough);
     if (is_asd_file(bytes) || bytes.rfind("SQLite format 3", 0) == 0) return true;
-    // XML documents, virtual scenes, models and statistics are also texts.
+    // XML documents, virtual scenes, models and statistics are text files but not libraries.
     const std::string text = utf8_text(bytes);
     return !text.empty() && text.find('\0') == std::string::npos && text.find_first_of('<') != 0 &&
            text.find(R"("format": "gdal_hsi_)") == std::string::npos &&
@@ -285,7 +285,7 @@ bool may_be_library(const std::string& path) {
 std::optional<SpectralLibrary> plain_library(const std::string& path) {
     if (!is_regular_file(path) && !may_hold_arrays(path)) return {};
     const GdalErrors quiet;
-    bool said = false; // stated by the header
+    bool said = false; // true: the ENVI header states that the file is a spectral library
     try {
         if (const auto files = envi_pair(path); files && !has_own_extension(path))
             said = says_library(*files);
@@ -305,7 +305,8 @@ std::vector<std::string> files_of_library(const std::string& path) {
             if (file != path && is_there(file)) files.push_back(file);
         return files;
     }
-    if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title shows it
+    // Only a USGS text has a separate file of wavelengths. Its title shows the format.
+    if (!is_usgs_text(beginning_of_file(path, 200))) return files;
     if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
         files.push_back(other);
     return files;

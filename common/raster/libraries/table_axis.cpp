@@ -11,7 +11,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns the name without its last brackets if these contain a unit: "Wavelength (A)", "wl [m]".
+/// Returns the name without its last brackets if the brackets contain a unit: "Wavelength (A)", "wl [m]".
 std::string without_unit(const std::string& name, bool& unit) {
     const size_t begin = name.find_last_of("(["), end = name.find_last_of(")]");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return name;
@@ -28,8 +28,8 @@ double middle(Column values) {
     return *at;
 }
 
-/// Returns whether almost all steps have the same direction. A few may differ, because spectrometers overlap
-/// where they meet.
+/// Returns whether at least nine of ten steps have the same direction. The other steps occur where the ranges
+/// of two spectrometers overlap.
 bool overlaps(const Column& column) {
     size_t up = 0, down = 0;
     for (size_t k = 1; k < column.size(); ++k) {
@@ -40,13 +40,13 @@ bool overlaps(const Column& column) {
     return column.size() >= enough && 10 * std::max(up, down) >= 9 * (column.size() - 1);
 }
 
-/// The meaning of the words of a name.
+/// The meaning of the words in a column name.
 struct Statistic {
-    bool is_one = false; ///< one of its words means a statistic
-    std::string subject; ///< the other words, with a blank after each: the spectrum's name
+    bool is_one = false; ///< one of the words denotes a statistic
+    std::string subject; ///< the other words, each followed by a blank: the name of the spectrum
 };
 
-/// Returns "soilStd" as "soil Std".
+/// Separates words at capital letters: "soilStd" becomes "soil Std".
 std::string with_words_parted(const std::string& name) {
     std::string text;
     for (size_t k = 0; k < name.size(); ++k) {
@@ -79,7 +79,7 @@ Statistic statistic_in(const std::string& name, const Column& values) {
                                 "values", "coefficient", "interval", "mean", "avg", "average", "median"}))
             told.subject += word + " ";
     }
-    // Exclude selenium and a refractive index.
+    // "Se" is selenium, not a standard error. A column n without whole numbers is a refractive index.
     told.is_one = (other && name != "Se") || (number && are_whole(values));
     return told;
 }
@@ -206,7 +206,7 @@ bool are_whole(const Column& column) {
 }
 
 bool are_possible_wavelengths(const Column& column) {
-    constexpr size_t enough = 20; // numbers, some of which may repeat
+    constexpr size_t enough = 20; // from this count on, some numbers may repeat
     const bool rises = direction(column) != 0 || (column.size() >= enough && never_turns(column));
     if (!rises && !overlaps(column)) return false;
     const auto [low, high] = std::minmax_element(column.begin(), column.end());

@@ -18,7 +18,7 @@ namespace {
 using Cells = std::vector<std::string>;
 
 struct Line {
-    size_t number; ///< from 1
+    size_t number; ///< number of the line in the file, from 1
     std::string text;
 };
 
@@ -26,7 +26,7 @@ constexpr const char* blanks = " \t";
 
 bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
-/// Returns true if a cell is open at the end, because it began with a quotation mark that has no end.
+/// Returns true if the last cell of the line begins with a quotation mark and continues in the next line.
 bool is_open(const std::string& line) {
     if (std::count(line.begin(), line.end(), '"') % 2 == 0) return false;
     for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at + 1)) {
@@ -37,8 +37,8 @@ bool is_open(const std::string& line) {
     return false;
 }
 
-/// Splits the text into lines. A cell between quotation marks may contain line ends; if the mark has no end
-/// within a few lines, it is an ordinary character.
+/// Splits the text into lines. A cell between quotation marks may contain line ends. If the closing mark is
+/// not found within 20 lines, the opening mark is an ordinary character.
 std::vector<Line> lines_of(const std::string& text) {
     std::vector<Line> lines;
     size_t number = 0;
@@ -69,7 +69,7 @@ bool starts_comment(const std::string& line, bool semicolons) {
            (semicolons && line[at] == ';');
 }
 
-/// Returns the cells of a line, without the blanks around them.
+/// Returns the cells of a line, without leading and trailing blanks.
 Cells cells_of(const std::string& line, char separator) {
     Cells cells;
     const char* const around = separator == '\t' ? " " : blanks;
@@ -101,14 +101,15 @@ Cells cells_of(const std::string& line, char separator) {
     }
 }
 
-/// Returns "1030.5" for "1 030.5", whose blank may be a no-break space; empty for a cell with another form.
+/// Removes blanks (also no-break spaces) between thousands: returns "1030.5" for "1 030.5"; empty if the cell
+/// has another form.
 std::string without_blanks_of_thousands(const std::string& cell) {
     std::string text = cell, digits;
     for (const char* const blank : {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"})
         for (size_t at; (at = text.find(blank)) != std::string::npos;)
             text.replace(at, std::char_traits<char>::length(blank), " ");
     const size_t end = std::min(text.find_first_of(".,"), text.size());
-    size_t group = 0; // digits since the last blank, or since the beginning
+    size_t group = 0; // digits since the last blank or since the start
     bool parted = false;
     for (size_t at = text.find_first_of("+-") == 0 ? 1 : 0; at < end; ++at) {
         const bool digit = text[at] >= '0' && text[at] <= '9';
@@ -128,8 +129,9 @@ bool is_number_or_empty(const std::string& cell) {
 
 bool all_numbers(const Cells& cells) { return std::all_of(cells.begin(), cells.end(), is_number_or_empty); }
 
-/// Returns the separator by the characters outside of quotation marks; a comma if there are neither tabs nor
-/// semicolons. Semicolons and tabs win a tie, because commas may be decimal commas.
+/// Returns the separator, which is the character (semicolon, tab or comma) that is most frequent outside of
+/// quotation marks. A semicolon or a tab also wins if there is one more comma, because commas may be decimal
+/// commas. The default is a comma.
 char separator_in(const std::string& line) {
     int commas = 0, semicolons = 0, tabs = 0;
     bool quoted = false;
@@ -145,8 +147,7 @@ char separator_in(const std::string& line) {
     return ',';
 }
 
-/// Returns the separator that gives the first and the last line, which belong to one table, the same number
-/// of cells.
+/// Returns the separator that splits the first and the last line of a table into the same number of cells.
 char separator_of(const std::string& first, const std::string& last) {
     const Cells words = cells_of(last, ' ');
     const bool spaced = words.size() > 1 && all_numbers(words);
@@ -154,7 +155,7 @@ char separator_of(const std::string& first, const std::string& last) {
         const Cells cells = cells_of(last, separator);
         const size_t heads = cells_of(first, separator).size();
         if (cells.size() < 2 || (heads != cells.size() && heads + 1 != cells.size())) continue;
-        // "400,5 0,12": the commas are decimal commas, and blanks separate the numbers.
+        // In "400,5 0,12", the commas are decimal commas, and blanks separate the numbers.
         const bool parted =
             separator == ',' && std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
                 return cell.find(' ') != std::string::npos;
@@ -166,7 +167,7 @@ char separator_of(const std::string& first, const std::string& last) {
     return separator_in(first);
 }
 
-/// The number of cells that contain something other than a number, and the number of non-empty cells.
+/// The number of cells that contain text, and the number of non-empty cells.
 struct Told {
     size_t texts = 0, cells = 0;
 };
@@ -180,8 +181,8 @@ Told told_by(const Cells& row) {
     return told;
 }
 
-/// Returns the number of title lines above the names of the columns. They have fewer cells than the last
-/// line, and are followed by a line with as many cells as the last line, but more texts.
+/// Returns the number of title lines above the column names. Title lines have fewer cells than the last line
+/// of the table. The line of column names has as many cells as the last line, but more texts.
 size_t lines_of_title(const std::vector<Line>& lines) {
     const std::string& last = lines.back().text;
     constexpr size_t most = 40;
@@ -194,15 +195,15 @@ size_t lines_of_title(const std::vector<Line>& lines) {
             const Told told = told_by(row);
             if (row.size() == end.size() && told.cells == row.size())
                 return told.texts > below.texts && 2 * told.texts > row.size() ? i : 0;
-            // If blanks separate, every word of a title is a cell.
+            // If blanks are the separator, every word of a title is a cell.
             if (told.texts == 0 || (told.cells >= end.size() && separator != ' ')) break;
-            if (told.cells + 1 == end.size() && told.cells > 1) break; // R's names
+            if (told.cells + 1 == end.size() && told.cells > 1) break; // R omits the name of the first column
         }
     }
     return 0;
 }
 
-/// Returns the two numbers of "400, 0.1"; empty if the cell is not a pair.
+/// Returns the two numbers of a cell such as "400, 0.1"; empty if the cell does not contain two numbers.
 Cells pair_in(const std::string& cell) {
     if (std::isfinite(cell_number(cell))) return {};
     Cells pair = cells_of(cell, ',');
@@ -210,7 +211,7 @@ Cells pair_in(const std::string& cell) {
     return pair;
 }
 
-/// Splits the cells of spectra that have tabs or semicolons between pairs of wavelength and value.
+/// Splits cells that contain a pair of wavelength and value. Tabs or semicolons separate the pairs.
 void split_pairs(TextTable& table) {
     const auto are_pairs = [](const Cells& row) {
         return std::all_of(row.begin(), row.end(), [](const auto& cell) { return !pair_in(cell).empty(); });
@@ -228,20 +229,20 @@ void split_pairs(TextTable& table) {
     }
 }
 
-/// Removes a first line that contains only the number of the following lines, as in RELAB's files. Returns
-/// false if the text has no such line.
+/// Removes a first line that contains only the number of the following lines, as in the files of RELAB.
+/// Returns false if the text does not begin with such a line.
 bool drop_count(const std::string& path, std::vector<Line>& lines) {
     if (lines.size() < 3) return false;
     const Cells first = cells_of(lines.front().text, ' ');
     const double count = first.size() == 1 ? cell_number(first.front()) : no_library_value;
-    const auto is_row = [](const std::string& line) { // a line of several numbers
+    const auto is_row = [](const std::string& line) { // whether a line contains several numbers
         for (const char separator : {separator_in(line), ' '})
             if (const Cells cells = cells_of(line, separator); cells.size() > 1 && all_numbers(cells))
                 return true;
         return false;
     };
     if (!(count >= 1) || count != std::floor(count) || !is_row(lines.back().text)) return false;
-    const size_t heads = is_row(lines[1].text) ? 1 : 2; // with the names of the columns
+    const size_t heads = is_row(lines[1].text) ? 1 : 2; // 2: the second line contains the column names
     if (heads > 1 && count != static_cast<double>(lines.size() - heads)) return false;
     if (count != static_cast<double>(lines.size() - heads))
         refuse_library(path, "its first line counts " + first.front() + " lines, but " +
@@ -250,11 +251,11 @@ bool drop_count(const std::string& path, std::vector<Line>& lines) {
     return true;
 }
 
-/// RELAB's files have no names of columns; a third column that is small compared with the second is the
-/// standard deviation.
+/// Adds column names to a RELAB table, which has none. If the third column is small compared with the second,
+/// it is the standard deviation.
 void name_deviations(TextTable& table) {
     constexpr size_t columns = 3;
-    constexpr double most = 0.1; // of the reflectance
+    constexpr double most = 0.1; // maximum ratio of the standard deviation to the reflectance
     if (!table.head.empty() || table.columns() != columns) return;
     double values = 0, deviations = 0;
     for (const auto& row : table.rows) {
@@ -264,8 +265,8 @@ void name_deviations(TextTable& table) {
     if (deviations < most * values) table.head = {"wavelength", "Spectrum 1", "Std"};
 }
 
-/// Returns the unit that a line above the table states for the wavelengths: "# Wavelength unit: um",
-/// "wavelengths in nm"; empty if there is none.
+/// Returns the unit of wavelengths that a text line above the table states: "# Wavelength unit: um",
+/// "wavelengths in nm". The result is empty if the line does not state a unit.
 std::string unit_stated_above(const std::string& line) {
     const std::string text = lower(line);
     size_t at = std::string::npos;
@@ -276,7 +277,7 @@ std::string unit_stated_above(const std::string& line) {
     return stated_unit(line.substr(at, line.find_first_of(",;|", at) - at));
 }
 
-/// Takes the first line, or the comment before it, as the head.
+/// Uses the first line, or the comment before the first line, as column names.
 void find_head(const std::string& comment, TextTable& table) {
     const Cells& first = table.rows.front();
     const bool pairs =
@@ -297,7 +298,7 @@ void find_head(const std::string& comment, TextTable& table) {
     }
 }
 
-/// Removes empty cells beyond the head, and columns that have neither a name nor a value.
+/// Removes columns that have neither a name nor a value.
 void drop_empty_columns(TextTable& table) {
     for (size_t c = table.columns(); c-- > 1;) {
         const bool named = !table.head.empty() && !table.head[c].empty();
@@ -311,7 +312,8 @@ void drop_empty_columns(TextTable& table) {
     }
 }
 
-/// Checks that all rows are as long as the head, or one longer (R).
+/// Checks that all rows have as many cells as the column names. Tables of R have one cell more in each row;
+/// an empty name is then added for the first column.
 void align(const std::string& path, const std::vector<size_t>& lines, TextTable& table) {
     auto& rows = table.rows;
     const size_t first = rows.front().size();
@@ -372,9 +374,9 @@ bool is_empty_cell(const std::string& cell) {
 
 TextTable read_text_table(const std::string& path, const std::string& text) {
     const std::vector<Line> all = lines_of(text);
-    std::string unit; // as the lines above the table state it
+    std::string unit; // the unit that lines above the table state
     std::vector<Line> lines;
-    std::string comment; // the last one before the first line
+    std::string comment; // the last comment before the table
     for (const bool semicolons : {false, true}) {
         lines.clear();
         comment.clear();
@@ -387,7 +389,7 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
             }
         if (lines.empty() || separator_in(lines.back().text) == ';') break;
     }
-    // Excel's own line: "sep=;".
+    // Excel states the separator in a line of its own: "sep=;".
     std::optional<char> said;
     if (!lines.empty() && lower(lines.front().text).rfind("sep=", 0) == 0 && lines.front().text.size() <= 5) {
         said = lines.front().text.size() == 5 ? lines.front().text.back() : '\t';

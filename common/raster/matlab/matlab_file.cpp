@@ -22,7 +22,8 @@ enum class Kind { none, level4, level5, arrays };
 
 constexpr size_t header_bytes = 128;
 
-/// Recognises version 4. Its files have no signature, only a name that ends in .mat and a valid first header.
+/// Recognises a file of version 4, which has no signature. The caller checks that the file name ends in .mat;
+/// this function checks the first header.
 bool begins_as_level4(const std::array<unsigned char, header_bytes>& head, size_t length) {
     if (length < 21) return false;
     const auto word = [&](size_t k, bool big) {
@@ -51,7 +52,7 @@ Kind kind_by_beginning(const std::string& path) {
     std::array<unsigned char, header_bytes> head{};
     std::copy(begin.begin(), begin.end(), head.begin());
     const auto* const end = reinterpret_cast<const char*>(head.data()) + 124;
-    // Four non-zero bytes distinguish version 5 from 4.
+    // In version 5, the first four bytes are not zero; in version 4, one of them is zero.
     if (length == head.size() && head[0] != 0 && head[1] != 0 && head[2] != 0 && head[3] != 0) {
         const bool little = std::memcmp(end + 2, "IM", 2) == 0, big = std::memcmp(end + 2, "MI", 2) == 0;
         const int major = little ? head[125] : head[124];
@@ -67,8 +68,8 @@ Kind kind_of(const std::string& path) {
     return kind != Kind::none && all_samples(path) ? Kind::none : kind;
 }
 
-/// Appends a character. A number that is not a character, such as half a pair of UTF-16, becomes a question
-/// mark.
+/// Appends a character in UTF-8. A code that is not a character, such as half of a UTF-16 surrogate pair,
+/// becomes a question mark.
 void add_utf8(std::string& text, uint32_t number) {
     const bool half = number >= 0xd800 && number < 0xe000;
     append_utf8(text, half || number >= 0x110000 ? U'?' : static_cast<char32_t>(number));
@@ -140,7 +141,7 @@ void MatlabFile::refuse(const std::string& what) const {
 
 std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& characters, int64_t rows) {
     std::vector<std::string> texts;
-    if (characters.empty()) return texts; // for any number of rows in the size
+    if (characters.empty()) return texts; // an empty array may state any number of rows
     if (rows <= 0 || characters.size() % static_cast<size_t>(rows) != 0) rows = 1;
     const auto step = static_cast<size_t>(rows);
     for (size_t row = 0; row < step; ++row) {
@@ -155,7 +156,7 @@ std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& charac
 }
 
 std::optional<MatlabName> matlab_name(const std::string& name) {
-    if (is_regular_file(name)) // whatever its type, the user means this file
+    if (is_regular_file(name)) // an existing file takes precedence over the form FILE:VARIABLE
         return kind_of(name) == Kind::none ? std::nullopt : std::optional<MatlabName>({name, ""});
     for (size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
          colon = name.rfind(':', colon - 1)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's .mat files: their variables, with the numbers in the order of the file, in which the first
-// subscript varies fastest. This code reads versions 4 and 5 (with or without compression), because libmatio
-// (1.5.23) returns made-up numbers for a truncated file, and inflates a variable from its beginning for every
-// piece. GDAL reads version 7.3, which is HDF5. Source: MathWorks, "MAT-File Format" (R2023b).
+// Reads the variables of MATLAB's .mat files. Values are in the order of the file, in which the first
+// subscript varies fastest. This code reads versions 4 and 5, with or without compression; GDAL reads version
+// 7.3, which is HDF5. The library libmatio (1.5.23) is not used, because it returns invented values for a
+// truncated file, and decompresses a variable from its beginning for each block. Source: MathWorks, "MAT-File
+// Format" (R2023b).
 #pragma once
 
 #include <gdal.h>
@@ -17,27 +18,30 @@
 namespace hsi::raster {
 
 struct MatlabVariable {
-    std::string name;                ///< "cube"; "scene.cube" for the field of a struct
-    std::vector<int64_t> dims;       ///< two or more
-    GDALDataType type = GDT_Unknown; ///< of its class; unknown: not an array of real numbers
+    std::string name;                ///< "cube", or "scene.cube" for a field of a struct
+    std::vector<int64_t> dims;       ///< two or more lengths
+    GDALDataType type = GDT_Unknown; ///< type of the values; unknown: not an array of real numbers
     std::string kind;                ///< "uint16", "complex double", "sparse", "cell", "char", "struct" ...
 
-    int64_t count() const;    ///< of elements
+    int64_t count() const;    ///< number of elements
     std::string text() const; ///< "cube (610x340x103 uint16)"
-    /// Returns the number of dimensions without ones at the end: 2 for 610x340x1.
+    /// Returns the number of dimensions without trailing ones: 2 for 610x340x1.
     size_t rank() const;
 
-    /// The position of its data.
+    /// The position of the variable's data.
     struct Place {
-        uint64_t at = 0, bytes = 0; ///< in the file, or in the inflated bytes of its compressed part `from`
+        /// Position and length in the file. For compressed data: position and length in the decompressed
+        /// bytes of the part that begins at byte `from` of the file and has `from_bytes` bytes.
+        uint64_t at = 0, bytes = 0;
         bool compressed = false;
         uint64_t from = 0, from_bytes = 0;
-        int stored = 0; ///< type of the numbers in the file, by MATLAB's number
+        int stored = 0; ///< type of the stored values, as MATLAB's code
     } place;
 };
 
-inline constexpr int deepest_struct = 6;               ///< nested in each other
-inline constexpr size_t most_matlab_variables = 10000; ///< a file made by people has tens
+inline constexpr int deepest_struct = 6; ///< limit for the depth of nested structs
+/// Limit for the number of variables in a file, for damaged files. Real files have tens of variables.
+inline constexpr size_t most_matlab_variables = 10000;
 
 class MatlabFile {
   public:
@@ -51,22 +55,22 @@ class MatlabFile {
     const std::vector<MatlabVariable>& variables() const { return m_variables; }
     const MatlabVariable* find(const std::string& name) const; ///< null if absent
 
-    /// Takes some values of the variable's type, in this machine's byte order.
+    /// Receives `count` values in the variable's type and in the byte order of the CPU.
     using Take = std::function<void(const char* values, size_t count)>;
-    /// Reads all values of an array of numbers, in the order of the file, a few megabytes at a time and
-    /// without more memory. Thread-safe. \throws Error that names the file and the variable.
+    /// Reads all values of a numeric array in the order of the file, in blocks of a few megabytes. Memory
+    /// does not grow with the array. Thread-safe. \throws Error that names the file and the variable.
     virtual void read(const MatlabVariable& variable, const Take& take) const = 0;
-    /// Returns all values at once. \throws Error as read(), and if there are more than 2^24.
+    /// Returns all values at once. \throws Error as read() does, and if there are more than 2^24 values.
     std::vector<double> numbers(const MatlabVariable& variable) const;
-    /// Returns the texts of a cell array of texts, or the rows of an array of characters without trailing
-    /// blanks; empty for other variables. UTF-8. \throws Error as read().
+    /// Returns the texts of a cell array in UTF-8, or the rows of a character array without trailing blanks.
+    /// The list is empty for other variables. \throws Error as read() does.
     virtual std::vector<std::string> texts(const MatlabVariable& variable) const = 0;
 
   protected:
     MatlabFile(std::string path, std::string version)
         : m_path(std::move(path)), m_version(std::move(version)) {}
     [[noreturn]] void refuse(const std::string& what) const; ///< throws Error: the file is damaged
-    /// Returns the rows of an array of characters with `rows` rows.
+    /// Splits the codes of a character array, which are stored column by column, into `rows` texts.
     static std::vector<std::string> rows_of(const std::vector<uint32_t>& characters, int64_t rows);
 
     std::vector<MatlabVariable> m_variables;
@@ -75,18 +79,18 @@ class MatlabFile {
     const std::string m_path, m_version;
 };
 
-/// The readers behind open(), one per type of file.
+/// The readers that open() selects, one per file version.
 std::shared_ptr<const MatlabFile> open_matlab_4(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_5(const std::string& path);
 std::shared_ptr<const MatlabFile> open_matlab_arrays(const std::string& path);
 
-/// A file and one of its variables: "scene.mat:cube".
+/// A file and the name of one of its variables: "scene.mat:cube".
 struct MatlabName {
     std::string path;
-    std::string variable; ///< empty: not named
+    std::string variable; ///< empty: the name does not include a variable
 };
-/// Splits a name; nullopt if it does not lead to a MATLAB file. A file that is called "scene.mat:cube" is
-/// that file.
+/// Splits a name into file and variable; nullopt if the file is not a MATLAB file. If a file is called
+/// "scene.mat:cube", the name means this file.
 std::optional<MatlabName> matlab_name(const std::string& name);
 
 } // namespace hsi::raster

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's own formats, versions 4 and 5: a sequence of elements, each with its length; in version 5 each may
-// be compressed separately. All lengths are checked against each other and against the file.
+// Reads versions 4 and 5 of MATLAB's file format. A file is a sequence of elements, each with its length. In
+// version 5, each element may be compressed separately. All lengths are checked against each other and
+// against the file size.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -20,12 +21,12 @@
 namespace hsi::raster {
 namespace {
 
-/// A fault, for MatlabFile::refuse().
+/// A description of damage in the file, which guarded() passes to MatlabFile::refuse().
 struct Damage {
     std::string what;
 };
 
-/// Types of stored numbers, and elements that contain others.
+/// Codes of the types of stored values and of elements that contain other elements.
 enum Stored {
     mi_int8 = 1,
     mi_uint8 = 2,
@@ -49,7 +50,7 @@ struct StoredType {
     size_t bytes;
     GDALDataType type;
     bool whole;
-    int digits; ///< bits without the sign
+    int digits; ///< bits of precision without the sign
     bool negative;
 };
 
@@ -76,10 +77,10 @@ const StoredType* stored_type(int number) {
     return at == stored_types.end() ? nullptr : at;
 }
 
-/// MATLAB's classes of numbers, 6 to 15.
+/// MATLAB's numeric classes, which have the codes 6 to 15.
 struct NumberClass {
     const char* name;
-    int stored; ///< the type that represents all its values
+    int stored; ///< code of the stored type that represents all values of the class
 };
 constexpr std::array<NumberClass, 10> number_classes = {{{"double", mi_double},
                                                          {"single", mi_single},
@@ -102,8 +103,8 @@ enum Class {
     mx_opaque = 17
 };
 
-/// Returns whether numbers may be stored in this type: MATLAB stores numbers in the smallest type that
-/// represents them all.
+/// Returns whether values of the class type `all` may be stored in this type. MATLAB stores values in the
+/// smallest type that represents all of them.
 bool may_stand_for(const StoredType& stored, const StoredType& all) {
     if (!all.whole) return true;
     return stored.whole && (stored.negative ? all.negative : true) && stored.digits <= all.digits;
@@ -114,7 +115,7 @@ struct CloseFile {
 };
 using File = std::unique_ptr<VSILFILE, CloseFile>;
 
-/// Bytes that are read in one direction.
+/// Bytes of the file, or of a compressed part, that are read sequentially.
 class Bytes {
   public:
     Bytes() = default;
@@ -131,7 +132,7 @@ class Bytes {
             read(unused.data(), static_cast<size_t>(std::min<uint64_t>(count, unused.size())));
     }
     uint64_t at() const { return m_at; }
-    /// Reads the rest, for formats that can check completeness.
+    /// Reads the remaining bytes, which detects a truncated compressed part.
     virtual void finish() {}
 
   protected:
@@ -209,7 +210,7 @@ class Inflated final : public Bytes {
     bool m_ended = false;
 };
 
-/// Versions 4 and 5, whose numbers are read and converted in order.
+/// Common base of the readers of versions 4 and 5, which read and convert values in the order of the file.
 class StoredFile : public MatlabFile {
   public:
     void read(const MatlabVariable& variable, const Take& take) const override {
@@ -247,7 +248,7 @@ class StoredFile : public MatlabFile {
         return bytes;
     }
 
-    /// Converts damage that `work` finds to an Error that names the file.
+    /// Calls `work`, and converts Damage to an Error that names the file.
     template <class Work>
     void guarded(const std::string& name, const Work& work) const {
         const GdalErrors quiet;
@@ -267,7 +268,8 @@ class StoredFile : public MatlabFile {
         if (m_swapped) swap_bytes(raw.data(), sample_type(stored.type), stored.bytes > 1 ? count : 0);
         const char* from = raw.data();
         std::vector<int16_t> wide;
-        if (stored.number == mi_int8 && signed_byte == GDT_Int16) { // this GDAL does not have the type
+        // GDAL before 3.7 has no 8-bit signed type.
+        if (stored.number == mi_int8 && signed_byte == GDT_Int16) {
             wide.assign(reinterpret_cast<const int8_t*>(from), reinterpret_cast<const int8_t*>(from) + count);
             from = reinterpret_cast<const char*>(wide.data());
         }
@@ -283,10 +285,10 @@ uint32_t turned(uint32_t word) {
     return word >> 24 | (word >> 8 & 0xff00) | (word << 8 & 0xff0000) | word << 24;
 }
 
-constexpr uint64_t longest_text = 1 << 24; ///< bytes
+constexpr uint64_t longest_text = 1 << 24; ///< bytes of a text
 constexpr uint32_t longest_name = 4096;
 
-/// Elements of version 5.
+/// Reader of the elements of version 5.
 class Level5 final : public StoredFile {
   public:
     explicit Level5(const std::string& path) : StoredFile(path, "5") {
@@ -294,7 +296,8 @@ class Level5 final : public StoredFile {
             const File file = open_file();
             std::array<char, 2> order{};
             FileBytes(file.get(), 126).read(order.data(), order.size());
-            // The two characters of a number: "IM" if it is stored as on little-endian machines.
+            // The header contains a 16-bit number with the characters "MI". They are stored as "IM" in
+            // little-endian files.
             m_swapped = (order[0] == 'I') != (std::endian::native == std::endian::little);
             VSIFSeekL(file.get(), 0, SEEK_END);
             const uint64_t end = VSIFTellL(file.get());
@@ -335,7 +338,7 @@ class Level5 final : public StoredFile {
     struct Tag {
         uint32_t type = 0;
         uint64_t bytes = 0;
-        uint64_t padded = 0; ///< bytes up to the next element
+        uint64_t padded = 0; ///< bytes up to the next element, including padding
     };
     struct Head {
         int kind = 0;
@@ -351,12 +354,12 @@ class Level5 final : public StoredFile {
         return m_swapped ? turned(w) : w;
     }
 
-    /// Reads the tag of the element that begins here and ends at `end` or before.
+    /// Reads the tag of the element at the current position, which must not extend beyond `end`.
     Tag next_tag(Bytes& bytes, uint64_t end) const {
         if (end < bytes.at() + 8) throw Damage{"an element does not fit into the one around it"};
         const uint32_t first = word(bytes);
         Tag tag;
-        if (first >> 16 != 0) { // at most four bytes, in the tag itself
+        if (first >> 16 != 0) { // a small element: up to four bytes of data within the tag
             tag = {first & 0xffff, first >> 16, 4};
             if (tag.bytes > 4) throw Damage{"an element has a wrong length"};
         } else {
@@ -364,14 +367,15 @@ class Level5 final : public StoredFile {
             tag.bytes = word(bytes);
             tag.padded = tag.type == mi_matrix ? tag.bytes : (tag.bytes + 7) / 8 * 8;
         }
-        // The last element of a variable need not be padded.
+        // The last element of a variable may lack its padding.
         if (end < bytes.at() + tag.bytes) throw Damage{"an element does not fit into the one around it"};
         tag.padded = std::min(tag.padded, end - bytes.at());
         return tag;
     }
 
     using Types = std::initializer_list<uint32_t>;
-    /// Returns the content of a short element; programs other than MATLAB write some with another type.
+    /// Returns the data of a short element. Several types are accepted, because programs other than MATLAB
+    /// use different types for the same element.
     std::vector<char> content(Bytes& bytes, uint64_t end, Types types, uint64_t most) const {
         const Tag tag = next_tag(bytes, end);
         if (std::find(types.begin(), types.end(), tag.type) == types.end() || tag.bytes > most)
@@ -413,7 +417,7 @@ class Level5 final : public StoredFile {
         return head;
     }
 
-    /// Reads the element at `at` of the file. Returns the position of the next one.
+    /// Reads the top-level element at byte `at` of the file. Returns the position of the next element.
     uint64_t read_top(VSILFILE& file, uint64_t at, uint64_t end) {
         FileBytes in(&file, at);
         const uint32_t type = word(in);
@@ -439,15 +443,15 @@ class Level5 final : public StoredFile {
         return begin + bytes;
     }
 
-    /// Adds the variables up to `end`: an array, or the fields of a struct. `name`: of a field; `place`: of
-    /// the whole.
+    /// Adds the variable in the element that ends at `end`: an array, or each field of a struct. `name` is
+    /// the name of a field (depth > 0). `place` is the position of the top-level element.
     void read_matrix(Bytes& bytes, uint64_t end, const std::string& name, int depth,
                      MatlabVariable::Place place) {
         if (m_variables.size() >= most_matlab_variables || end == bytes.at()) return;
         const Head head = read_head(bytes, end);
         MatlabVariable one;
         one.name = depth == 0 ? head.name : name;
-        if (one.name.empty()) return; // internal data of MATLAB
+        if (one.name.empty()) return; // MATLAB's internal data have no name
         one.dims = head.dims;
         if (head.kind == mx_struct && one.count() == 1 && depth < deepest_struct)
             return read_fields(bytes, end, one.name, depth, place);
@@ -472,7 +476,7 @@ class Level5 final : public StoredFile {
                           MatlabVariable::Place& place) const {
         const NumberClass& numbers = number_classes[static_cast<size_t>(head.kind - first_number)];
         one.kind = std::string(head.complex ? "complex " : "") + (head.logical ? "logical" : numbers.name);
-        if (one.count() == 0) return; // nothing need follow
+        if (one.count() == 0) return; // an empty array may have no data element
         const Tag tag = next_tag(bytes, end);
         const StoredType *const stored = stored_type(static_cast<int>(tag.type)), *const all = stored_type(
                                                                                       numbers.stored);
@@ -540,7 +544,7 @@ class Level5 final : public StoredFile {
     }
 };
 
-/// Version 4: matrices one after another, each with a header of 20 bytes.
+/// Reader of version 4: a sequence of matrices, each with a header of 20 bytes.
 class Level4 final : public StoredFile {
   public:
     explicit Level4(const std::string& path) : StoredFile(path, "4") {
@@ -557,8 +561,8 @@ class Level4 final : public StoredFile {
         std::vector<std::string> texts;
         if (variable.kind != "char" || variable.place.bytes > longest_text) return texts;
         MatlabVariable numbers_of = variable;
-        numbers_of.type = stored_type(variable.place.stored)->type; // codes of characters, usually stored as
-                                                                    // doubles
+        // The values are codes of characters, which MATLAB usually stores as doubles.
+        numbers_of.type = stored_type(variable.place.stored)->type;
         std::vector<uint32_t> all;
         for (const double v : numbers(numbers_of))
             all.push_back(v >= 0 && v < 0x110000 ? static_cast<uint32_t>(v) : '?');
@@ -568,7 +572,7 @@ class Level4 final : public StoredFile {
   private:
     uint64_t read_matrix(VSILFILE& file, uint64_t at, uint64_t end) {
         FileBytes bytes(&file, at);
-        std::array<uint32_t, 5> head{}; // type, rows, columns, imaginary part, length of the name
+        std::array<uint32_t, 5> head{}; // type, rows, columns, flag of an imaginary part, length of the name
         bytes.read(head.data(), sizeof head);
         if (at == 0) m_swapped = head[0] > 9999;
         if (m_swapped) std::transform(head.begin(), head.end(), head.begin(), turned);

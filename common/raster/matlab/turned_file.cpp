@@ -23,14 +23,14 @@ namespace {
 
 constexpr size_t written_bytes = size_t{4} << 20;
 
-/// GDAL passes on only the message, so the advice is part of it.
+/// The message includes the advice, because GDAL passes on only the message of an Error.
 [[noreturn]] void fail(const std::string& folder, int64_t bytes, int reason) {
     throw Error("cannot write the " + format_byte_size(static_cast<uint64_t>(bytes)) +
                 " of a temporary file in '" + folder +
                 "' (TMPDIR sets another folder): " + std::strerror(reason));
 }
 
-/// Collects runs of samples for positions of the file, and joins consecutive ones.
+/// Collects runs of values for positions in the temporary file, and joins adjacent runs.
 class RunWriter {
   public:
     RunWriter(int file, const std::string& folder, int64_t bytes)
@@ -73,7 +73,8 @@ void gather(const char* from, size_t step, char* to, size_t count) {
         std::memcpy(to + i * sizeof(T), from + i * step, sizeof(T));
 }
 
-/// Takes the array in its order; transposes whole columns of the scene together, as many as memory allows.
+/// Receives the array in the order of the file. Transposes as many whole columns of the scene at once as the
+/// memory limit allows.
 class Turner {
   public:
     Turner(const TurnedShape& shape, size_t width, int64_t memory, RunWriter& writer)
@@ -102,8 +103,7 @@ class Turner {
   private:
     bool bands_last() const { return m_shape.bands_stand == BandsStand::last; }
 
-    /// Returns the values of the piece that is being collected: whole columns of one band, or part of one
-    /// column.
+    /// Returns the number of values in the current piece: whole columns of one band, or a part of one column.
     int64_t wanted() const {
         if (m_length < m_inner) return std::min(m_length, m_inner - m_begin);
         const int64_t left = m_shape.samples - m_column % m_shape.samples;
@@ -151,8 +151,8 @@ class Turner {
 
     const TurnedShape m_shape;
     const size_t m_width;
-    const int64_t m_inner, m_columns; ///< values per column, and the number of columns
-    int64_t m_length = 0, m_most = 0; ///< values of a column, and columns, in a piece
+    const int64_t m_inner, m_columns; ///< number of values per column, number of columns
+    int64_t m_length = 0, m_most = 0; ///< a piece has m_length values of each of m_most columns
     int64_t m_column = 0, m_begin = 0, m_held = 0;
     std::vector<char> m_values;
     RunWriter& m_writer;
@@ -160,7 +160,7 @@ class Turner {
 
 } // namespace
 
-// Not /tmp, which is in memory on many systems, and small.
+// The folder is not /tmp by default, because /tmp is small and in memory on many systems.
 std::string folder_of_scratch() {
     for (const char* option : {"CPL_TMPDIR", "TMPDIR"})
         if (const char* const named = CPLGetConfigOption(option, nullptr); named && *named) return named;
@@ -175,7 +175,7 @@ void TurnedFile::turn() {
     const int64_t bytes = m_variable.count() * static_cast<int64_t>(width);
     FileHandle file(system::nameless_file(folder));
     if (!file) fail(folder, bytes, errno);
-    // If space cannot be reserved, a full disk is detected while writing.
+    // If the file system cannot reserve space, a full disk is detected when the file is written.
     if (const int reason = system::claim(file.get(), bytes); reason != 0 && reason != EOPNOTSUPP)
         fail(folder, bytes, reason);
     RunWriter writer(file.get(), folder, bytes);

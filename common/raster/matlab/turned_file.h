@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An array that a file stores with transposed lines, or pixel by pixel along its columns. It is converted to
-// lines of samples, band by band, in a temporary file.
+// Converts an array that a file stores column by column into lines of samples, band by band. The result is in
+// a temporary file.
 #pragma once
 
 #include "raster/io/raw_file.h"
@@ -13,28 +13,30 @@
 
 namespace hsi::raster {
 
-/// The subscript of the bands: (line, sample, band), (band, line, sample), (line, band, sample).
+/// The position of the band subscript. last: (line, sample, band); first: (band, line, sample); second:
+/// (line, band, sample).
 enum class BandsStand { last, first, second };
 
-/// The order of an array's numbers: the first subscript varies fastest.
+/// The lengths of an array and the order of its subscripts, of which the first varies fastest in the file.
 struct TurnedShape {
     int64_t lines = 0, samples = 0, bands = 0;
     BandsStand bands_stand = BandsStand::last;
 };
 
-/// Returns the folder of large temporary files: CPL_TMPDIR or TMPDIR, else /var/tmp.
+/// Returns the folder for large temporary files: CPL_TMPDIR or TMPDIR, else /var/tmp.
 std::string folder_of_scratch();
 
 class TurnedFile {
   public:
-    /// `memory`: for the part of the array that is collected before it is written to the temporary file.
+    /// `memory`: bytes for the part of the array that is collected before it is written to the temporary
+    /// file.
     TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape,
                int64_t memory = int64_t{16} << 20)
         : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape), m_memory(memory) {}
 
-    /// Reads a line of a band (both from 0) in the variable's type. The first call transposes the file, in
-    /// `memory` and 6 MB more. Thread-safe. \throws Error if the source is damaged or if there is not enough
-    /// room for the file.
+    /// Reads a line of a band, both counted from 0, in the variable's type. The first call creates the
+    /// temporary file, which needs `memory` bytes and 6 MB more. Thread-safe. \throws Error if the source is
+    /// damaged, or if the disk has too little space for the temporary file.
     void read_line(int64_t band, int64_t line, void* values);
 
   private:

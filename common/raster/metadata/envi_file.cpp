@@ -30,10 +30,9 @@
 namespace hsi::raster {
 namespace {
 
-// --- The file system
-// -------------------------------------------------------------------------------
+// --- The virtual file system that presents headers in GDAL's form ------------
 
-/// Returns true for lists whose elements GDAL takes unchanged.
+/// Returns true for fields whose values are lists that GDAL reads.
 bool list_for_gdal(const std::string& key) {
     static const std::set<std::string> names = {
         "wavelength",        "fwhm",         "bbl",           "band names",
@@ -42,7 +41,8 @@ bool list_for_gdal(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Returns the fields in the form that GDAL reads. Long fields are last, because GDAL stops at 10 MB.
+/// Returns the header's fields in the form that GDAL reads. The longest fields are last, because GDAL stops
+/// reading after 10 MB.
 EnviHeader in_gdals_manner(const EnviHeader& header) {
     std::vector<EnviField> fields;
     const EnviMapInfo map = envi_map_info(header);
@@ -104,7 +104,7 @@ std::unique_ptr<ReadFile> open_shown(const char* name) {
     }
     try {
         return std::make_unique<ShownText>(in_gdals_manner(read_envi_header(parts->header)).text());
-    } catch (const Error&) { // the reader of the header has already reported the fault
+    } catch (const Error&) { // read_envi_header() has already reported the reason
         return nullptr;
     }
 }
@@ -120,8 +120,7 @@ void install() {
     std::call_once(once, [] { install_file_system(shown_envi, {open_shown, stat_shown}); });
 }
 
-// --- Comparison of GDAL's reading with ours
-// --------------------------------------------------------
+// --- Comparison of the fields that GDAL and EnviHeader read ------------------
 
 std::string without_blanks(const std::string& text) {
     std::string out;
@@ -130,8 +129,8 @@ std::string without_blanks(const std::string& text) {
     return out;
 }
 
-/// Returns a list as the driver takes it. The driver drops blanks at the ends of entries, and keeps blanks
-/// within them.
+/// Returns the value of a field as GDAL's ENVI driver reads it. The driver removes blanks at the beginning
+/// and end of list elements, and keeps blanks within elements.
 std::string without_outer_blanks(const std::string& text) {
     std::string out;
     const auto parts = [](char c) { return c == ',' || c == '{' || c == '}'; };
@@ -147,7 +146,8 @@ std::string without_outer_blanks(const std::string& text) {
     return out;
 }
 
-/// Returns the value of a field for comparison. Most values may have blanks anywhere.
+/// Returns the value of a field in a form for comparison. Blanks are removed, except within elements of "map
+/// info" and "projection info".
 std::string compared(const std::string& key, const std::string& value) {
     return key == "map_info" || key == "projection_info" ? without_outer_blanks(value)
                                                          : without_blanks(value);
@@ -162,9 +162,9 @@ std::string file_text(const std::string& path) {
     return text;
 }
 
-/// Returns the fields that GDAL's driver reads from a header, for comparison: keys with underscores in lower
-/// case, values without blanks. Older versions keep a blank before a key, newer ones do not, so keys with a
-/// blank are ignored here.
+/// Returns the fields that GDAL's ENVI driver reads from the text of a header. Keys are in lower case with
+/// underscores, and values are in the form of compared(). Keys that begin with a blank are left out, because
+/// only older versions of GDAL keep this blank.
 std::map<std::string, std::string> gdals_fields(const std::string& text) {
     std::map<std::string, std::string> fields;
     std::string_view rest = text;
@@ -178,7 +178,7 @@ std::map<std::string, std::string> gdals_fields(const std::string& text) {
         return true;
     };
     std::string line, more;
-    next(line); // the magic word
+    next(line); // the first line is the word ENVI
     while (next(line)) {
         if (line.find('=') == std::string::npos) continue;
         if (line.find('{') != std::string::npos && line.find('}') == std::string::npos)
@@ -210,8 +210,7 @@ bool gdal_reads_alike(const std::string& path) {
            });
 }
 
-// --- Data and header
-// -------------------------------------------------------------------------------
+// --- Data files and their headers --------------------------------------------
 
 uint64_t size_of(const std::string& path) {
     VSIStatBufL status;
@@ -220,7 +219,8 @@ uint64_t size_of(const std::string& path) {
                : 0;
 }
 
-/// Returns the only file next to the header with the same stem, any extension, and the size in the header.
+/// Returns the only file that has the stem of the header's name, any extension, and the size that the header
+/// states. Returns an empty text if no file or several files match.
 std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
     const CPLStringList names(VSIReadDir(folder_of(stem).c_str()));
     std::string found;
@@ -258,7 +258,8 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
     };
     const std::string whole = whole_name(path);
     DatasetHandle dataset = opened(whole);
-    // These drivers report all errors, and their datasets have names of their own.
+    // The drivers ENVI and VRT report all read errors without the prefix of whole_name(), which would become
+    // part of the dataset's name.
     const auto tells = [&](const char* driver) { return has_driver(*dataset, driver); };
     if (whole == path || !dataset || !(tells("ENVI") || tells("VRT"))) return dataset;
     dataset = nullptr;
@@ -372,7 +373,7 @@ std::optional<EnviFile> all_samples(const std::string& path) {
         const uint64_t bytes = envi_bytes_told(header);
         if (bytes == 0 || bytes != size_of(path) || (offset && CPLAtof(offset->c_str()) != 0))
             return std::nullopt;
-    } catch (const Error&) { // the fault is reported when the file is opened
+    } catch (const Error&) { // open_in_gdal() reports the reason
         return std::nullopt;
     }
     return EnviFile{path, name};
@@ -385,7 +386,7 @@ bool gdal_sees_pixels(const std::string& path, const std::string& header, bool n
     if (!ours) return true;
     const DatasetHandle plain = open_plainly(path, {}, {});
     if (!plain) return false;
-    // For GDAL, data that begin like another format have that format, even with an ENVI header.
+    // If the data begin like another format, GDAL opens them as that format even if an ENVI header exists.
     const bool as_is = file_behind(ours->GetDescription()) == ours->GetDescription();
     if (as_is && has_driver(*plain, ours->GetDriverName())) return true;
     return same_pixels(*plain, *ours, nodata);
@@ -405,7 +406,7 @@ DatasetHandle open_in_gdal(const Opening& opening) {
         !data.empty())
         return open_plainly(data, opening, {"EHdr"});
     if (!file.header.empty()) {
-        // Whatever the data look like, they belong to this header.
+        // The data belong to this header, even if they begin like another format.
         DatasetHandle dataset = open_plainly(file.data, opening, {"ENVI"});
         if (dataset && envi_header_of(*dataset) == file.header && gdal_reads_alike(file.header))
             return dataset;
@@ -422,10 +423,11 @@ DatasetHandle open_in_gdal(const Opening& opening) {
     file.header = dataset ? envi_header_of(*dataset) : envi_header_beside(file.data);
     if (file.header.empty()) return dataset;
     if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);
-    // If GDAL does not recognise the header, or if data begin like another format's, their size must match.
+    // If GDAL does not recognise the header, or if the data begin like another format, the size of the data
+    // must be the size that the header states.
     const EnviHeader header = read_envi_header(file.header);
     if (size_of(file.data) != envi_bytes_told(header)) return nullptr;
-    const GdalErrors quiet; // GDAL's first message is the reason
+    const GdalErrors quiet; // GDAL's earlier message already states the reason
     return open_shown(file, opening);
 }
 

@@ -35,11 +35,11 @@ std::string_view trim(std::string_view s) {
     return s;
 }
 
-/// Removes the next line from `rest`, and trims it; lines end as on any system. A comment becomes an empty
-/// line.
+/// Removes the next line from `rest` and returns it without blanks at its ends. A comment becomes an empty
+/// line. Lines end with LF, CR or CR LF.
 std::string take_line(std::string_view& rest) {
     const size_t end = rest.find_first_of("\r\n");
-    // Texts that were joined have byte-order marks inside, sometimes several in a row.
+    // If header files were concatenated, byte-order marks occur within the text, sometimes several in a row.
     const std::string decoded = utf8_text(std::string(trim(rest.substr(0, end))));
     std::string_view line = trim(decoded);
     constexpr std::string_view mark = "\xef\xbb\xbf";
@@ -50,13 +50,13 @@ std::string take_line(std::string_view& rest) {
     return line.empty() || line.front() == ';' ? std::string() : std::string(line);
 }
 
-/// Returns whether the list of "wavelength =" begins in the next line.
+/// Returns whether the next line begins a list, whose key is on the current line ("wavelength =").
 bool next_opens_list(std::string_view rest, const char* brackets) {
     const std::string_view next = trim(rest);
     return !next.empty() && std::strchr(brackets, next.front()) != nullptr;
 }
 
-/// Appends lines up to the one that closes the list in `value`; text after it is dropped.
+/// Appends lines to `value` until the list is closed, and removes text after the closing brace.
 void complete_list(std::string& value, std::string_view& rest) {
     while (value.find('}') == std::string::npos && !rest.empty()) {
         value += '\n';
@@ -79,7 +79,7 @@ bool quoted(std::string_view s) {
 
 std::string_view without_comment(std::string_view s) { return trim(s.substr(0, s.find(';'))); }
 
-/// Converts Fortran's exponents: "5.0D6" -> "5.0E6".
+/// Converts exponents of Fortran: "5.0D6" -> "5.0E6".
 std::string with_exponents(std::string text) {
     const auto is_digit = [&](size_t i) {
         return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
@@ -93,15 +93,15 @@ std::string with_exponents(std::string text) {
     return text;
 }
 
-/// Thrown for a list that cannot be read.
+/// Thrown if a list cannot be read.
 struct Unreadable {
     std::string why;
 };
 
 std::string_view element_of_equals(std::string_view value);
 
-/// Returns the value of a field of one number or word without additions. \throws Unreadable for several
-/// values.
+/// Returns the value of a field that has a single number or word, without quotes, braces and comments.
+/// \throws Unreadable if the field has several different values.
 std::string plain_value(const std::string& key, std::string value) {
     static const std::set<std::string> whole = {"samples",          "lines",     "bands",
                                                 "header offset",    "data type", "byte order",
@@ -116,15 +116,15 @@ std::string plain_value(const std::string& key, std::string value) {
         if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
         again = plain != before;
     }
-    // A brace that was not closed in its line, or is followed by other text.
+    // The list is not closed on the same line, or other text follows it.
     if (plain.find('\n') != std::string_view::npos || plain.substr(0, 1) == "{") return value;
     const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
-    constexpr double most = 1e15; // a double represents every whole number up to there
+    constexpr double most = 1e15; // a double represents every whole number up to this one
     if (number && *number == std::floor(*number) && std::abs(*number) < most)
         return std::to_string(static_cast<int64_t>(*number));
-    value = std::string(plain); // `plain` is a part of it
+    value = std::string(plain); // the copy is needed because `plain` refers to `value`
     if (is_number && envi_number(value)) {
-        std::replace(value.begin(), value.end(), ',', '.'); // a decimal comma
+        std::replace(value.begin(), value.end(), ',', '.'); // converts a decimal comma
         value = with_exponents(std::move(value));
     }
     return value;
@@ -136,10 +136,9 @@ bool in_utf16(std::string_view text) {
            (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0'));
 }
 
-// --- Lists in other forms than ENVI's
-// --------------------------------------------------------------
+// --- Lists in other forms than ENVI's ----------------------------------------
 
-/// Fields that are lists of numbers.
+/// Returns whether the field is a list of numbers.
 bool is_number_list(const std::string& key) {
     static const std::set<std::string> names = {"wavelength",
                                                 "wavelengths",
@@ -156,15 +155,15 @@ bool is_number_list(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Fields that are lists of names, or of names and numbers.
+/// Returns whether the field is a list of names, or of names and numbers.
 bool is_text_list(const std::string& key) {
     static const std::set<std::string> names = {"band names", "class names",     "spectra names",
                                                 "map info",   "projection info", "geo points"};
     return names.count(key) > 0;
 }
 
-/// Returns where the brackets of "[1, 2]", "(1, 2)", "np.array([1, 2])" or "Index(['a', 'b'],
-/// dtype='object')" begin; npos for other texts.
+/// Returns the position of the first bracket of "[1, 2]", "(1, 2)", "np.array([1, 2])" or "Index(['a', 'b'],
+/// dtype='object')"; npos for other texts.
 size_t begin_of_python_list(std::string_view value) {
     const size_t bracket = value.find_first_of("[(");
     if (bracket == std::string_view::npos || bracket == 0) return bracket;
@@ -179,8 +178,8 @@ size_t begin_of_python_list(std::string_view value) {
                             : value.find_first_of("[(", bracket + 1);
 }
 
-/// Returns the closing bracket of the list, which matches the first bracket; npos if the list is not closed.
-/// Brackets in quotes do not count.
+/// Returns the position of the bracket that closes the list; npos if the list is not closed. Brackets in
+/// quotes are ignored.
 size_t end_of_python_list(std::string_view value) {
     int open = 0;
     char quote = 0;
@@ -204,15 +203,15 @@ bool only_numbers(std::string_view line) {
            line.find_first_not_of("0123456789+-.eEdD,; \t") == std::string_view::npos;
 }
 
-/// Returns whether a line within an open Python list has an equals sign but is not a field: names in quotes,
-/// and pandas' description of the list.
+/// Returns whether a line with an equals sign continues an open Python list and is not a field. Such a line
+/// contains names in quotes, or the description that pandas prints after a list.
 bool is_part_of_list(std::string_view line) {
     for (const char* word : {"dtype=", "length=", "name="})
         if (line.rfind(word, 0) == 0) return true;
     return line.front() == '"' || line.front() == '\'' || line.find("dtype=") != std::string_view::npos;
 }
 
-/// Appends the lines of a list without braces.
+/// Appends lines to the value of a list that has no braces, up to the end of the list.
 void complete_other_list(const std::string& key, std::string& value, std::string_view& rest) {
     const bool python = begin_of_python_list(value) != std::string_view::npos;
     if (!python && !value.empty() && !only_numbers(value) && value.back() != ',') return;
@@ -228,13 +227,13 @@ void complete_other_list(const std::string& key, std::string& value, std::string
     }
 }
 
-/// Returns numbers without Python's brackets and types: "[np.float64(450.0), 460]" -> "450.0, 460".
+/// Returns numbers without the brackets and type names of Python: "[np.float64(450.0), 460]" -> "450.0, 460".
 std::string without_brackets(std::string_view value) {
     if (const size_t type = value.find("dtype="); type != std::string_view::npos)
         value = value.substr(0, type);
     std::string out;
     for (const char c : value) {
-        if (c == '(') // with the name before it
+        if (c == '(') // also removes the type name before the bracket
             while (!out.empty() && (std::isalnum(static_cast<unsigned char>(out.back())) != 0 ||
                                     out.back() == '.' || out.back() == '_'))
                 out.pop_back();
@@ -243,7 +242,7 @@ std::string without_brackets(std::string_view value) {
     return out;
 }
 
-/// Returns the words between blanks, line ends and semicolons.
+/// Splits the text at blanks, line ends and semicolons.
 std::vector<std::string> words_between_blanks(std::string_view text) {
     std::vector<std::string> out;
     std::string one;
@@ -262,7 +261,7 @@ bool are_numbers(const std::vector<std::string>& list) {
                                         [](const std::string& one) { return envi_number(one).has_value(); });
 }
 
-/// Splits elements between commas into the numbers between blanks: "0 0 0, 255 0 0" has six.
+/// Splits elements that contain several numbers: "0 0 0" and "255 0 0" become six elements.
 std::vector<std::string> numbers_apart(const std::vector<std::string>& list) {
     std::vector<std::string> out;
     for (const std::string& element : list) {
@@ -273,7 +272,7 @@ std::vector<std::string> numbers_apart(const std::vector<std::string>& list) {
     return out;
 }
 
-/// Returns the numbers between commas, semicolons and blanks.
+/// Splits a text at commas, semicolons and blanks into numbers.
 std::vector<std::string> parted_numbers(std::string text) {
     while (!text.empty() && (is_blank(text.back()) || text.back() == ','))
         text.pop_back();
@@ -284,8 +283,8 @@ std::vector<std::string> parted_numbers(std::string text) {
     return list;
 }
 
-/// Returns one of the equal values of a list, as a part of its text; other texts unchanged. \throws
-/// Unreadable if they differ.
+/// Returns the first value of a list whose values are all equal, as a view of the text. Returns texts that
+/// are not a list unchanged. \throws Unreadable if the values differ.
 std::string_view element_of_equals(std::string_view value) {
     const bool python = value.find_first_of("[(") == 0 && end_of_python_list(value) == value.size() - 1;
     const bool braces = is_envi_list(value) && value.find_first_of("{}", 1) == value.size() - 1;
@@ -302,7 +301,7 @@ std::string_view element_of_equals(std::string_view value) {
     return value.substr(value.find(list.front()), list.front().size());
 }
 
-/// Adds commas to quoted texts that numpy separates by blanks: "'a' 'b'" -> "'a', 'b'".
+/// Adds the commas that numpy omits between quoted texts: "'a' 'b'" -> "'a', 'b'".
 std::string with_commas(std::string_view text) {
     std::string out;
     char quote = 0;
@@ -319,10 +318,10 @@ std::string with_commas(std::string_view text) {
     return out;
 }
 
-/// Returns the value of a known list in braces; values in ENVI's form are unchanged.
+/// Returns the value of a list field in ENVI's form, with braces. A value in this form is returned unchanged.
 std::string in_braces(const std::string& key, const std::string& value) {
     if (value.find('{') == 0 && value.find('}') == std::string::npos)
-        return value; // the header ends within it
+        return value; // the header ends before the list is closed
     const bool numbers = is_number_list(key);
     const size_t begin = begin_of_python_list(value);
     const auto refuse_dots = [](const std::vector<std::string>& list) {
@@ -334,7 +333,8 @@ std::string in_braces(const std::string& key, const std::string& value) {
         const size_t end = end_of_python_list(opened);
         if (end == std::string::npos) throw Unreadable{"its bracket is not closed"};
         const std::string_view behind = without_comment(opened.substr(end + 1));
-        if (!numbers && begin == 0 && !behind.empty()) return value; // "(c) 2020, somebody"
+        // A text such as "(c) 2020, somebody" is not a list.
+        if (!numbers && begin == 0 && !behind.empty()) return value;
         const std::string_view inner = opened.substr(0, end + 1);
         if (numbers) {
             const auto list = parted_numbers(with_exponents(without_brackets(inner)));
@@ -343,7 +343,7 @@ std::string in_braces(const std::string& key, const std::string& value) {
         }
         std::string_view elements = inner;
         if (const size_t type = elements.rfind(", dtype="); type != std::string_view::npos)
-            elements = elements.substr(0, type); // `type` closes the outer bracket
+            elements = elements.substr(0, type); // also removes the closing bracket
         while (elements.size() > 1 && std::strchr("[(", elements.front()) != nullptr) {
             elements.remove_prefix(1);
             if (std::strchr("])", elements.back()) != nullptr) elements.remove_suffix(1);
@@ -370,7 +370,7 @@ std::string in_braces(const std::string& key, const std::string& value) {
     return are_numbers(list) && (braces || list.size() > 1) ? envi_list_text(list) : plain;
 }
 
-/// Returns names of bands or classes, with one blank where a name is broken over lines.
+/// Returns names of bands or classes; a line end within a name is replaced by one blank.
 std::vector<std::string> names_in(std::vector<std::string> list) {
     for (std::string& name : list) {
         std::string joined;
@@ -386,7 +386,7 @@ std::vector<std::string> names_in(std::vector<std::string> list) {
     return list;
 }
 
-/// Returns the parts between `separator`, without commas at their ends.
+/// Splits the text at `separator`, and removes commas at the ends of the parts.
 std::vector<std::string> parts_of(std::string_view text, char separator) {
     std::vector<std::string> out;
     while (!text.empty()) {
@@ -400,8 +400,8 @@ std::vector<std::string> parts_of(std::string_view text, char separator) {
     return out;
 }
 
-/// Returns `count` names between commas or, if that gives another number, between semicolons or line ends.
-/// \throws Unreadable with both counts.
+/// Returns the `count` names of a list. The names are separated by commas or, if commas give another count,
+/// by semicolons or line ends. \throws Unreadable with both counts.
 std::vector<std::string> names_of(const std::string& value, size_t count, const char* of,
                                   const char* several) {
     const std::string braced = value.front() == '{' ? value : "{" + value + "}";
@@ -418,7 +418,8 @@ std::vector<std::string> names_of(const std::string& value, size_t count, const 
                      "; put names with commas into quotes"};
 }
 
-/// Returns a list of names, in quotes if they contain commas; without commas if a name contains both quotes.
+/// Returns a list of names. Names with commas are put in quotes; if such a name contains both kinds of
+/// quotes, its commas are replaced by blanks.
 std::string names_text(std::vector<std::string> names) {
     for (std::string& name : names) {
         std::replace_if(
@@ -432,10 +433,12 @@ std::string names_text(std::vector<std::string> names) {
     return envi_list_text(names);
 }
 
-/// Completes lists with a known length (0: unknown). \throws Unreadable for another length.
+/// Rewrites lists whose length is known in ENVI's form. `bands` and `classes` are 0 if unknown. \throws
+/// Unreadable if the length is wrong.
 void complete_names(EnviField& field, size_t bands, size_t classes) {
     const std::string key = envi_key(field.key);
-    const bool open = field.value.find('{') == 0 && !is_envi_list(field.value); // the header ends within it
+    // True if the header ends before the list is closed.
+    const bool open = field.value.find('{') == 0 && !is_envi_list(field.value);
     if (open || trim(field.value).empty() || (is_envi_list(field.value) && envi_list(field.value).empty()))
         return;
     const size_t count = key == "band names" ? bands : key == "class names" ? classes : 0;
@@ -453,7 +456,7 @@ void complete_names(EnviField& field, size_t bands, size_t classes) {
                          std::to_string(parts * classes)};
 }
 
-/// Returns "key = value" in lines that GDAL accepts.
+/// Returns "key = value", broken into lines that GDAL can read.
 std::string field_text(const EnviField& field) {
     constexpr size_t longest = 8000;
     std::string out = field.key + " = ";
@@ -461,7 +464,7 @@ std::string field_text(const EnviField& field) {
     for (const char c : field.value)
         most = std::max(most, line = c == '\n' ? 0 : line + 1);
     if (most <= longest) return out + field.value + "\n";
-    // Lines end after a comma or a blank; a piece without either is cut where necessary.
+    // Lines break after a comma or a blank. Text without commas and blanks is broken at the maximum length.
     const std::string value = field.value.front() == '{' ? field.value : "{" + field.value + "}";
     line = out.size();
     for (std::string_view rest = value; !rest.empty();) {
@@ -509,15 +512,16 @@ std::vector<std::string> envi_list(std::string_view value) {
     value = value.substr(1, value.size() - 2);
     if (trim(value).empty()) return out;
     for (;;) {
-        // A comment after the last comma of a line ends with the line.
+        // A comment after the last comma of a line ends at the line end.
         while (!(value = trim(value)).empty() && value.front() == ';' &&
                value.find('\n') != std::string_view::npos)
             value.remove_prefix(value.find('\n'));
         size_t comma = value.find(',');
         std::string_view element = trim(value.substr(0, comma));
-        // A comma in quotes does not end an item.
-        constexpr size_t longest = 1000; // maximum length of a quoted name: a sign of feet or minutes has no
-                                         // closing quote
+        // A comma within quotes does not end an element.
+        // Maximum length of a quoted name. A quotation mark can also be the sign for feet or minutes, which
+        // has no closing mark.
+        constexpr size_t longest = 1000;
         const std::string_view near = value.substr(0, longest);
         if (!value.empty() && (value.front() == '"' || value.front() == '\''))
             for (size_t end = near.find(value.front(), 1); end != std::string_view::npos;
@@ -532,7 +536,7 @@ std::vector<std::string> envi_list(std::string_view value) {
         if (comma == std::string_view::npos) break;
         value.remove_prefix(comma + 1);
     }
-    if (out.back().empty()) out.pop_back(); // a trailing comma
+    if (out.back().empty()) out.pop_back(); // a trailing comma does not begin an element
     return out;
 }
 
@@ -540,7 +544,8 @@ std::optional<double> envi_number(std::string_view text) {
     text = without_comment(text);
     if (quoted(text)) text = trim(text.substr(1, text.size() - 2));
     std::string plain = with_exponents(std::string(text));
-    constexpr size_t group = 4; // ",000": thousands or decimals, ambiguous
+    // A comma before three digits (",000") is ambiguous: it may separate thousands or decimals.
+    constexpr size_t group = 4;
     if (const size_t comma = plain.find(','); comma != std::string::npos && plain.size() - comma != group &&
                                               plain.find_first_of(",.", comma + 1) == std::string::npos)
         plain[comma] = '.';
@@ -573,7 +578,7 @@ std::vector<std::string> envi_class_names(const EnviHeader& header) {
         return text ? envi_list(*text) : std::vector<std::string>();
     };
     auto names = list("class names"), quoted = list(quoted_names_field);
-    // If "class names" has been changed since, the new names are meant.
+    // If another program has changed "class names", the list in quotes is outdated.
     const bool same =
         std::equal(names.begin(), names.end(), quoted.begin(), quoted.end(),
                    [](const std::string& a, const std::string& b) { return a == trim(envi_name(b)); });
@@ -638,7 +643,7 @@ EnviHeader EnviHeader::parse(std::string_view text) {
 void EnviHeader::complete_lists() {
     const auto number = [&](const char* key) {
         const std::string* const text = find(key);
-        constexpr double most = 65535; // GDAL's maximum number of bands
+        constexpr double most = 65535; // maximum number of bands in GDAL
         const double value = text ? envi_number(*text).value_or(0) : 0;
         return value >= 1 && value <= most ? static_cast<size_t>(value) : size_t{0};
     };
@@ -712,7 +717,7 @@ EnviHeader read_envi_header(const std::string& path) {
 }
 
 bool is_envi_header(const std::string& path) {
-    std::string word; // including UTF-16
+    std::string word; // the first letters of the file; bytes of 0 in UTF-16 are skipped
     for (const char c : beginning_of_file(path, 256))
         if (!is_blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
     return STARTS_WITH_CI(word.c_str(), "ENVI");

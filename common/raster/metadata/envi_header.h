@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The text header of an ENVI file: "key = value" lines, in which values in braces may span several lines.
-// Headers are read as they are found: with comments within braces, in quotes, in Latin-1, with a byte-order
-// mark, with the line ends of any system.
+// The text header of an ENVI file: "key = value" lines, in which values in braces may span several lines. The
+// parser also accepts comments and quotes within braces, Latin-1, a byte-order mark, and the line ends of all
+// systems.
 #pragma once
 
 #include <optional>
@@ -12,73 +12,79 @@
 namespace hsi::raster {
 
 struct EnviField {
-    std::string key;   ///< lower case, words separated by one space: "wavelength units"
-    std::string value; ///< with its braces, if any
+    std::string key;   ///< in lower case, with single blanks: "wavelength units"
+    std::string value; ///< includes the braces of a list
 };
 
-/// The fields in the order of the file.
+/// The fields of a header, in the order of the file.
 class EnviHeader {
   public:
     EnviHeader() = default;
-    /// Parses a header. Skips lines that are not fields (the magic word, comments), also within braces. Reads
-    /// a line that is not UTF-8 as Windows-1252. If a key occurs twice, the last value counts. Fields of one
-    /// number or word lose quotes, braces and comments after them, and whole numbers are written out (1e3 is
-    /// 1000); a list of equal values gives one value. Known lists become {a, b, c}: lists of Python, numpy
-    /// and pandas ([..], (..), Index([..]), blanks instead of commas, several lines), with semicolons, or
-    /// without braces, and one gain, offset or width for all bands. Names of bands and classes in a wrong
-    /// number are unreadable() instead of fields.
+    /// Parses a header. Lines that are not fields (the word ENVI, comments) are skipped, also within braces.
+    /// Text that is not UTF-8 is read as Windows-1252. If a key occurs several times, the last value is used.
+    /// For fields with a single number or word, quotes, braces and comments are removed, and whole numbers
+    /// are written without an exponent (1e3 becomes 1000). If such a field has a list of equal values, this
+    /// value is used.
+    /// Known lists are converted to {a, b, c}. They may have the form of Python, numpy or pandas ([..], (..),
+    /// Index([..]), with blanks instead of commas, in several lines). They may also have semicolons, or lack
+    /// braces. A single gain, offset or FWHM applies to all bands. A list of band or class names with a wrong
+    /// length is not a field, but is reported by unreadable().
     static EnviHeader parse(std::string_view text);
-    /// Returns the text of the header, which begins with the magic word ENVI. Text lines are at most as long
-    /// as GDAL reads: longer values are put in braces and continue in the next line.
+    /// Returns the text of the header, which begins with the word ENVI. Values that exceed GDAL's limit for
+    /// text lines are put in braces and continue on the next line.
     std::string text() const;
 
-    /// Returns the value of a key; null if absent. Blanks and underscores in keys are the same, as in GDAL.
+    /// Returns the value of a key; null if the key does not exist. Blanks and underscores in keys are
+    /// equivalent, as in GDAL.
     const std::string* find(std::string_view key) const;
     void set(const std::string& key, const std::string& value);
     void erase(std::string_view key);
     const std::vector<EnviField>& fields() const { return m_fields; }
-    /// Returns keys that the text has several times, with different values.
+    /// Returns the keys that occur several times with different values.
     const std::vector<std::string>& repeated() const { return m_repeated; }
-    /// Returns lists that cannot be read and are therefore not fields, each as "'key': why".
+    /// Returns the lists that cannot be read and are therefore not fields, as "'key': reason".
     const std::vector<std::string>& unreadable() const { return m_unreadable; }
 
   private:
-    /// Completes fields that depend on others: one gain for all bands, the number of names.
+    /// Completes fields that depend on other fields: expands one gain for all bands, and checks the number of
+    /// names.
     void complete_lists();
 
     std::vector<EnviField> m_fields;
     std::vector<std::string> m_repeated, m_unreadable;
 };
 
-/// Reads the header in a file, on any of GDAL's file systems. Returns no fields if it cannot be read. \throws
-/// Error if it is in UTF-16, or too long for a header.
+/// Reads a header file from any of GDAL's file systems. Returns a header without fields if the file cannot be
+/// read. \throws Error if the file is in UTF-16, or too large for a header.
 EnviHeader read_envi_header(const std::string& path);
-/// Returns whether the file begins like such a header.
+/// Returns whether the file begins with the word ENVI.
 bool is_envi_header(const std::string& path);
 
-/// GDAL's limit when it reads a header: each text line must end within this number of bytes, or the rest of
-/// the header is lost.
+/// GDAL reads a header only up to the first text line that is longer than this number of bytes.
 inline constexpr size_t longest_gdal_line = 9999;
 
-/// Converts "Wavelength_Units" and "wavelength  units" to "wavelength units".
+/// Returns the key in lower case with single blanks: "wavelength units" for "Wavelength_Units" or "wavelength
+/// units".
 std::string envi_key(std::string_view key);
 
-bool is_envi_list(std::string_view value); ///< in braces
-/// Returns a name as an element of a list. Commas and braces, and a semicolon at the beginning, are not
-/// allowed there and become blanks.
+/// Returns whether the value is in braces.
+bool is_envi_list(std::string_view value);
+/// Returns a name as an element of a list. Characters that are not allowed in an element (commas, braces, a
+/// leading semicolon) become blanks.
 std::string envi_name(std::string name);
-/// Returns the elements of "{a, b, c}", trimmed and without quotes around them; empty for other values.
+/// Returns the elements of "{a, b, c}", without blanks and quotes around them. The list is empty for values
+/// without braces.
 std::vector<std::string> envi_list(std::string_view value);
-/// Returns the number in the text, in any locale. A decimal comma and a comment after the number are
-/// accepted. nullopt for other texts ("N/A", "", "nan", "450 - 500").
+/// Returns the number in the text, independent of the locale. A decimal comma and a comment after the number
+/// are accepted. nullopt for other texts ("N/A", "", "nan", "450 - 500").
 std::optional<double> envi_number(std::string_view text);
 std::string envi_list_text(const std::vector<std::string>& elements);
 
-/// Returns the names of classes by number; empty if the header has none. GDAL and other readers split "class
-/// names" at every comma, so names with commas are written without commas there; our own field has them in
-/// quotes.
+/// Returns the class names in the order of the class values; empty if the header does not have names. GDAL
+/// and other readers split "class names" at every comma, so this field contains the names without commas.
+/// Names with commas are stored in quotes in an additional field of the suite (quoted_names_field).
 std::vector<std::string> envi_class_names(const EnviHeader& header);
-/// Sets our own field if `names` contains a name with a comma.
+/// Sets the field quoted_names_field if `names` contains a name with a comma; otherwise removes the field.
 void set_quoted_class_names(EnviHeader& header, const std::vector<std::string>& names);
 inline constexpr const char* quoted_names_field = "class names in quotes";
 

@@ -19,9 +19,11 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t placed = 7; ///< entries: the projection, a pixel, its position and the pixel's size
+/// The number of leading entries of "map info" that define the position. They are the projection name, the
+/// reference pixel (x, y), its map position (x, y), and the pixel size (x, y).
+constexpr size_t placed = 7;
 
-/// Returns letters and digits in capitals: "Datum: ETRS-89" -> "DATUMETRS89".
+/// Returns the letters and digits of a text in upper case: "Datum: ETRS-89" -> "DATUMETRS89".
 std::string letters(std::string_view text) {
     std::string out;
     for (const unsigned char c : text)
@@ -35,9 +37,9 @@ bool begins_with(const std::string& text, std::initializer_list<const char*> beg
 }
 
 struct Datum {
-    const char* spelling; ///< by letters()
-    const char* name;     ///< in GDAL's driver; null: the driver does not know the datum
-    int epsg;             ///< the geographic SRS of the datum
+    const char* spelling; ///< name of the datum in the form of letters()
+    const char* name;     ///< name in GDAL's driver; null: the driver does not know the datum
+    int epsg;             ///< EPSG code of the datum's geographic SRS
 };
 
 constexpr const char* wgs84 = "WGS-84";
@@ -106,7 +108,7 @@ const Datum* datum_of(const std::string& text) {
         {"HARTEBEESTHOEK94", nullptr, 4148},
         {"ARC1960", nullptr, 4210},
         {"CAPE", nullptr, 4222},
-        // Ellipsoids that the driver treats as datums.
+        // The driver treats these ellipsoids as datums.
         {"GRS80", "GRS 80", 4269},
         {"AIRY", "Airy", 4001},
         {"AUSTRALIANNATIONAL", "Australian National", 4003},
@@ -115,7 +117,8 @@ const Datum* datum_of(const std::string& text) {
         {"CLARKE1866", "Clark 1866", 4008},
     };
     std::string spelling = letters(text);
-    const bool esri = starts_with(text, "D_") || starts_with(text, "GCS_"); // "D_WGS_1984", "GCS_ETRS_1989"
+    // ESRI spells datums as in "D_WGS_1984" and "GCS_ETRS_1989".
+    const bool esri = starts_with(text, "D_") || starts_with(text, "GCS_");
     if (esri) spelling.erase(0, starts_with(text, "D_") ? 1 : 3);
     for (const Datum& datum : known)
         if (spelling == datum.spelling) return &datum;
@@ -124,7 +127,7 @@ const Datum* datum_of(const std::string& text) {
 
 std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
-/// Returns a number in digits that the driver reads; empty for texts that are not a number.
+/// Returns a number in a form that GDAL's driver reads; empty if the text is not a number.
 std::string number_for_gdal(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
@@ -133,7 +136,7 @@ std::string number_for_gdal(const std::string& text) {
                : std::string(CPLSPrintf("%.17g", *number));
 }
 
-/// Returns the entries between commas; if there are too few, between semicolons or blanks.
+/// Splits "map info" at commas or, if this gives too few entries, at semicolons or blanks.
 std::vector<std::string> entries_of(const std::string& text) {
     auto list = envi_list(is_envi_list(text) ? text : "{" + text + "}");
     if (list.size() >= placed) return list;
@@ -149,7 +152,7 @@ std::vector<std::string> entries_of(const std::string& text) {
     return list;
 }
 
-/// Returns whether the header states an SRS as a text that GDAL reads, which then has priority.
+/// Returns whether "coordinate system string" states an SRS that GDAL can read; this SRS has priority.
 bool has_coordinate_system(const EnviHeader& header) {
     const std::string* const text = header.find("coordinate system string");
     if (text == nullptr) return false;
@@ -170,7 +173,8 @@ std::string wkt_of(const OGRSpatialReference& srs) {
 }
 
 struct Unit {
-    const char *name, *spellings; ///< in GDAL's driver; by letters(), between blanks
+    const char *name, *spellings; ///< the name in GDAL's driver; other spellings in the form of letters(),
+                                  ///< separated by blanks
 };
 
 const char* unit_of(const std::string& text) {
@@ -202,7 +206,7 @@ Hemisphere hemisphere_of(const std::string& text) {
     return Hemisphere::unknown;
 }
 
-/// A zone of UTM: "32", "Zone 32", "-32", "32S", "32 North".
+/// A UTM zone, from texts such as "32", "Zone 32", "-32", "32S" and "32 North".
 struct Zone {
     int number = 0; ///< 0: unknown
     Hemisphere hemisphere = Hemisphere::unknown;
@@ -245,7 +249,7 @@ class Reader {
             return std::move(m_out);
         }
         m_out.entries.assign(entries.begin(), entries.begin() + placed);
-        std::vector<std::string> words; // zone, hemisphere, datum
+        std::vector<std::string> words; // zone, hemisphere and datum
         for (size_t k = placed; k < entries.size(); ++k)
             if (!entries[k].empty() && !take_named(entries[k])) words.push_back(entries[k]);
         read_srs(words);
@@ -256,7 +260,8 @@ class Reader {
   private:
     void note(const std::string& what) { m_out.notes.push_back("map info " + what); }
 
-    /// Reads the numbers in place. \return false if the scene has no position.
+    /// Converts the position and the pixel size to GDAL's form. Returns false if the scene has no valid
+    /// position.
     bool read_place(const std::string& text, std::vector<std::string>& entries) {
         size_t numbers = 0;
         while (numbers + 1 < entries.size() && envi_number(entries[numbers + 1]))
@@ -282,7 +287,8 @@ class Reader {
         return true;
     }
 
-    /// "units = m", "rotation=30".
+    /// Handles an entry with a key, such as "units = m" or "rotation=30". Returns false if the entry has no
+    /// key.
     bool take_named(const std::string& entry) {
         const size_t equals = entry.find('=');
         if (equals == std::string::npos) return false;
@@ -317,7 +323,7 @@ class Reader {
                 const Datum* const datum = datum_of(word);
                 m_out.entries.push_back(datum != nullptr && datum->name != nullptr ? datum->name : word);
             }
-            constexpr size_t least = 9; // entries of a projection that the driver knows
+            constexpr size_t least = 9; // minimum number of entries for a projection that the driver knows
             const bool known =
                 begins_with(name, {"ARBITRARY", "STATEPLANE"}) || m_out.projection.size() >= least;
             if (!m_unknown_datum.empty() && !m_srs_is_told)
@@ -336,7 +342,7 @@ class Reader {
         if (zone.number != 0)
             ++next;
         else
-            zone = zone_of(m_out.entries.front()); // "UTM Zone 32N"
+            zone = zone_of(m_out.entries.front()); // for example "UTM Zone 32N"
         const Hemisphere stated = next < words.size() ? hemisphere_of(words[next]) : Hemisphere::unknown;
         const std::string which = next < words.size() ? in_quotes(words[next]) : "nothing";
         if (stated != Hemisphere::unknown) ++next;
@@ -360,8 +366,8 @@ class Reader {
                    [&](OGRSpatialReference& srs) { srs.SetUTM(zone.number, north ? TRUE : FALSE); });
     }
 
-    /// Takes the datum in words[next], of an SRS whose projection `project` sets; `otherwise` is the datum
-    /// that GDAL assumes.
+    /// Adds the datum in words[next]. If GDAL's driver does not know the datum, sets the whole SRS, whose
+    /// projection `project` sets. GDAL assumes the datum `otherwise` if the header does not state one.
     template <class Project>
     void take_datum(const std::vector<std::string>& words, size_t next, const char* otherwise,
                     Project&& project) {
@@ -383,7 +389,7 @@ class Reader {
                                                : wgs84);
     }
 
-    /// "type, a, b, numbers, datum, name, units=Meters".
+    /// Reads "projection info", which has the form "type, a, b, numbers, datum, name, units=Meters".
     void read_projection_info() {
         const std::string* const text = m_header.find("projection info");
         if (text == nullptr) return;
@@ -397,7 +403,8 @@ class Reader {
             }
             m_out.projection.push_back(entry);
         }
-        // The position that the driver reads: before the name, which is the last entry except for the units.
+        // The driver expects the datum directly before the projection name, which is the last entry except
+        // for the units.
         size_t at = m_out.projection.size();
         if (at > 0 && m_out.projection[at - 1].find('=') != std::string::npos) --at;
         if (at < 3) return;
@@ -416,7 +423,7 @@ class Reader {
     const EnviHeader& m_header;
     const bool m_srs_is_told;
     std::vector<std::string> m_named;
-    std::string m_unknown_datum; ///< of "projection info"
+    std::string m_unknown_datum; ///< datum in "projection info" that is unknown to GDAL
     EnviMapInfo m_out;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The position and the SRS that an ENVI header states in "map info" and "projection info", in the spellings
-// of people and programs. GDAL's driver supports one spelling, and assumes north, WGS 84 and 0 otherwise.
+// Reads the position and the SRS from "map info" and "projection info" of an ENVI header, in the spellings
+// that people and programs use. GDAL's driver supports only one spelling. For other spellings, it assumes the
+// northern hemisphere, WGS 84 and 0.
 #pragma once
 
 #include "raster/metadata/envi_header.h"
@@ -11,10 +12,14 @@
 namespace hsi::raster {
 
 struct EnviMapInfo {
-    std::vector<std::string> entries;    ///< of "map info" as GDAL's driver reads it; empty: no position
-    std::vector<std::string> projection; ///< entries of "projection info", in the same form
-    std::string coordinate_system;  ///< WKT of an SRS that the driver cannot read from `entries`; else empty
-    std::vector<std::string> notes; ///< entries that cannot be read, and the assumptions for them
+    /// The entries of "map info" in the spelling of GDAL's driver; empty if the scene has no position.
+    std::vector<std::string> entries;
+    /// The entries of "projection info" in the spelling of GDAL's driver.
+    std::vector<std::string> projection;
+    /// WKT of the SRS if the driver cannot read the SRS from `entries`; otherwise empty.
+    std::string coordinate_system;
+    /// Notes about entries that cannot be read, and about the assumptions that replace them.
+    std::vector<std::string> notes;
 };
 
 EnviMapInfo envi_map_info(const EnviHeader& header);

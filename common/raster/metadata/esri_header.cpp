@@ -49,7 +49,7 @@ class EsriHeader {
         const auto at = m_values.find(key);
         return at == m_values.end() ? std::string() : at->second;
     }
-    /// Returns "KEY = value" for a message.
+    /// Returns "KEY = value" for messages.
     std::string entry(const char* key) const { return std::string(key) + " = " + text(key); }
     int64_t number(const char* key, int64_t otherwise) const {
         const std::string value = text(key);
@@ -59,10 +59,11 @@ class EsriHeader {
 
   private:
     std::map<std::string, std::string> m_values;
-    std::set<std::string> m_late; ///< keys after the lines that the driver reads
+    std::set<std::string> m_late; ///< keys after line 50, which the driver does not read
 };
 
-/// The key for gaps that the driver does not support, with its value and the value without gaps; null: none.
+/// A header key that states gaps, which the driver does not support: the key, its value in the header, and
+/// the value of a file without gaps. `key` is null if there are no gaps.
 struct Gap {
     const char* key = nullptr;
     int64_t packed = 0;
@@ -79,14 +80,15 @@ Gap gap_in(const EsriHeader& header, const std::string& layout, int64_t row, int
     return {};
 }
 
-/// The description in the header, and the parts of it that the driver ignores.
+/// The layout that the header describes, and the parts of it that the driver ignores.
 struct Layout {
     EsriHeader header;
-    std::string name;          ///< BIL, BIP, BSQ or another value of the header
-    bool part_of_byte = false; ///< samples of less than 8 bits, which the driver reads by the header's gaps
+    std::string name; ///< BIL, BIP, BSQ or an unknown layout
+    /// Samples have less than 8 bits; the driver then reads the gaps as the header states them.
+    bool part_of_byte = false;
     bool several_bytes = false;
     Gap gap;
-    bool packed = false; ///< the file has exactly the size of samples without gaps
+    bool packed = false; ///< the file has exactly the size of the samples without gaps
 
     Layout(GDALDataset& dataset, const std::string& text) : header(text), name(upper(header.text("LAYOUT"))) {
         if (name.empty()) name = "BIL";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text header of an ESRI raster (GDAL's driver EHdr): "KEY value" lines. The driver reads 50 of them, and
-// does not support gaps between rows or bands.
+// Reads the parts of an ESRI header ("KEY value" lines) that GDAL's driver EHdr does not read. The driver
+// reads only 50 lines, and does not support gaps between rows or bands.
 #pragma once
 
 #include <gdal_priv.h>
@@ -11,14 +11,15 @@
 namespace hsi::raster {
 
 struct EsriFacts {
-    std::vector<std::string> wavelengths; ///< the numbers after WAVELENGTHS, as cameras write them
-    std::string wavelength_units;         ///< WAVELENGTH_UNITS; empty: unknown
-    std::vector<std::string> notes; ///< without the file's name: assumptions for keys that are missing or
-                                    ///< contradict the size
+    std::vector<std::string> wavelengths; ///< numbers after the key WAVELENGTHS, which cameras write
+    std::string wavelength_units;         ///< value of WAVELENGTH_UNITS; empty: unknown
+    /// Notes about missing keys and keys that contradict the file size, with the assumptions. The file name
+    /// is not included.
+    std::vector<std::string> notes;
 };
 
 /// Returns the facts in the header that the driver does not read; empty for datasets of other drivers.
-/// \throws Error that names the key, if the driver reads other samples than the header describes.
+/// \throws Error that names the key, if the driver would read other samples than the header describes.
 EsriFacts read_esri_header(GDALDataset& dataset);
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Copies metadata from an output's source: georeference, domains and bands in its dataset, and the fields of
-// an ENVI header or domain.
+// Copies metadata from the source of an output: georeference, domains and band metadata of the dataset, and
+// the fields of an ENVI header or domain.
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/metadata/spectral_metadata.h"
@@ -17,7 +17,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns true for fields that describe the bands of the source, in any form.
+/// Returns true for fields that describe the bands of the source.
 bool band_field(const std::string& key) {
     static const std::set<std::string> names = {"wavelength",
                                                 "wavelength units",
@@ -42,7 +42,8 @@ bool band_field(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Returns true for fields that describe storage or georeference, which the output's own driver writes.
+/// Returns true for fields that describe the storage or the georeference; the driver of the output writes
+/// these fields.
 bool storage_field(const std::string& key) {
     static const std::set<std::string> names = {"samples",
                                                 "lines",
@@ -69,14 +70,16 @@ bool storage_field(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Returns a list without gaps, because ENVI has none: 0 marks a band without a value.
+/// Returns a list for ENVI headers, in which 0 replaces missing values, because ENVI lists cannot have empty
+/// elements.
 std::string gapless_list(std::vector<std::string> texts) {
     for (std::string& t : texts)
         if (t.empty()) t = "0";
     return envi_list_text(texts);
 }
 
-/// Returns true for fields whose lists never have one element per band, whatever their length.
+/// Returns true for fields that are never lists of bands, even if they have as many elements as the file has
+/// bands.
 bool scene_list(const std::string& key) {
     static const std::set<std::string> names = {
         "description",   "map info",        "projection info",  "coordinate system string",
@@ -87,7 +90,7 @@ bool scene_list(const std::string& key) {
     return names.count(key) > 0;
 }
 
-/// Returns the elements of the selected bands in their order, from a list with one element per file band.
+/// Returns the elements of the selected bands, in their order. `list` has one element per band of the file.
 std::vector<std::string> cut_list(const std::vector<std::string>& list, const SceneMetadata& scene) {
     std::vector<std::string> out;
     for (const BandMetadata& band : scene.bands)
@@ -97,7 +100,7 @@ std::vector<std::string> cut_list(const std::vector<std::string>& list, const Sc
 
 bool statistics_item(const std::string& key) { return starts_with(upper(key), "STATISTICS_"); }
 
-/// Returns true for "Band_7", as the ENVI driver names its items.
+/// Returns true for items such as "Band_7", which GDAL's ENVI driver creates.
 bool numbered_band_item(const std::string& key, int bands) {
     if (!starts_with(key, "Band_")) return false;
     const char* digits = key.c_str() + 5;
@@ -112,7 +115,8 @@ bool spectral_item(const std::string& key) {
            k == "wavelength units" || k == "fwhm" || k == "bbl" || k == "band_names";
 }
 
-/// Returns a dataset's items as the output may have them.
+/// Returns the metadata items of a dataset that are valid for the output, with lists cut to the selected
+/// bands.
 std::vector<std::string> inherited_items(const std::vector<std::string>& items, const SceneMetadata& scene,
                                          bool same_bands) {
     std::vector<std::string> out;
@@ -140,13 +144,13 @@ void shift_number(std::vector<std::string>& items, const char* key, double by) {
         set_item(items, key, CPLSPrintf("%.15g", CPLAtof(item_value(*item).c_str()) + by));
 }
 
-/// The texts that write_band() writes for all bands of a scene.
+/// The texts and facts about all bands of a scene that write_band() needs.
 struct BandTexts {
     explicit BandTexts(const SceneMetadata& scene)
         : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)), scales(has_own_scales(scene)) {}
     SpectralTexts spectra;
-    std::vector<int> numbers; ///< empty: none
-    bool scales;              ///< some differ from 1 and 0, which have no effect
+    std::vector<int> numbers; ///< numbers of the bands in the original scene; empty: not written
+    bool scales;              ///< the scale of some band differs from 1, or its offset from 0
 };
 
 void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, bool envi,
@@ -183,8 +187,8 @@ void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, 
         }
         if (!spectra.fwhm[index].empty()) set_item(items, "fwhm", spectra.fwhm[index]);
         if (!from.bbl.empty()) set_item(items, "bbl", from.bbl);
-        // The source's own items may be created by a driver: GDAL's ENVI reader rounds to whole nanometres
-        // from 3.10 on.
+        // The source's items IMAGERY are replaced, because a driver may have made them from other items: from
+        // 3.10 on, GDAL's ENVI driver rounds wavelengths to whole nanometres.
         if (!std::isnan(from.wavelength_nm))
             set_item(domains["IMAGERY"], "CENTRAL_WAVELENGTH_UM",
                      micrometres(from.wavelength, from.wavelength_nm, from.wavelength_units));
@@ -224,7 +228,7 @@ void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& to
             shift_number(out, "PIXEL_OFFSET", -x);
             shift_number(out, "LINE_OFFSET", -y);
         } else if (name.empty() && envi) {
-            // The driver makes these from the header.
+            // GDAL's ENVI driver creates these items from the header.
             out.erase(std::remove_if(out.begin(), out.end(),
                                      [](const std::string& item) { return spectral_item(item_key(item)); }),
                       out.end());
@@ -256,7 +260,8 @@ void set_scale(GDALRasterBand& band, std::optional<double> scale, std::optional<
 }
 
 void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
-    // An ENVI header does not have the wavelengths either, because its list covers all bands or none.
+    // `envi` is false also for ENVI outputs: the wavelength becomes an item of the band, because the list in
+    // an ENVI header must cover all bands.
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 
@@ -304,7 +309,7 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
                 out.set(field.key, envi_list_text(renumbered));
             continue;
         }
-        if (key == source_band_field) continue; // written again if needed
+        if (key == source_band_field) continue; // added below if needed
         const bool by_band = !list.empty() && static_cast<int>(list.size()) == scene.file_bands &&
                              !scene_list(key) && (scene.file_bands > 1 || band_field(key));
         if (!by_band)
@@ -341,7 +346,7 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
     const EnviHeader inherited = inherited_envi_fields(scene, same_bands);
     for (const EnviField& f : inherited.fields()) {
         const std::string key = envi_key(f.key);
-        // The driver already has these values, from the bands.
+        // GDAL's ENVI driver has already written these fields from the metadata of the bands.
         if (key == "band names" || key == "data gain values" || key == "data offset values") continue;
         header.set(f.key, f.value);
     }

@@ -18,13 +18,13 @@ struct Freer {
     void operator()(void* p) const { VSIFree(p); }
 };
 
-/// In network order.
+/// Appends four bytes in network byte order.
 void append_number(std::string& bytes, uint32_t value) {
     for (const int shift : {24, 16, 8, 0})
         bytes += static_cast<char>(value >> shift & 0xff);
 }
 
-/// A chunk of a PNG file: length, name, content and check sum.
+/// Appends a chunk of a PNG file: length, name, content and check sum.
 void append_chunk(std::string& png, const std::string& name, const std::string& content) {
     append_number(png, static_cast<uint32_t>(content.size()));
     const std::string checked = name + content;
@@ -49,7 +49,8 @@ std::string deflated(const std::string& bytes) {
     size_t size = 0;
     const std::unique_ptr<void, Freer> stream(
         CPLZLibDeflate(bytes.data(), bytes.size(), 9, nullptr, 0, &size));
-    constexpr size_t most = INT_MAX / 2; // in base 64 it is longer
+    // Half the range of int, because base64 makes the text a third longer.
+    constexpr size_t most = INT_MAX / 2;
     if (!stream || size > most)
         throw Error("a picture of " + std::to_string(bytes.size()) + " bytes is too large for .svg and .pdf",
                     "Choose a smaller -size.");
@@ -61,7 +62,7 @@ std::string packed_picture(int64_t width, int64_t height,
     std::string lines;
     lines.reserve(static_cast<size_t>(height * (3 * width + 1)));
     for (int64_t y = 0; y < height; ++y) {
-        lines += '\0'; // no filter
+        lines += '\0'; // filter type 0: none
         for (int64_t x = 0; x < width; ++x)
             for (const uint8_t value : colours[static_cast<size_t>(y * width + x)])
                 lines += static_cast<char>(value);
@@ -69,7 +70,7 @@ std::string packed_picture(int64_t width, int64_t height,
     std::string header, png = "\x89PNG\r\n\x1a\n";
     append_number(header, static_cast<uint32_t>(width));
     append_number(header, static_cast<uint32_t>(height));
-    header += {8, 2, 0, 0, 0}; // bits, red green blue, deflate, filters, not interlaced
+    header += {8, 2, 0, 0, 0}; // bit depth 8, colour type 2 (RGB), deflate, default filters, not interlaced
     append_chunk(png, "IHDR", header);
     append_chunk(png, "IDAT", deflated(lines));
     append_chunk(png, "IEND", "");
@@ -84,7 +85,7 @@ std::string unpack_text(const std::string& packed, const std::string& name, size
     std::string bytes = packed;
     const int size = CPLBase64DecodeInPlace(reinterpret_cast<GByte*>(bytes.data()));
     if (size <= 0) refuse("it is not in base64");
-    // Deflate compresses by a factor of at most 1032; the output grows until it fits.
+    // Deflate compresses by a factor of at most 1032. The buffer is enlarged until the text fits.
     for (size_t room = static_cast<size_t>(size) * 8;; room *= 4) {
         std::string text(room < limit ? room : limit, '\0');
         size_t got = 0;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t longest_label = size_t{1} << 18;
 
-/// The fields of a label, by their object: "IMAGE.LINES"; fields outside of all objects by their name.
+/// The fields of a label. The key of a field within an object is "OBJECT.FIELD", for example "IMAGE.LINES".
 class Label {
   public:
     explicit Label(const std::string& text) {
@@ -58,7 +58,7 @@ class Label {
         const auto at = m_fields.find(key);
         return at == m_fields.end() ? std::string() : at->second;
     }
-    /// Returns "(1, 2, 3)" or "5" in pieces, without quotes.
+    /// Splits a value such as "(1, 2, 3)" or "5" into its elements, in upper case and without quotes.
     std::vector<std::string> list(const std::string& key) const {
         std::vector<std::string> out;
         std::string one;
@@ -80,12 +80,14 @@ class Label {
     std::map<std::string, std::string> m_fields;
 };
 
-/// The positions of the samples according to the label; the origin is not compared.
+/// The layout of the samples that the label describes. Steps are in bytes; the position of the first sample
+/// is not compared.
 struct Described {
     int64_t samples = 0, lines = 0, bands = 0, pixel_step = 0, line_step = 0, band_step = 0;
-    std::string type, type_field, order_field, suffix_field; ///< the fields as "KEY = value"
+    /// The fields of the label as "KEY = value", for messages.
+    std::string type, type_field, order_field, suffix_field;
     int64_t bytes = 0;
-    bool gaps = false; ///< between the lines of a band
+    bool gaps = false; ///< the label describes suffix items between the lines of a band
 };
 
 std::optional<Described> image_in(const Label& label) {
@@ -132,7 +134,8 @@ std::optional<Described> qube_in(const Label& label, const std::string& object) 
     };
     d.gaps = suffix(0) > 0 || suffix(1) > 0;
     const int64_t suffix_bytes = label.number(object + ".SUFFIX_BYTES", 4);
-    // Suffix items follow the core of their axis; suffix items of the third axis follow everything else.
+    // Suffix items follow the core items along their axis. Suffix items of the third axis follow all other
+    // data.
     const int64_t first = std::atoll(items[0].c_str()), second = std::atoll(items[1].c_str());
     const int64_t row = first * d.bytes + suffix(0) * suffix_bytes,
                   plane = second * row + suffix(1) * (first + suffix(0)) * suffix_bytes;
@@ -152,29 +155,31 @@ std::optional<Described> qube_in(const Label& label, const std::string& object) 
 
 bool contains(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
-/// Compares names of types: MSB_INTEGER, LSB_UNSIGNED_INTEGER, PC_REAL, IEEE_REAL ... Bytes may have any
-/// sign, because many labels call 0 to 255 integers.
+/// Returns whether GDAL reads the sample type that the label states (MSB_INTEGER, LSB_UNSIGNED_INTEGER,
+/// PC_REAL, IEEE_REAL ...). The sign of 8-bit samples is not compared, because many labels describe values
+/// from 0 to 255 as integers.
 bool same_type(const Described& d, GDALDataType type, bool read_little) {
     const int64_t bytes = GDALGetDataTypeSizeBytes(type);
     if (d.type.empty() || d.bytes == 1) return d.bytes == bytes;
     const bool little = contains(d.type, "LSB") || contains(d.type, "PC_") || contains(d.type, "VAX");
     const bool real = contains(d.type, "REAL") || contains(d.type, "FLOAT");
-    if (real && contains(d.type, "VAX")) return false; // in a format of its own
+    if (real && contains(d.type, "VAX")) return false; // VAX has its own format of real numbers
     const bool is_real = type == GDT_Float32 || type == GDT_Float64,
                is_unsigned = type == GDT_UInt16 || type == GDT_UInt32;
     return d.bytes == bytes && real == is_real && little == read_little &&
            (real || contains(d.type, "UNSIGNED") == is_unsigned);
 }
 
-/// Returns the field that GDAL ignores; empty: none.
+/// Returns the field of the label that GDAL ignores, as "KEY = value"; empty if GDAL reads the samples
+/// correctly.
 std::string misread(const Described& d, GDALDataset& dataset) {
     if (dataset.GetRasterXSize() != d.samples || dataset.GetRasterYSize() != d.lines ||
         dataset.GetRasterCount() != d.bands)
         return d.order_field;
     const auto raw = raw_layout(dataset);
     constexpr bool native_little = std::endian::native == std::endian::little;
-    // GDAL's driver ISIS2 does not expose the layout. It reads these types with the lowest byte
-    // first.
+    // GDAL's driver ISIS2 does not provide the layout. It reads the types PC_ and VAX with the least
+    // significant byte first.
     const bool little =
         raw ? raw->swapped != native_little : contains(d.type, "PC_") || contains(d.type, "VAX");
     if (!same_type(d, dataset.GetRasterBand(1)->GetRasterDataType(), little)) return d.type_field;

@@ -31,7 +31,7 @@ bool BandMetadata::bad() const {
     if (bbl.empty()) return false;
     char* end = nullptr;
     const double v = CPLStrtod(bbl.c_str(), &end);
-    // ENVI: 0 is bad, 1 is good. EnMAP-Box also writes words.
+    // In ENVI headers, 0 means bad and 1 means good. EnMAP-Box also writes words.
     if (end == bbl.c_str()) return EQUAL(bbl.c_str(), "false") || EQUAL(bbl.c_str(), "bad");
     return v == 0;
 }
@@ -47,7 +47,7 @@ bool SceneMetadata::window_geotransform(double (&gt)[6]) const {
 
 namespace {
 
-/// Returns true for domains that describe how a file is stored, not its content.
+/// Returns true for metadata domains that describe the storage of a file, not its content.
 bool storage_domain(const std::string& name) {
     static const std::set<std::string> names = {
         "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
@@ -62,7 +62,7 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     std::vector<std::string> wanted = {""};
     for (int i = 0; i < names.size(); ++i)
         wanted.emplace_back(names[i]);
-    // Some drivers do not list the content of their side file.
+    // Some drivers do not list these domains, although they can be read.
     for (const char* name : {"ENVI", "RPC", "GEOLOCATION"})
         if (with_envi) wanted.emplace_back(name);
     for (const std::string& name : wanted) {
@@ -77,8 +77,8 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
     return out;
 }
 
-/// Reads the header file itself, if it exists, because the driver silently changes spaces of keys to
-/// underscores.
+/// Reads the ENVI header file if it exists, because GDAL's driver silently replaces blanks in keys by
+/// underscores. Otherwise uses the domain ENVI.
 EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
     if (const std::string path = envi_header_of(dataset); !path.empty())
         if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
@@ -118,14 +118,14 @@ std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* s
                                                       [](OGRSpatialReference* s) { s->Release(); });
 }
 
-/// Restores names that GDAL gets without commas.
+/// Restores commas in band names: the header in GDAL's form contains the names without commas.
 void restore_band_names(SceneMetadata& scene) {
     const std::string* const text = scene.envi.find("band names");
     const auto names = text ? envi_list(*text) : std::vector<std::string>();
     if (names.size() != scene.bands.size()) return;
     for (size_t k = 0; k < names.size(); ++k) {
         const std::string shown = envi_name(names[k]);
-        std::string& found = scene.bands[k].description; // a wavelength may follow
+        std::string& found = scene.bands[k].description; // the driver may append the wavelength to the name
         if (shown != names[k] && found.rfind(shown, 0) == 0) found.replace(0, shown.size(), names[k]);
     }
 }
@@ -153,9 +153,10 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
     if (header.find("map info") == nullptr || dataset.GetDriver() == nullptr ||
         !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
         return gt;
-    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // neither rotated nor flipped
+    // A map that is neither rotated nor flipped needs no correction.
+    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt;
     const auto list = envi_map_info(header).entries;
-    std::array<double, 4> at{}; // the reference pixel, from 1, and its position
+    std::array<double, 4> at{}; // x and y of the reference pixel (from 1), x and y of its map position
     for (size_t k = 0; k < at.size(); ++k) {
         const auto number = k + 1 < list.size() ? envi_number(list[k + 1]) : std::nullopt;
         if (!number) return gt;
@@ -173,12 +174,13 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
         return authority != nullptr && code != nullptr ? std::string(authority) + ":" + code : std::string();
     };
     if (std::string code = told(srs); !code.empty()) return code;
-    const GdalErrors quiet; // a missing code is not an error
+    const GdalErrors quiet; // GDAL reports an error if no code is found
     const auto best = [&](int alike) {
         return std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)>(
             srs.FindBestMatch(alike, "EPSG", nullptr), [](OGRSpatialReference* s) { s->Release(); });
     };
-    // PROJ's confidence in per cent. `same`: equal except for names; `perhaps`: the parameters may be equal.
+    // Confidence of PROJ in per cent. `same`: the SRS differs only in names; `perhaps`: the parameters must
+    // be compared.
     constexpr int same = 90, perhaps = 50;
     if (const auto found = best(same)) return told(*found);
     const auto found = best(perhaps);
@@ -188,8 +190,9 @@ std::string code_of_srs(const OGRSpatialReference& srs) {
 
 namespace {
 
-/// GDAL's driver FITS (3.6) returns samples times BSCALE plus BZERO, in the type of the stored ones, and also
-/// reports both as the scale of the first band.
+/// Removes the scale of a FITS file, because GDAL's driver FITS (3.6) already returns samples times BSCALE
+/// plus BZERO, in the type of the stored samples. The driver nevertheless reports both numbers as the scale
+/// and offset of the first band.
 void drop_applied_scale(SceneMetadata& scene, const std::string& path) {
     for (BandMetadata& b : scene.bands) {
         const bool applied = b.scale.value_or(1) != 1 || b.offset.value_or(0) != 0;
@@ -219,7 +222,7 @@ SceneMetadata read_metadata(GDALDataset& dataset, int depth) {
                               gcps[i].dfGCPZ});
     if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
     scene.domains = read_domains(dataset, true);
-    // As the netCDF driver writes items of other formats.
+    // The netCDF driver adds this prefix to items from other formats.
     constexpr const char* foreign = "NC_GLOBAL#GDAL_";
     for (std::string& item : scene.domains[""])
         if (scene.driver == "netCDF" && starts_with(item, foreign)) item.erase(0, std::strlen(foreign));
@@ -264,7 +267,8 @@ BandScales scales_of(const SceneMetadata& scene, bool own_scales) {
     BandScales out;
     for (const BandMetadata& b : scene.bands) {
         double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // One rule applies to all bands, because a gain of 1 among others is a gain, and not missing.
+        // The scales of all bands come from the same source, because a gain of 1 next to other gains is a
+        // stated value and not a missing one.
         if (!own_scales) {
             const auto index = static_cast<size_t>(b.file_band - 1);
             if (!gains.empty()) {

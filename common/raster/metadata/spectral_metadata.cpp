@@ -23,11 +23,11 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// Returns NaN for texts that are not a number ("N/A").
+/// Returns NaN if the text is not a number, such as "N/A".
 double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
 
-/// Takes a unit from the wavelength, "450 nm", which has priority over other units; a width "0.01 um" is
-/// converted to this unit.
+/// Separates units that are written with the values. The unit of a wavelength such as "450 nm" has priority
+/// over the declared unit. A width such as "0.01 um" is converted to the unit of the wavelength.
 void take_unit_along(BandMetadata& b) {
     if (!envi_number(b.wavelength))
         if (const auto written = written_wavelength(b.wavelength)) {
@@ -43,14 +43,15 @@ void take_unit_along(BandMetadata& b) {
         b.fwhm = number_text(width->unit->nanometres(number_in(width->number)) / unit->factor);
 }
 
-/// Returns the digits in the file if they are only a number; empty for other texts ("N/A").
+/// Returns the number as written in the file if the text contains only a number; empty for other texts such
+/// as "N/A".
 std::string plain_number(const std::string& text) {
     const auto number = envi_number(text);
     if (!number) return {};
     return text.find_first_not_of("0123456789.+-eE") == std::string::npos ? text : number_text(*number);
 }
 
-/// "400 500;600" -> "400,500,600".
+/// Replaces blanks and semicolons by commas: "400 500;600" -> "400,500,600".
 std::string comma_list(std::string text) {
     for (char& c : text)
         if (c == ';' || c == '\n' || c == '\t') c = ' ';
@@ -64,7 +65,7 @@ std::string comma_list(std::string text) {
     return out;
 }
 
-/// Returns the element of `band` (1-based) in a list with one element per band.
+/// Returns the element of `band` (from 1) if the list has one element per band; otherwise an empty text.
 std::string element(const std::vector<std::string>& list, int bands, int band) {
     return static_cast<int>(list.size()) == bands ? list[static_cast<size_t>(band - 1)] : std::string();
 }
@@ -82,8 +83,8 @@ struct BandLists {
     std::string units;
 };
 
-/// Returns a list in ENVI's form. Blanks count as commas, and braces may be missing, if that gives one
-/// element per band.
+/// Returns the elements of a list in braces. If the braces are missing, or if blanks separate the elements,
+/// the list must have one element per band.
 std::vector<std::string> list_of(const std::string& text, int bands) {
     const bool braced = is_envi_list(text);
     const size_t begin = braced ? text.find('{') + 1 : 0;
@@ -98,7 +99,7 @@ std::vector<std::string> list_of(const std::string& text, int bands) {
     return braced ? envi_list(text) : std::vector<std::string>();
 }
 
-/// Removes the hyphen with which ISIS breaks long lines, and which GDAL keeps at the beginning of a value:
+/// Removes the hyphen with which ISIS breaks long lines; GDAL keeps this hyphen at the beginning of a value:
 /// "-\n  0.65" -> "0.65".
 std::string without_break(const std::string& text) {
     const size_t end = text.find_first_not_of(" \t\r\n", 1);
@@ -106,8 +107,8 @@ std::string without_break(const std::string& text) {
     return broken && end != std::string::npos ? text.substr(end) : text;
 }
 
-/// Reads wavelengths and widths of the group BandBin of an ISIS3 label, under the names that cameras use. The
-/// unit is next to the values, or in a separate field.
+/// Reads wavelengths and FWHM from the group BandBin of an ISIS3 label, whose field names depend on the
+/// camera. The unit is part of the values or in a separate field.
 void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto at = scene.domains.find("json:ISIS3");
     if (at == scene.domains.end() || at->second.empty()) return;
@@ -133,7 +134,8 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
     const auto first_of = [&](std::initializer_list<const char*> names) {
         for (const char* name : names) {
             auto found = values(name);
-            if (std::any_of(found.begin(), found.end(), [](const std::string& text) { // "0.5 <um>"
+            // Values may contain a unit, such as "0.5 <um>".
+            if (std::any_of(found.begin(), found.end(), [](const std::string& text) {
                     return !text.empty() && text.find_first_of("0123456789") <= text.find_first_not_of("+-.");
                 }))
                 return found;
@@ -150,8 +152,8 @@ void read_isis(const SceneMetadata& scene, BandLists& lists) {
     }
 }
 
-/// Returns the unit of the coordinates of a FITS axis by its type (CTYPEi); empty if only CUNITi states it,
-/// null for an axis that is not spectral.
+/// Returns the unit of a FITS axis by its type (CTYPEi). The text is empty if CUNITi must state the unit.
+/// Returns null if the axis is not spectral.
 const char* unit_of_fits_axis(const std::string& kind) {
     if (kind == "WAVE" || kind == "AWAV") return "m";
     if (kind == "FREQ") return "Hz";
@@ -160,10 +162,10 @@ const char* unit_of_fits_axis(const std::string& kind) {
     return nullptr;
 }
 
-/// Reads the spectral axis of a FITS image, which is the third axis (Greisen et al. 2006, A&A 446, 747). The
-/// coordinate of band b is CRVAL3 + w with w = (b - CRPIX3) step, or CRVAL3 exp(w / CRVAL3) for a logarithmic
-/// axis (-LOG), in SI units unless CUNIT3 states one. The step is CD3_3, or PC3_3 CDELT3 (Greisen and
-/// Calabretta 2002, A&A 395, 1061).
+/// Reads the spectral axis of a FITS image, which is the third axis (Greisen et al. 2006, A&A 446, 747). With
+/// w = (b - CRPIX3) step, the coordinate of band b is CRVAL3 + w, or CRVAL3 exp(w / CRVAL3) for a logarithmic
+/// axis (-LOG). Coordinates are in SI units unless CUNIT3 states a unit. The step is CD3_3, or PC3_3 CDELT3
+/// (Greisen and Calabretta 2002, A&A 395, 1061).
 void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     if (scene.driver != "FITS") return;
     const auto item = [&](const char* key) {
@@ -182,7 +184,7 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     const WavelengthUnit* const of_wavelengths = units.empty() ? nullptr : field_unit(units);
     if (unit == nullptr && (kind.empty() || kind == "LINEAR") && of_wavelengths != nullptr &&
         of_wavelengths->symbol != std::string("m"))
-        unit = ""; // metres are also used for other lengths
+        unit = ""; // metres do not imply wavelengths, because they are used for all lengths
     const auto start = envi_number(item("CRVAL3"));
     const auto unknown = [&](const std::string& what) {
         scene.notes.push_back("the wavelengths are unknown: " + what);
@@ -210,7 +212,8 @@ void read_fits_axis(SceneMetadata& scene, BandLists& lists) {
     lists.units = units.empty() ? unit : units;
 }
 
-/// Returns the lists of the ENVI header; missing lists are taken from the dataset's items.
+/// Returns the lists of the ENVI header. Lists that the header does not have are taken from the metadata
+/// items of the dataset.
 BandLists band_lists(SceneMetadata& scene) {
     const auto envi = [&](const char* key) {
         const std::string* value = scene.envi.find(key);
@@ -225,7 +228,7 @@ BandLists band_lists(SceneMetadata& scene) {
     if (lists.wavelength.empty()) lists.wavelength = item("wavelength");
     if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
     if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
-    // A single number in the items is the width of all bands, as in ENVI headers.
+    // A single FWHM in the items applies to all bands, as in ENVI headers.
     if (const auto width = list_of(value_of(scene.domains, "", "fwhm"), 1);
         lists.fwhm.size() < 2 && width.size() == 1 &&
         (envi_number(width.front()) || written_wavelength(width.front())))
@@ -240,7 +243,7 @@ BandLists band_lists(SceneMetadata& scene) {
 }
 
 void read_band_items(BandMetadata& b) {
-    // EnMAP-Box and QGIS also store them in the domain ENVI.
+    // EnMAP-Box and QGIS also store these items in the domain ENVI.
     const auto item = [&](std::initializer_list<const char*> keys) {
         for (const char* domain : {"", "ENVI"})
             for (const char* key : keys)
@@ -253,10 +256,10 @@ void read_band_items(BandMetadata& b) {
     b.wavelength_units = item({"wavelength_units", "wavelength_unit", "wavelength units", "wavelength unit"});
     for (const char* key :
          {"wavelength", "wavelengths", "wavelength_units", "wavelength units", "fwhm", "bbl"})
-        drop_item(b.domains, "ENVI", key); // outputs have only one form of it
+        drop_item(b.domains, "ENVI", key); // outputs contain these items only once
 }
 
-/// Reads the header's own texts before the band items that a driver made from them.
+/// Uses the header's lists, which have priority over band items that GDAL's driver derived from the header.
 void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     const int n = b.file_band;
     if (static_cast<int>(lists.wavelength.size()) == file_bands) {
@@ -269,16 +272,16 @@ void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     if (is_blank_unit(b.wavelength_units)) b.wavelength_units.clear();
 }
 
-/// Drops items of lists with another length. GDAL's ENVI driver assigns the elements of a header's list to
-/// the bands in turn, even if the list has another length, so no element is certain to be its band's. Items
-/// of other drivers are kept.
+/// Drops band items that GDAL's ENVI driver made from a list of the wrong length. The driver assigns the
+/// elements of such a list to the bands in turn, so the element of a band is unknown. Items of other drivers
+/// are kept.
 void drop_items_of_wrong_lists(SceneMetadata& scene) {
     if (scene.driver != "ENVI") return;
     const auto wrong = [&](const char* key) { return is_wrong_band_list(scene, key); };
     const bool wavelength = wrong("wavelength"), fwhm = wrong("fwhm"), bbl = wrong("bbl");
     for (BandMetadata& b : scene.bands) {
         if (wavelength) {
-            // The driver's names of bands end with the wavelength, or contain nothing else.
+            // The driver appends the wavelength to the band name, or uses the wavelength as the name.
             b.wavelength = value_of(b.domains, "", "wavelength");
             b.wavelength_units = value_of(b.domains, "", "wavelength_units");
             b.description = plain_band_name(b);
@@ -294,14 +297,14 @@ void drop_items_of_wrong_lists(SceneMetadata& scene) {
     }
 }
 
-/// Reads the domain IMAGERY, for facts that are in no item and no list.
+/// Uses the items of the domain IMAGERY if the other items and lists do not state the wavelength or the FWHM.
 void read_imagery(BandMetadata& b) {
     if (b.wavelength.empty()) {
         b.wavelength = value_of(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
         b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
     } else if (b.fwhm.empty()) {
-        // The width is only in this domain, in micrometres. Convert it to the unit of the wavelength.
+        // If only this domain states the FWHM, in micrometres, it is converted to the unit of the wavelength.
         const std::string text = value_of(b.domains, "IMAGERY", "FWHM_UM");
         if (in_micrometres(b.wavelength_units))
             b.fwhm = text;
@@ -310,7 +313,7 @@ void read_imagery(BandMetadata& b) {
     }
 }
 
-/// The bands are a dimension of a netCDF variable.
+/// Reads the wavelength of a band that GDAL made from a dimension of a netCDF variable.
 void read_netcdf_dimension(const MetadataDomains& of_dataset, BandMetadata& b) {
     if (!b.wavelength.empty()) return;
     b.wavelength = value_of(b.domains, "", "NETCDF_DIM_wavelength");
@@ -357,12 +360,12 @@ bool in_micrometres(const std::string& units) { return is_in(units, "um"); }
 bool in_nanometres(const std::string& units) { return is_in(units, "nm"); }
 
 bool are_micrometres(double largest, const std::string& units) {
-    constexpr double shortest = 100; // shortest wavelength of an instrument, in nanometres
+    constexpr double shortest = 100; // shortest wavelength of an imaging spectrometer, in nanometres
     return largest > 0 && largest < shortest && in_nanometres(units);
 }
 
 double to_nanometres(double value, const std::string& units, double guess) {
-    if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 fills them
+    if (!(value > 0) || !std::isfinite(value)) return nan; // a value of 0 fills gaps in ENVI lists
     const WavelengthUnit* const unit =
         is_blank_unit(units) ? chosen_unit(units, guess, guess).unit : field_unit(units);
     return unit == nullptr ? nan : unit->nanometres(value);
@@ -371,7 +374,8 @@ double to_nanometres(double value, const std::string& units, double guess) {
 std::string envi_wavelength_unit(const EnviHeader& header) {
     const std::string* const units = header.find("wavelength units");
     if (units != nullptr && !is_blank_unit(*units)) return *units;
-    // Headers of plots and of spectrometers' programs name the axes: {Wavenumbers (cm-1), %Transmittance}.
+    // Headers of plots, and headers from the software of spectrometers, state the units in the titles of the
+    // axes: {Wavenumbers (cm-1), %Transmittance}.
     const std::string* const titles = header.find("z plot titles");
     const auto list = titles != nullptr ? envi_list(*titles) : std::vector<std::string>();
     if (list.empty()) return {};
@@ -400,7 +404,8 @@ std::vector<std::string> unit_notes(const SceneMetadata& scene) {
 
 namespace {
 
-/// Reads the numbers of all bands, each from 1 on and unique, or none.
+/// Reads the original numbers of all bands. They are used only if every band has a whole positive number and
+/// no number occurs twice.
 void read_source_bands(SceneMetadata& scene) {
     std::vector<std::string> texts;
     for (const BandMetadata& b : scene.bands)
@@ -442,8 +447,8 @@ std::vector<int> told_band_numbers(const SceneMetadata& scene) {
 
 namespace {
 
-/// Adds notes about lists in the dataset's items that do not have one number per band, unless other items
-/// state the values.
+/// Adds notes about lists in the dataset's items that do not have one number per band. No note is added if
+/// other metadata states the values.
 void note_wrong_items(SceneMetadata& scene) {
     const auto note = [&](const char* key, std::string BandMetadata::*of_band) {
         const std::string text = value_of(scene.domains, "", key);
@@ -486,7 +491,7 @@ void read_spectral(SceneMetadata& scene) {
             scene.told_nanometres = true;
         }
         b.wavelength_nm = to_nanometres(number_in(b.wavelength), b.wavelength_units, largest);
-        // A width in wavenumbers or frequencies is not a width in nanometres.
+        // A FWHM in wavenumbers or frequencies cannot be converted to nanometres without the wavelength.
         const WavelengthUnit* const unit = field_unit(b.wavelength_units);
         b.fwhm_nm = unit != nullptr && unit->inverse
                         ? nan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Wavelengths, widths and the bad-band list, read in every form in which formats store them.
+// Reads wavelengths, FWHM and the bad band list in all forms in which formats store them.
 #pragma once
 
 #include "raster/metadata/scene_metadata.h"
@@ -12,30 +12,31 @@ namespace hsi::raster {
 bool in_micrometres(const std::string& units);
 bool in_nanometres(const std::string& units);
 
-/// Returns the unit that the header states for its wavelengths: "wavelength units", else the title of the
-/// first axis in "z plot titles". Empty if it states none.
+/// Returns the unit that an ENVI header states for its wavelengths: "wavelength units", or else the title of
+/// the first axis in "z plot titles". Empty if the header does not state the unit.
 std::string envi_wavelength_unit(const EnviHeader& header);
 
-/// Returns notes for the user about the units of the scene's wavelengths: the assumed unit, or that a stated
-/// unit cannot be converted.
+/// Returns notes for the user about the units of the scene's wavelengths: which unit was assumed, or that the
+/// stated unit cannot be converted.
 std::vector<std::string> unit_notes(const SceneMetadata& scene);
 
-/// Returns the number of values that the ENVI header or domain has in `key`, with or without braces; 0
-/// without the key.
+/// Returns the number of elements of the field `key` in the ENVI header or domain, with or without braces; 0
+/// if the field does not exist.
 size_t band_list_size(const SceneMetadata& scene, const std::string& key);
-/// Returns whether the ENVI header or domain has a list `key` whose length differs from the number of bands
-/// in the file. Tools and outputs then ignore it.
+/// Returns whether the length of the list `key` in the ENVI header or domain differs from the number of bands
+/// in the file. Tools and outputs ignore such a list.
 bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);
 
-/// Returns the name that a header gave a band. GDAL's ENVI driver appends the wavelength to the name, or uses
-/// only the wavelength as name; the result is then empty.
+/// Returns the band name in the header. GDAL's ENVI driver appends the wavelength to the name; the wavelength
+/// is removed here. If the driver used only the wavelength as the name, the result is empty.
 std::string plain_band_name(const BandMetadata& band);
 
-/// Fills wavelength, fwhm, bbl and their numbers in all bands of `scene`. Its domains and ENVI fields have
-/// been read, and its bands are the file's.
+/// Sets the wavelength, FWHM and bad band list of all bands of `scene`, as text and as numbers. The domains
+/// and ENVI fields of `scene` must have been read, and its bands must be all bands of the file.
 void read_spectral(SceneMetadata& scene);
 
-/// One unit for all bands: the file's own if it is the same for all bands, else nanometres.
+/// The texts of wavelengths and FWHM, in one unit for all bands: the unit of the file if all bands have the
+/// same unit, else nanometres.
 struct SpectralTexts {
     bool known = false, widths = false;
     std::string units;
@@ -43,16 +44,18 @@ struct SpectralTexts {
 };
 SpectralTexts spectral_texts(const SceneMetadata& scene);
 
-/// Returns an item of the domain IMAGERY: the file's own digits if they are micrometres.
+/// Returns a value in micrometres for the domain IMAGERY. If `units` are micrometres, this is the text in the
+/// file.
 std::string micrometres(const std::string& text, double nanometres, const std::string& units);
 
-/// Returns the warning about invalid widths: `count` of them, the first of which is `width` of `band`.
+/// Returns the warning about `count` invalid FWHM, the first of which is `width` in band `band`.
 std::string no_widths(int band, const std::string& width, size_t count);
 
-/// Returns the warning about implausible widths: wider than the range of all wavelengths and than 20 times
-/// the distance to the next band, or wider than twice the band's wavelength. Most of these are in another
-/// unit. Empty if all are plausible. Both lists have one value per band (NaN if unknown), or are empty.
-/// numbers: numbers of the bands, empty for 1, 2, 3 ...
+/// Returns the warning about implausible FWHM; empty if all are plausible. A FWHM is implausible if it is
+/// wider than twice the wavelength of the band. It is also implausible if it is wider than the range of all
+/// wavelengths and than 20 times the distance to the next band. Such values usually have another unit. Both
+/// lists have one value per band (NaN if unknown), or are empty. `numbers` are the band numbers; empty for 1,
+/// 2, 3 ...
 std::string doubtful_widths(const std::vector<double>& wavelengths_nm, const std::vector<double>& fwhm_nm,
                             const std::vector<int>& numbers = {});
 

@@ -23,9 +23,10 @@ namespace hsi::raster {
 namespace {
 
 constexpr int deepest_vrt = 8;
-constexpr size_t most_sources = 512; ///< opened sources: with more, a mosaic would open slowly
+/// Maximum number of sources that are opened, because a mosaic with more sources would open slowly.
+constexpr size_t most_sources = 512;
 
-/// The bands of the sources, for each band of the VRT.
+/// For each band of the VRT, the path and the band number of each source.
 using SourceBands = std::vector<std::set<std::pair<std::string, int>>>;
 
 std::string path_of(const CPLXMLNode& file, const std::string& folder) {
@@ -39,7 +40,7 @@ void each_child(const CPLXMLNode& parent, const char* name, Visit visit) {
         if (node->eType == CXT_Element && (name == nullptr || EQUAL(node->pszValue, name))) visit(*node);
 }
 
-/// Reads the bands of a mosaic. Returns false if a band is computed.
+/// Reads the source bands of a mosaic. Returns false if a pixel function computes a band.
 bool read_mosaic(const CPLXMLNode& root, const std::string& folder, SourceBands& bands) {
     size_t band = 0;
     bool plain = true;
@@ -60,7 +61,7 @@ bool read_mosaic(const CPLXMLNode& root, const std::string& folder, SourceBands&
     return plain && band == bands.size();
 }
 
-/// Reads the bands of a VRT from gdalwarp -of VRT.
+/// Reads the source bands of a VRT that gdalwarp -of VRT wrote.
 bool read_warped(const CPLXMLNode& root, const std::string& folder, SourceBands& bands) {
     const CPLXMLNode* const options = CPLGetXMLNode(&root, "GDALWarpOptions");
     const CPLXMLNode* const file = options != nullptr ? CPLGetXMLNode(options, "SourceDataset") : nullptr;
@@ -84,7 +85,7 @@ std::optional<SceneMetadata> metadata_of(const std::string& path, int depth) {
 }
 
 bool same_place(const BandMetadata& a, const BandMetadata& b) {
-    constexpr double equal = 0.01; // nm
+    constexpr double equal = 0.01; // nanometres
     return std::fabs(a.wavelength_nm - b.wavelength_nm) <= equal ||
            (std::isnan(a.wavelength_nm) && std::isnan(b.wavelength_nm));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Takes spectral metadata from a VRT's sources, since gdalbuildvrt and gdalwarp leave them out of a mosaic.
+// Copies spectral metadata from the sources of a VRT, because gdalbuildvrt and gdalwarp do not copy it.
 #pragma once
 
 #include "raster/metadata/scene_metadata.h"
@@ -8,9 +8,10 @@
 
 namespace hsi::raster {
 
-/// Copies wavelengths, widths, units and the bad-band list from the sources to the bands of a VRT without
-/// wavelengths, if each band is made from bands with equal wavelengths. A note states where they differ.
-/// Bands of a pixel function are unchanged. `depth`: the depth of a VRT within VRTs.
+/// Copies wavelengths, FWHM, units and the bad band list from the sources to the bands of a VRT without
+/// wavelengths. All sources of a band must have the same wavelength; otherwise, a note names the band and
+/// nothing is copied. Bands with a pixel function are unchanged. `depth` is the nesting depth of this VRT
+/// within VRTs.
 void take_from_sources(GDALDataset& vrt, SceneMetadata& scene, int depth);
 
 } // namespace hsi::raster

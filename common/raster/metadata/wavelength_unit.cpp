@@ -16,8 +16,8 @@
 namespace hsi::raster {
 namespace {
 
-constexpr double light = 299792458e9;             // nm / s
-constexpr double electronvolt = 1239.84198433200; // nm eV, h c / e
+constexpr double light = 299792458e9;             // speed of light, nm / s
+constexpr double electronvolt = 1239.84198433200; // h c / e, nm eV
 
 constexpr std::array known_units = {
     WavelengthUnit{"nm", "Nanometers", 1, false},
@@ -56,7 +56,7 @@ bool ends_with(const std::string& text, const std::string& end) {
     return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
-/// Returns the text without blanks, quotes and brackets around it.
+/// Returns the text without leading and trailing blanks, quotes and brackets.
 std::string bare(const std::string& text) {
     const char* const around = " \t\r\n\"'{}[]()<>";
     const size_t begin = text.find_first_not_of(around);
@@ -69,7 +69,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
         text.replace(at, from.size(), to);
 }
 
-/// Returns the symbol of a length from its names in several languages.
+/// Returns the symbol of a unit of length from its name in one of several languages; null for other words.
 const char* length_symbol(const std::string& word) {
     const auto begins = [&](const char* beginning) { return starts_with(word, beginning); };
     if (one_of(word, {"nm", "nms", "nano"}) || begins("nanom") || begins("nan\xc3\xb3")) return "nm";
@@ -85,7 +85,7 @@ const char* length_symbol(const std::string& word) {
     return begins("angstr") ? "angstrom" : nullptr;
 }
 
-/// "thz" and "terahertz" -> "THz".
+/// Returns the symbol of a frequency: "THz" for "thz" and "terahertz". Null for other words.
 const char* frequency_symbol(const std::string& word) {
     constexpr std::pair<const char*, const char*> prefixes[] = {{"", "Hz"},   {"k", "kHz"}, {"m", "MHz"},
                                                                 {"g", "GHz"}, {"t", "THz"}, {"p", "PHz"}};
@@ -102,10 +102,11 @@ const char* energy_symbol(const std::string& word) {
     return word == "mev" ? "meV" : nullptr;
 }
 
-/// Returns the unit of a text that is only an inverse length: "1/m", "nm-1", "um^-1".
+/// Returns the unit of a text that contains only an inverse length, such as "1/m", "nm-1" and "um^-1"; null
+/// for other texts.
 const WavelengthUnit* inverse_length(std::string text) {
-    replace_all(text, "\xe2\x81\xbb\xc2\xb9", "-1"); // superscripts
-    replace_all(text, "\xe2\x88\x92", "-");          // a minus sign
+    replace_all(text, "\xe2\x81\xbb\xc2\xb9", "-1"); // superscript minus and one
+    replace_all(text, "\xe2\x88\x92", "-");          // minus sign
     std::erase_if(text, [](char c) { return std::string(" ^*(){}").find(c) != std::string::npos; });
     std::string length;
     if (starts_with(text, "1/"))
@@ -117,8 +118,8 @@ const WavelengthUnit* inverse_length(std::string text) {
     return symbol == nullptr ? nullptr : unit_called(std::string(symbol) + "-1");
 }
 
-/// Returns the length, wavenumber or frequency that is a multiple of another unit: "1e-9 m" and "10^-9 m" are
-/// nanometres. Null if it equals none of the known units.
+/// Returns the unit that equals a number times another unit: nanometres for "1e-9 m" and "10^-9 m". Null if
+/// the product is not a known unit.
 const WavelengthUnit* multiple_unit(const std::string& text) {
     char* end = nullptr;
     double factor = CPLStrtod(text.c_str(), &end);
@@ -144,7 +145,7 @@ const WavelengthUnit* multiple_unit(const std::string& text) {
     return at == known_units.end() ? nullptr : at;
 }
 
-/// Returns the content of the last brackets of a text; empty without brackets.
+/// Returns the text within the last brackets; empty if there are no brackets.
 std::string in_brackets(const std::string& text) {
     const size_t begin = text.find_last_of("([{<"), end = text.find_last_of(")]}>");
     if (begin == std::string::npos || end == std::string::npos || end < begin) return {};
@@ -159,12 +160,13 @@ bool has_word(const std::vector<std::string>& words, std::initializer_list<const
 const WavelengthUnit* unit_among_words(const std::string& text) {
     const auto words = words_of(text);
     for (size_t k = 0; k < words.size(); ++k) {
-        // "inverse cm", "per centimetre"
+        // The text states an inverse length in words, such as "inverse cm" or "per centimetre".
         if (k > 0 && one_of(words[k - 1], {"inverse", "reciprocal", "per", "inv"}))
             if (const char* const length = length_symbol(words[k])) {
                 if (const auto* const unit = unit_called(std::string(length) + "-1")) return unit;
             }
-        const bool lost = text.find("?m") != std::string::npos; // the letter of micrometres
+        // A question mark shows that the letter mu was lost when the text was converted.
+        const bool lost = text.find("?m") != std::string::npos;
         if (k > 0 && k + 1 == words.size() && words[k] == "m" && !lost &&
             (words[k - 1] == "in" || starts_with(words[k - 1], "wavelength")))
             return unit_called("m");
@@ -202,7 +204,7 @@ std::vector<std::string> words_of(const std::string& name) {
     std::string text = lower(name);
     if (size_t at = 0; take_wavenumber_unit(text, &at)) text.insert(at, " wavenumber ");
     std::vector<std::string> words;
-    int kind = 0; // type of the last character: 1 a letter, 2 a digit
+    int kind = 0; // type of the previous character: 0 other, 1 letter, 2 digit
     for (const char c : text) {
         const bool digit = c >= '0' && c <= '9';
         const int now = digit ? 2 : (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80 ? 1 : 0;
@@ -247,7 +249,7 @@ bool is_other_axis(const std::string& text) {
 const WavelengthUnit* text_unit(const std::string& text) {
     if (is_other_axis(text)) return nullptr;
     if (const std::string inside = in_brackets(text); !inside.empty())
-        if (const auto* const unit = field_unit(inside); // "(10 nm)" is a resolution
+        if (const auto* const unit = field_unit(inside); // "(10 nm)" is a resolution, not a unit
             unit != nullptr && std::isdigit(static_cast<unsigned char>(unit->symbol[0])) == 0)
             return unit;
     return unit_among_words(text);
@@ -261,7 +263,7 @@ const WavelengthUnit* unit_of_field(const std::string& text) {
     if (field == "A" || one_of(lower(field), {"ang", "aa"})) return unit_called("angstrom");
     if (const auto* const unit = inverse_length(lower(field))) return unit;
     if (const auto* const unit = multiple_unit(field)) return unit;
-    // "W/m2/sr/um" is a unit, but not for wavelengths.
+    // In "W/m2/sr/um", the unit of length is part of another unit.
     const auto words = words_of(field);
     const bool alone = std::all_of(words.begin(), words.end(), [](const std::string& word) {
         return word_unit(word) != nullptr || starts_with(word, "wavelen") ||
@@ -273,10 +275,10 @@ const WavelengthUnit* unit_of_field(const std::string& text) {
 } // namespace
 
 const WavelengthUnit* field_unit(const std::string& text) {
-    // Keeps the last result, because all bands of a scene have the same unit, and a run reads the metadata of
-    // several files.
+    // The last result is kept, because this function is called for every band and all bands of a scene
+    // usually have the same unit.
     thread_local std::string last;
-    thread_local const WavelengthUnit* unit = nullptr; // unit of an empty text
+    thread_local const WavelengthUnit* unit = nullptr; // null is the result for an empty text
     if (text != last) {
         unit = unit_of_field(text);
         last = text;

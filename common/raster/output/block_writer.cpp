@@ -40,7 +40,7 @@ uint64_t BlockWriter::row_bytes() const {
 }
 
 uint64_t BlockWriter::wanted_bytes() const {
-    // If a block contains all bands, the dataset keeps one block in addition to the cache.
+    // If a block contains all bands, the dataset keeps one block in memory in addition to GDAL's block cache.
     const uint64_t own = m_apart ? 0 : static_cast<uint64_t>(m_bands) * m_block_bytes;
     return std::min(2 * row_bytes(), m_memory) + own;
 }

@@ -18,8 +18,8 @@
 namespace hsi::raster {
 namespace {
 
-/// The maximum of compressed blocks that may wait for an earlier one, so that a slow thread does not block
-/// the others, and memory is limited.
+/// The least limit in bytes for compressed blocks that wait until an earlier block is written. The limit
+/// bounds memory, and is large enough that a slow thread does not block the other threads.
 constexpr uint64_t least_waiting = uint64_t{16} << 20;
 
 Error system_error(const std::string& what) { return Error(what + ": " + std::strerror(errno)); }
@@ -42,8 +42,8 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
     if (!file) throw system_error("cannot open '" + m_options.path + "'");
     m_file.emplace(std::move(file), start.end, blocks_in_row() * rows(),
                    OrderedBlocks::Form{start.big, false});
-    // A quarter of the memory is for the threads' blocks (at least one thread), the rest for rows, as many as
-    // are useful.
+    // The threads' blocks get a quarter of the memory, but at least enough for one thread. Rows of blocks get
+    // the rest, up to the number of rows that is useful.
     const uint64_t coder = std::max<uint64_t>(1, BlockCoder::held_bytes(m_options.coding, m_form));
     m_most_coders = static_cast<int>(std::clamp<uint64_t>(
         m_options.memory / 4 / coder, 1, static_cast<uint64_t>(std::max(1, m_options.threads))));
@@ -56,7 +56,7 @@ CompressedWriter::CompressedWriter(Options options, StoreRule rule)
         try {
             m_helpers.emplace_back([this] { serve(); });
         } catch (const std::system_error&) {
-            break; // the maximum of rows is in memory
+            break; // continues with the threads that were started
         }
     }
 }
@@ -122,7 +122,8 @@ void CompressedWriter::write(const Rect& core, const CubeView<float>& src) {
         if (job_is_ready()) m_changed.notify_all();
     }
     std::unique_lock lock(m_mutex);
-    while (m_missing > 0 && !cancelled()) { // finish() compresses the rest after the last tile on all threads
+    // After the last tile, finish() compresses the remaining blocks on all threads.
+    while (m_missing > 0 && !cancelled()) {
         Job job = take_job();
         if (!job) return;
         do_job(std::move(job), lock);
@@ -195,7 +196,8 @@ CompressedWriter::Job CompressedWriter::take_job() {
     return job;
 }
 
-/// Fills a tile at the border, which has full size in the file, with zeros beyond the scene.
+/// Fills the part of a block beyond the scene with zeros, because blocks at the border have full size in the
+/// file.
 void CompressedWriter::clear_beyond(char* block, const Job& job) const {
     const TiffShape& shape = m_options.shape;
     const int64_t bx = job.block % across(), lines = row_lines(job.row);
@@ -225,7 +227,7 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
                                             static_cast<int64_t>(done));
             if (got < 0 && errno == EINTR) continue;
             if (got < 0) throw system_error("cannot read back the data written earlier");
-            if (got == 0) { // end of the file
+            if (got == 0) { // tiles did not fill the rest of the block
                 std::memset(block + done, 0, wanted - done);
                 break;
             }
@@ -252,12 +254,12 @@ void CompressedWriter::do_job(Job job, std::unique_lock<std::mutex>& lock) {
     m_changed.notify_all();
 }
 
-/// Clears the memory of a row that is in the file, and frees its part of the scratch file.
+/// Clears the buffer of a row that has been written, or frees the row's part of the scratch file.
 void CompressedWriter::give_back(int64_t row, const HostBuffer<char>& bytes) {
     if (bytes.size() > 0) {
         std::memset(bytes.data(), 0, bytes.size());
     } else {
-        // If a file system cannot free the space, the file keeps it until the end.
+        // If the file system cannot free the space, the scratch file keeps it until the file is closed.
         const auto begin = static_cast<uint64_t>(row) * row_bytes();
         system::give_back(scratch_file(), begin, begin + row_bytes());
     }
@@ -313,13 +315,13 @@ void CompressedWriter::finish() {
             m_stop = true;
             m_changed.notify_all();
         });
-    join_helpers(); // they may have had the last blocks
+    join_helpers(); // a helper may have compressed the last blocks
     if (m_error) std::rethrow_exception(m_error);
     m_rows.clear();
     m_spare.clear();
     m_coders.clear();
     m_file->close();
-    // The directory has plane after plane.
+    // The TIFF directory lists all blocks of a plane before the blocks of the next plane.
     const TiffShape& shape = m_options.shape;
     std::vector<uint64_t> offsets(m_file->offsets().size()), sizes(offsets.size());
     for (size_t number = 0; number < offsets.size(); ++number) {

@@ -27,7 +27,7 @@ namespace {
 
 int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
 
-/// Adds default options for files that hold computed values.
+/// Adds default options for files with computed values.
 void add_defaults(Target& target, const OutputOptions& options) {
     CPLStringList& list = target.options;
     const auto given = [&](const char* name) { return list.FetchNameValue(name) != nullptr; };
@@ -35,7 +35,7 @@ void add_defaults(Target& target, const OutputOptions& options) {
         const std::string extension = extension_of(options.path);
         if (is_any(extension, "bil bip")) list.SetNameValue("INTERLEAVE", CPLString(extension).toupper());
     }
-    // These codecs lose values by default.
+    // By default, these codecs are lossy.
     if (is(target.driver, "JP2OpenJPEG") && !given("QUALITY") && !given("REVERSIBLE")) {
         list.SetNameValue("QUALITY", "100");
         list.SetNameValue("REVERSIBLE", "YES");
@@ -46,8 +46,8 @@ void add_defaults(Target& target, const OutputOptions& options) {
         list.SetNameValue("TILE_FORMAT", "PNG");
 }
 
-/// Returns the default side of a COG's blocks. GDAL interleaves bands, so its own default block of 512x512
-/// pixels with 224 bands of floats takes 235 MB in the writer and in every reader.
+/// Returns the default block side of a COG. The side is limited because a COG interleaves bands: a block of
+/// 512x512 pixels with 224 bands of floats would use 235 MB in the writer and in every reader.
 int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
     const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
@@ -57,26 +57,26 @@ int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
     return side;
 }
 
-/// Limits the blocks (of all bands) that creating a COG may use, and its threads. Without threads, one block
-/// is in transfer, one is being filled and one is being compressed. Each of several threads needs two more
-/// blocks, and so do two waiting jobs; the same amount again is for GDAL's data between them. Throws Error if
-/// even the least memory does not fit into -memory.
+/// Limits the memory and the threads with which GDAL creates a COG. A block contains all bands. Without
+/// threads, three blocks are in memory: one in transfer, one being filled and one being compressed. Each of
+/// several threads needs two more blocks, and so do two waiting jobs; GDAL needs the same amount again for
+/// data between them. \throws Error if even three blocks do not fit into -memory.
 void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
              GDALDataType type) {
     const auto side =
         static_cast<uint64_t>(std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512"))));
-    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // supported since GDAL 3.11
+    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // GDAL supports INTERLEAVE since 3.11
     const bool together = interleave == nullptr || !EQUAL(interleave, "BAND");
     const uint64_t block = side * side * static_cast<uint64_t>(together ? shape.bands : 1) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     if (options.memory == 0) return;
-    const uint64_t blocks = 4 * options.memory / block; // options.memory is a quarter of -memory
+    const uint64_t blocks = 4 * options.memory / block; // `memory` is a quarter of -memory
     const std::string threads =
         list.FetchNameValueDef("NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
     if (blocks >= 3) {
         const auto most = static_cast<uint64_t>(
             EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
-        // In addition to the block cache, which has a quarter.
+        // The block cache uses a quarter of -memory, which is not available here.
         const uint64_t left = blocks - blocks / 4, fitting = left > 13 ? (left - 11) / 2 : 1;
         if (most > fitting) list.SetNameValue("NUM_THREADS", std::to_string(fitting).c_str());
         return;
@@ -87,13 +87,13 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which stores the bands separately.");
 }
 
-/// Limits a GeoTIFF whose blocks contain all bands. The dataset keeps one block in addition to the block
-/// cache, which has a quarter of -memory. Another quarter is reserved for this block, so that the tiles have
-/// half. Throws Error if the memory is not enough.
+/// Limits a GeoTIFF whose blocks contain all bands. The dataset keeps one block in memory in addition to the
+/// block cache. The block cache has a quarter of -memory, and the block has another quarter, so that half is
+/// left for tiles. \throws Error if a block does not fit.
 void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
-    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // GDAL's default
+    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // PIXEL is the default
     if (options.memory == 0 || shape.bands == 1 || !together ||
         !CPLTestBool(list.FetchNameValueDef("TILED", "NO")))
         return;
@@ -102,7 +102,7 @@ void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream
     const uint64_t block = static_cast<uint64_t>(w) * static_cast<uint64_t>(h) *
                            static_cast<uint64_t>(shape.bands) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    if (block > options.memory) // options.memory is a quarter of -memory
+    if (block > options.memory) // `memory` is a quarter of -memory
         throw Error("a GeoTIFF with " + std::to_string(shape.bands) + " bands of " +
                         GDALGetDataTypeName(type) + " together in blocks of " + std::to_string(w) + "x" +
                         std::to_string(h) + " needs -memory " + format_byte_size(4 * block),
@@ -114,7 +114,7 @@ void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream
         list.SetNameValue("NUM_THREADS", std::to_string(most).c_str());
 }
 
-/// Makes GDAL compress blocks on all threads, unless the user sets otherwise.
+/// Makes GDAL compress blocks on all threads, unless the user has set NUM_THREADS.
 void add_threads(Target& target, const OutputOptions& options) {
     if (options.threads > 1 && target.options.FetchNameValue("NUM_THREADS") == nullptr)
         target.options.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
@@ -124,7 +124,7 @@ bool uncompressed(const CPLStringList& list) {
     return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE");
 }
 
-/// Makes the checks that GDAL makes when it creates the file, before any work.
+/// Makes a check that GDAL would make only when it creates the file.
 void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
     constexpr uint64_t most = uint64_t{1} << 32;
     const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
@@ -136,8 +136,8 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
                     "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
 }
 
-/// Returns true for a GeoTIFF whose blocks any thread may write once GDAL has created the file, because no
-/// option requires GDAL for them.
+/// Returns true if the blocks of a GeoTIFF can be written without GDAL, by any thread, after GDAL has created
+/// the file. No creation option may require GDAL.
 bool takes_blocks_from_us(const Target& target, const std::string& path) {
     const CPLStringList& list = target.options;
     if (target.copies || !is(target.driver, "GTiff") || path == standard_output || !is_local(path) ||
@@ -149,8 +149,8 @@ bool takes_blocks_from_us(const Target& target, const std::string& path) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
-/// Returns LERC of separate bands. libtiff 4.5 cannot read its own floats of interleaved bands if one of them
-/// is NaN.
+/// Returns the LERC coding if blocks contain single bands; nullopt otherwise. For interleaved bands of
+/// floats, libtiff 4.5 cannot read its own files if one value is NaN.
 std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     const CPLStringList& list = target.options;
     auto lerc = lerc_of(target.type);
@@ -161,8 +161,8 @@ std::optional<BlockCoding::Lerc> lerc_coding(const Target& target) {
     return lerc->max_error >= 0 ? lerc : std::nullopt;
 }
 
-/// A creation option that only some codecs of GTiff and COG use. If an option has several rows, each row has
-/// its codecs.
+/// A creation option that only some codecs of GTiff and COG use, and its range. An option with different
+/// ranges has one row for each group of codecs.
 struct CodecOption {
     const char* name;
     const char* codecs;
@@ -195,7 +195,7 @@ constexpr CodecOption codec_options[] = {
     {"OVERVIEW_PREDICTOR", predicting_codecs},
 };
 
-/// One -co: NAME=VALUE as the user wrote it, and its parts.
+/// One option -co NAME=VALUE as the user wrote it, and its parts.
 struct GivenOption {
     std::string text, name, value;
     explicit GivenOption(const std::string& item)
@@ -203,7 +203,7 @@ struct GivenOption {
           value(item.substr(item.find('=') + 1)) {}
 };
 
-/// "A, B or C".
+/// Returns a list for messages: "A, B or C".
 std::string alternatives(const std::vector<std::string>& words) {
     if (words.size() == 1) return words.front();
     return joined(std::vector<std::string>(words.begin(), words.end() - 1), ", ") + " or " + words.back();
@@ -223,18 +223,20 @@ void check_range(const GivenOption& option, double least, double most, bool whol
     throw UsageError(option.text + " has no effect: " + why, "Leave it out, or " + otherwise + ".");
 }
 
-/// Returns the codec of the image, or of the overviews of a COG, in capitals.
+/// Returns the codec of the image, or of the overviews of a COG, in upper case.
 std::string codec_of(const Target& target, const CPLStringList& list, bool overviews) {
     std::string codec = compression_of(target.driver, list);
     if (overviews) codec = list.FetchNameValueDef("OVERVIEW_COMPRESS", codec.c_str());
     return CPLString(codec).toupper();
 }
 
-/// Checks that an option for a codec is for the codec in use, and in its range.
+/// Checks that the codec in use supports the option, and that the value is within its range. \throws
+/// UsageError.
 void check_codec_option(const GivenOption& option, const Target& target, const CPLStringList& list) {
     const bool overviews = option.name.find("OVERVIEW") != std::string::npos;
     const bool predictor = option.name.find("PREDICTOR") != std::string::npos;
-    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return; // the same as without the option
+    // These values switch the predictor off, which is the default.
+    if (predictor && is_any(option.value, "1 NO FALSE OFF")) return;
     const std::string codec = codec_of(target, list, overviews);
     std::vector<std::string> others;
     for (const CodecOption& row : codec_options) {
@@ -255,7 +257,7 @@ void check_codec_option(const GivenOption& option, const Target& target, const C
     refuse_without_effect(option, "the codec is " + codec, "give -co " + name + "=" + alternatives(others));
 }
 
-/// Checks bits, because GDAL ignores values that it cannot use for samples of the type.
+/// Checks NBITS, because GDAL ignores values that the sample type does not support.
 void check_bits(const GivenOption& option, GDALDataType type) {
     const int all = GDALGetDataTypeSizeBits(type);
     const int least = type == GDT_Byte ? 1 : type == GDT_UInt16 ? 9 : type == GDT_UInt32 ? 17 : all;
@@ -270,7 +272,7 @@ void check_bits(const GivenOption& option, GDALDataType type) {
                      std::to_string(all) + " bits");
 }
 
-/// Checks options for layout and values of a GeoTIFF that do not depend on its codec.
+/// Checks options of a GeoTIFF for layout and values that do not depend on the codec.
 void check_geotiff_option(const GivenOption& option, const Target& target, const CPLStringList& list,
                           const stream::CubeShape& shape) {
     if (is_any(option.name, "BLOCKXSIZE BLOCKYSIZE"))
@@ -288,7 +290,8 @@ void check_geotiff_option(const GivenOption& option, const Target& target, const
     }
 }
 
-/// Checks a COG for options for overviews or another grid that the output does not have.
+/// Checks options of a COG for overviews or for another grid. \throws UsageError if the output has no
+/// overviews or keeps its grid.
 void check_cog_option(const GivenOption& option, const CPLStringList& list) {
     const bool overviews =
         STARTS_WITH(option.name.c_str(), "OVERVIEW_") || option.name == "MAX_Z_ERROR_OVERVIEW";
@@ -319,7 +322,7 @@ CPLStringList creation_options(const OutputOptions& options) {
 std::string compression_of(GDALDriver* driver, const CPLStringList& list) {
     const bool cog = is(driver, "COG");
     if (!cog && !is(driver, "GTiff")) return "NONE";
-    return list.FetchNameValueDef("COMPRESS", cog ? "LZW" : "NONE"); // GDAL's defaults
+    return list.FetchNameValueDef("COMPRESS", cog ? "LZW" : "NONE"); // GDAL's default codecs
 }
 
 void check_creation_options(const Target& target, const OutputOptions& options,
@@ -327,7 +330,7 @@ void check_creation_options(const Target& target, const OutputOptions& options,
     const CPLStringList list = creation_options(options);
     for (const std::string& item : options.creation_options) {
         const GivenOption option(item);
-        // GDAL uses the first.
+        // GDAL uses the first of two options with the same name.
         if (const char* const first = list.FetchNameValue(option.name.c_str());
             first != nullptr && option.value != first)
             throw UsageError("-co " + option.name + "=" + first + " and " + option.text +
@@ -360,12 +363,13 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     if (!given("BIGTIFF")) list.SetNameValue("BIGTIFF", "IF_SAFER");
     const char* compress = list.FetchNameValueDef("COMPRESS", "NONE");
     const bool wants_pixels = EQUAL(compress, "JPEG") || EQUAL(compress, "WEBP") || EQUAL(compress, "JXL");
-    // GDAL's own default interleaves bands. To read one band of a cube, all bands must then be read, and a
-    // 256x256 block of 224 floats takes 59 MB.
+    // By default, GDAL interleaves bands. Reading one band would then read all bands, and a block of 256x256
+    // pixels with 224 floats would use 59 MB.
     if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
         list.SetNameValue("INTERLEAVE", "BAND");
-    // Blocks are so low that one row of them, which is in memory while it is filled, remains small. Their
-    // width leaves little of the last block empty, since every line of every band includes the padding.
+    // The block height is limited because a whole row of blocks is in memory while it is filled. The block
+    // width is chosen so that the last block of a row contains little padding, which every line of every band
+    // would include.
     if (CPLTestBool(list.FetchNameValue("TILED")) && !given("BLOCKXSIZE") && !given("BLOCKYSIZE")) {
         constexpr int64_t row_limit = int64_t{64} << 20, unit = 16, largest = 256;
         const int64_t across = (shape.samples + largest - 1) / largest;
@@ -391,7 +395,8 @@ std::optional<BlockCoding> block_coding(const Target& target, const std::string&
     if (STARTS_WITH_CI(codec.c_str(), "LERC")) {
         coding.lerc = lerc_coding(target);
         if (!coding.lerc) return std::nullopt;
-        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4); // the second compression of LERC's bytes
+        // `codec` becomes the codec that compresses LERC's output.
+        codec.erase(0, codec.size() > 5 && codec[4] == '_' ? 5 : 4);
     }
     coding.by_default =
         list.FetchNameValue("ZLEVEL") == nullptr && list.FetchNameValue("ZSTD_LEVEL") == nullptr;

@@ -47,8 +47,8 @@ void replace_file(const OutputOptions& options, const std::string& path, const s
 } // namespace
 
 void check_envi_geotransform(const double (&wanted)[6], const std::string& name) {
-    // The map info of a header consists of an origin and two sizes, so it can store this geotransform. No
-    // trial is needed.
+    // The map info of a header consists of an origin and two pixel sizes. It can store this geotransform, so
+    // the trial below is not needed.
     const bool finite = std::all_of(wanted, wanted + 6, [](double v) { return std::isfinite(v); });
     if (finite && wanted[1] > 0 && wanted[2] == 0 && wanted[4] == 0 && wanted[5] < 0) return;
     const AtomicFile file(CPLSPrintf("/vsimem/hsi-try-%d-%p/g.img", static_cast<int>(getpid()),
@@ -73,16 +73,16 @@ void check_envi_geotransform(const double (&wanted)[6], const std::string& name)
 
 namespace {
 
-/// Returns the names of the classes in the file, by number.
+/// Returns the class names of the output, in the order of the class values.
 std::vector<std::string> class_names(const OutputSpec& spec, const SceneMetadata* scene) {
     if (!spec.categories.empty() || !spec.same_bands || scene == nullptr || scene->bands.empty())
         return spec.categories;
     return scene->bands.front().categories;
 }
 
-/// Returns true for a band of the side file, or one of its domains, that only repeats facts of the header. A
-/// band with further facts keeps its name, because GDAL takes the side file's name, and no name if the side
-/// file's name is empty.
+/// Returns true if a node of the side file (a band or a metadata domain) only repeats facts of the header. A
+/// band with further facts keeps its name in the side file, because GDAL prefers this name to the name in the
+/// header, even if it is empty.
 bool repeats_header(const CPLXMLNode* node) {
     if (EQUAL(node->pszValue, "Metadata")) {
         const std::string domain = CPLGetXMLValue(node, "domain", "");
@@ -98,8 +98,8 @@ bool repeats_header(const CPLXMLNode* node) {
     return true;
 }
 
-/// \return whether any item was removed. If the header lacks a removed item, the check of the finished output
-/// finds it and restores it (WrittenRaster::lost()).
+/// Removes the nodes that repeat the header. Returns whether any node was removed. If the header lacks a
+/// removed fact, the check of the finished output restores it (WrittenRaster::lost()).
 bool remove_repeated(CPLXMLNode* root) {
     bool changed = false;
     for (CPLXMLNode* node = root->psChild; node != nullptr;) {

@@ -10,13 +10,13 @@
 
 namespace hsi::raster {
 
-/// Throws Error for a geotransform that an ENVI header cannot represent; name: its owner. "map info" of an
-/// ENVI header supports rotation, but neither shear nor lines that run upwards: GDAL writes something
-/// similar, which would place the scene elsewhere.
+/// Throws Error for a geotransform that an ENVI header cannot represent. `name` is the name of the scene for
+/// the message. "map info" supports rotation, but neither shear nor lines that run upwards. For these, GDAL
+/// would write a different geotransform, which places the scene elsewhere.
 void check_envi_geotransform(const double (&wanted)[6], const std::string& name);
 
-/// Completes the header and clears the side file, after the driver has closed the file. The ENVI driver's
-/// header lacks most of the source's metadata, and its side file repeats the rest.
+/// Completes the header and cleans the side file after the driver has closed the output. The driver's header
+/// lacks most metadata of the source, and its side file repeats the rest.
 void finish_envi_output(const AtomicFile& file, const OutputOptions& options, const OutputSpec& spec,
                         const SceneMetadata* scene);
 

@@ -32,8 +32,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns true if the format, or an option that the user gave, is lossy. A class with another number is
-/// another class.
+/// Returns true if the format, or an option that the user gave, is lossy. Class maps must never change,
+/// because a changed value is another class.
 bool may_lose(const Target& target, const OutputOptions& options) {
     if (target.largest_class > 0) return false;
     if (is(target.driver, "JPEG")) return true;
@@ -56,7 +56,7 @@ bool may_lose(const Target& target, const OutputOptions& options) {
     return false;
 }
 
-/// A folder for one trial, with all side files of a driver; removed after the trial.
+/// A folder for the files of one trial, including side files. The destructor removes the folder.
 class TrialFolder {
   public:
     /// Creates the folder in memory.
@@ -65,8 +65,8 @@ class TrialFolder {
         m_path = CPLSPrintf("/vsimem/hsi-try-%d-%u", static_cast<int>(getpid()), count.fetch_add(1));
         VSIMkdir(m_path.c_str(), 0700);
     }
-    /// Creates the folder next to the destination or, if that is not a local file, in the system's folder for
-    /// temporary files.
+    /// Creates the folder next to the destination. If the destination is not a local file, creates the folder
+    /// in the system's folder for temporary files.
     explicit TrialFolder(const std::string& destination)
         : m_file(std::make_unique<AtomicFile>(is_local(destination) ? destination
                                                                     : CPLGenerateTempFilename("hsi-try"))),
@@ -80,13 +80,13 @@ class TrialFolder {
     const std::string& path() const { return m_path; }
 
   private:
-    std::unique_ptr<AtomicFile> m_file; ///< for its name
+    std::unique_ptr<AtomicFile> m_file; ///< provides an unused name
     std::string m_path;
 };
 
-/// Returns a value for a trial. Bands, lines and samples differ, and typical faults of a type are detected (a
-/// sign, a fraction, a size far from 1, a missing byte). For a class map, returns one of the possible class
-/// numbers.
+/// Returns the value of a pixel in a trial. Values differ between bands, lines and samples, and reveal
+/// typical faults of a type: a lost sign, a lost fraction, a limited range, a lost byte. For a class map, the
+/// value is a class of the map.
 float trial_value(const Target& target, int band, int64_t line, int64_t sample) {
     const int64_t at = 7 * band + 31 * line + 3 * sample;
     if (target.largest_class > 0)
@@ -109,13 +109,13 @@ float trial_value(const Target& target, int band, int64_t line, int64_t sample) 
         constexpr float sizes[] = {1.0F, 1e-6F, 1e6F, 1.0F, 1e3F};
         return (static_cast<float>(at % 1999) - 999.37F) * 1.3701F * sizes[at % 5];
     }
-    default: // Int8, which older versions of GDAL do not have
+    default: // Int8, for which older versions of GDAL have no constant
         return static_cast<float>(at % 253 - 125);
     }
 }
 
-/// Returns the options of a trial. Blocks are small, because every band of a large block would have to be
-/// compressed.
+/// Returns the creation options of a trial. Blocks are small, because large blocks would take long to
+/// compress.
 CPLStringList trial_options(const Target& target) {
     CPLStringList list = target.options;
     list.SetNameValue("NUM_THREADS", nullptr);
@@ -145,7 +145,7 @@ DatasetHandle make_raster(GDALDriver* driver, const std::string& path, const str
 }
 
 void place(GDALDataset& dataset, const SceneMetadata* scene) {
-    const GdalErrors quiet; // as in the output itself
+    const GdalErrors quiet; // errors are ignored, as they are when the output itself is written
     double gt[6] = {500000, 20, 0, 4480000, 0, -20};
     OGRSpatialReference srs;
     srs.SetWellKnownGeogCS("WGS84");
@@ -160,7 +160,7 @@ void place(GDALDataset& dataset, const SceneMetadata* scene) {
     }
 }
 
-/// Makes one trial. Returns the fault, or an empty text.
+/// Makes one trial. Returns a description of the fault; empty if the trial succeeds.
 std::string trial(const Target& target, const CPLStringList& options, const stream::CubeShape& shape,
                   bool values, const SceneMetadata* scene, const std::string& path) {
     const auto w = static_cast<int>(shape.samples), h = static_cast<int>(shape.lines);
@@ -172,7 +172,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
                                            : make_raster(target.driver, path, shape, target.type, options);
         if (!made) return errors.text();
         if (errors.any()) return errors.text();
-        // Some drivers create the shape that they support, and ignore the request.
+        // Some drivers create the nearest shape that they support, and do not report a difference.
         if (made->GetRasterCount() != shape.bands)
             return "it makes a file of " + counted(made->GetRasterCount(), "band");
         if (made->GetRasterXSize() != w || made->GetRasterYSize() != h)
@@ -233,7 +233,8 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
     return {};
 }
 
-/// Makes the trial in a separate folder; the texts name the destination.
+/// Makes a trial in `folder`. In the returned text, the name of the destination replaces the name of the
+/// trial file.
 std::string trial_in(const TrialFolder& folder, const Target& target, const OutputOptions& options,
                      const CPLStringList& list, const stream::CubeShape& shape, const SceneMetadata* scene) {
     const std::string name = options.path.substr(options.path.rfind('/') + 1);
@@ -245,12 +246,11 @@ std::string trial_in(const TrialFolder& folder, const Target& target, const Outp
     return reason;
 }
 
-/// Checks the free space, because a trial that fails for lack of room shows nothing about the format. \throws
-/// Error then.
+/// Throws Error if the disk is full, because a failed trial then does not show that the format is unsuitable.
 void check_room(const TrialFolder& folder, const OutputOptions& options) {
     const std::string path = folder.path() + "/room";
-    const std::string bytes(size_t{1} << 20,
-                            '\1'); // more than any trial or any small output takes
+    // One megabyte is more than any trial or small output needs.
+    const std::string bytes(size_t{1} << 20, '\1');
     errno = 0;
     VSILFILE* const file = VSIFOpenL(path.c_str(), "wb");
     int reason = file ? 0 : errno;
@@ -261,8 +261,8 @@ void check_room(const TrialFolder& folder, const OutputOptions& options) {
         throw Error("cannot write '" + options.path + "': " + std::strerror(reason));
 }
 
-/// Makes the trial in memory if the driver supports this. If the driver does not, or if the trial fails,
-/// makes the trial next to the destination.
+/// Makes the trial in memory if the driver supports this. If this is not possible or fails, makes the trial
+/// next to the destination.
 std::string trial_anywhere(const Target& target, const OutputOptions& options, const CPLStringList& list,
                            const stream::CubeShape& shape, const SceneMetadata* scene) {
     if (has_capability(target.driver, GDAL_DCAP_VIRTUALIO) &&
@@ -274,7 +274,7 @@ std::string trial_anywhere(const Target& target, const OutputOptions& options, c
     return reason;
 }
 
-/// Returns the inputs of a trial.
+/// Returns a text that identifies all inputs of a trial.
 std::string trial_key(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                       const SceneMetadata* scene) {
     const stream::CubeShape shape = trial_shape(spec, false);
@@ -295,14 +295,14 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
-/// Returns why the target cannot be written. If it can be written, returns an empty text and sets
-/// target.copies.
+/// Returns the reason why the target cannot be written. If it can be written, the text is empty and
+/// target.copies is set.
 std::string why_not(Target& target, const OutputOptions& options, const OutputSpec& spec,
                     const SceneMetadata* scene) {
     const CPLStringList list = trial_options(target);
     std::vector<bool> ways{target.copies};
     if (!target.copies && has_capability(target.driver, GDAL_DCAP_CREATECOPY)) ways.push_back(true);
-    // Bands would become separate variables.
+    // With Create, each band would become a separate variable of the netCDF file.
     if (is(target.driver, "netCDF") && spec.shape.bands > 1) ways = {true};
     std::string reason;
     for (const bool copies : ways) {
@@ -310,7 +310,7 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
         way.copies = copies;
         reason = trial_anywhere(way, options, list, trial_shape(spec, false), scene);
         if (reason.empty()) {
-            // The blocks that the user wants, in a file of one band.
+            // A second trial, with a single band, tests the block size that the user has set.
             const CPLStringList own = creation_options(options);
             const bool blocks = own.FetchNameValue("BLOCKXSIZE") || own.FetchNameValue("BLOCKYSIZE") ||
                                 own.FetchNameValue("BLOCKSIZE");
@@ -324,9 +324,9 @@ std::string why_not(Target& target, const OutputOptions& options, const OutputSp
     return reason;
 }
 
-/// Returns a creation option without which, or all creation options without which, the output can be written.
-/// The format then supports the output, but GDAL does not accept the options. Returns an empty text if the
-/// options are not the reason.
+/// Returns creation options that prevent the output, although the format supports it. If the output can be
+/// written without one option, this option is returned. If it can be written only without any options, all
+/// options are returned. The text is empty if the options are not the reason.
 std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
                             const SceneMetadata* scene) {
     const auto works_with = [&](const std::vector<std::string>& items) {
@@ -350,8 +350,8 @@ std::string refused_options(const OutputOptions& options, const OutputSpec& spec
     return !one.empty() ? one : !all.empty() && works_with({}) ? all : std::string();
 }
 
-/// Returns whether interleaved pixels of two bands, some of them NaN in one band and some in both, are
-/// restored by LERC.
+/// Returns whether LERC restores two bands interleaved by pixel, if some pixels are NaN in one band and some
+/// in both.
 bool lerc_keeps_nan() {
     constexpr int side = 16, bands = 2;
     constexpr size_t size = side * side;
@@ -382,12 +382,13 @@ bool lerc_keeps_nan() {
                       [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); });
 }
 
-/// Returns true if blocks of the image or of a COG's overviews have all bands in LERC.
+/// Returns true if LERC compresses blocks with all bands, in the image or in the overviews of a COG.
 bool has_lerc_of_bands_together(const Target& target) {
     const bool cog = is(target.driver, "COG");
     if (!cog && !is(target.driver, "GTiff")) return false;
     const CPLStringList& list = target.options;
-    if (!EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "PIXEL")) return false; // GDAL's default
+    // PIXEL is GDAL's default.
+    if (!EQUAL(list.FetchNameValueDef("INTERLEAVE", "PIXEL"), "PIXEL")) return false;
     const std::string codec = compression_of(target.driver, list);
     const bool reduced = cog && !EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "NONE");
     return STARTS_WITH_CI(codec.c_str(), "LERC") ||
@@ -413,7 +414,8 @@ void check_lerc_of_nan(const Target& target, const OutputOptions& options, const
 
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene) {
-    // A run calls this when it checks its options and again when it makes its outputs.
+    // Results are kept, because this function is called when the options are checked, and again when the
+    // output is created.
     static std::mutex mutex;
     static std::map<std::string, bool> known;
     const std::lock_guard lock(mutex);

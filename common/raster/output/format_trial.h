@@ -10,15 +10,15 @@
 
 namespace hsi::raster {
 
-/// Writes a small raster with known values, reads it back and compares. It has the same number of bands, type
-/// and options, and the georeference of `scene` (null: a georeference in metres that most drivers accept).
-/// Sets target.copies. Throws UsageError if the values differ, unless the format or a creation option of the
-/// user is lossy.
+/// Writes a small raster with known values, reads it, and compares the values. The raster has the number of
+/// bands, the type and the options of the output, and the georeference of `scene` (null: a georeference in
+/// metres that most drivers accept). Sets target.copies. Throws UsageError if the values differ, unless the
+/// format or one of the user's creation options is lossy.
 void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
                 const SceneMetadata* scene);
 
-/// Throws UsageError for an output that may contain NaN and has several interleaved bands of floats in LERC,
-/// if the current GDAL cannot read its own file (libtiff 4.5).
+/// Throws UsageError if this GDAL cannot read LERC files with NaN that it writes (libtiff 4.5). This concerns
+/// outputs of several interleaved bands of floats that may contain NaN.
 void check_lerc_of_nan(const Target& target, const OutputOptions& options, const OutputSpec& spec,
                        const std::optional<NodataValue>& nodata);
 

@@ -31,7 +31,7 @@ bool written_as_csv(const std::string& path) { return EQUAL(CPLGetExtension(path
 
 std::string library_header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
-constexpr const char* library_type = "ENVI Spectral Library"; ///< of the field "file type"
+constexpr const char* library_type = "ENVI Spectral Library"; ///< value of the header field "file type"
 
 bool is_library_header(const std::string& header) {
     const EnviHeader fields = EnviHeader::parse(library_text(header));
@@ -39,7 +39,7 @@ bool is_library_header(const std::string& header) {
     return type != nullptr && EQUAL(type->c_str(), library_type);
 }
 
-/// Returns the spectra one after another, as samples of type T.
+/// Returns the bytes of all spectra, one after another, with samples of type T.
 template <class T>
 std::string stored(const SpectralLibrary& library) {
     std::string bytes;
@@ -48,7 +48,8 @@ std::string stored(const SpectralLibrary& library) {
             const auto sample = static_cast<T>(v);
             char of_sample[sizeof sample];
             std::memcpy(of_sample, &sample, sizeof sample);
-            if constexpr (std::endian::native == std::endian::big) // the header states byte order 0
+            // The header states byte order 0, little-endian.
+            if constexpr (std::endian::native == std::endian::big)
                 std::reverse(of_sample, of_sample + sizeof sample);
             bytes.append(of_sample, sizeof sample);
         }
@@ -61,7 +62,7 @@ std::string number(double v, int digits = 9) {
     return text;
 }
 
-/// Returns the name, in quotes if needed.
+/// Returns the name as a cell of a CSV table, in quotes if needed.
 std::string csv_name(std::string name) {
     for (char& c : name)
         if (c == '\n' || c == '\r') c = ' ';
@@ -76,8 +77,8 @@ std::string csv_name(std::string name) {
     return quoted + "\"";
 }
 
-/// Returns the bands in the order of their rows: unchanged, or by number if only numbers are known, which is
-/// how a table without wavelengths is read.
+/// Returns the order of the bands in a table. Tables without wavelengths are read in the order of the band
+/// numbers, so such a library is written in this order.
 std::vector<size_t> lines_of(const SpectralLibrary& library) {
     std::vector<size_t> order(library.bands());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -104,8 +105,8 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     for (const std::string& link : links_on_the_way(path))
         headers.push_back(library_header_of(link));
     if (output.run) output.run->writes(output.role, path, headers);
-    // A killed run leaves a library's header without a library. Any other header belongs to another file, for
-    // example a scene.
+    // If a run is killed, the header of a library can be left without the library. Any other header belongs
+    // to another file, such as a scene.
     if (!is_there(header)) return;
     const bool own = is_there(path) || is_library_header(header);
     if (!output.overwrite || !own)
@@ -117,8 +118,8 @@ void check_library_output(const TextOutput& output, const std::string& also) {
 
 namespace {
 
-/// Returns a name as a header's list can store it: special characters become blanks, and double blanks become
-/// one.
+/// Returns a name that can be an element of a list in a header. Special characters become blanks, and several
+/// blanks become one.
 std::string header_name(const std::string& name) {
     std::string out;
     const std::string held = envi_name(name);
@@ -129,7 +130,8 @@ std::string header_name(const std::string& name) {
     return out.empty() ? "Spectrum" : out;
 }
 
-/// Returns the names of all spectra; a name that had to be changed differs from all others.
+/// Returns the names of all spectra for the header. A changed name gets a number if it would equal another
+/// name.
 std::vector<std::string> header_names(const std::vector<std::string>& names) {
     std::set<std::string> taken;
     std::vector<std::string> out;
@@ -145,7 +147,7 @@ std::vector<std::string> header_names(const std::vector<std::string>& names) {
     return out;
 }
 
-/// Returns the warning about names that were changed; empty if there are none.
+/// Returns the warning about names that were changed; empty if no name was changed.
 std::string changed_names(const std::string& path, const std::vector<std::string>& before,
                           const std::vector<std::string>& after) {
     size_t count = 0, first = 0;
@@ -169,8 +171,8 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     const bool numbered = library.band_numbers.size() == bands;
     if (written_as_csv(path)) {
         std::string text = "band,wavelength";
-        // If a spectrum has the name of a special column, an empty column of that name distinguishes
-        // them.
+        // If a spectrum has the name of a special column (fwhm, bbl), an empty column with this name precedes
+        // it, so that the spectrum is not taken for the special column.
         std::string empty;
         const bool widths = library.widths_in_table && library.fwhm_nm.size() == bands;
         if (widths) text += ",fwhm";
@@ -217,8 +219,8 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
             return;
         std::vector<std::string> texts;
         for (double v : numbers) {
-            // ENVI has no word for an unknown value. IDL, like most readers, does not read this word as a
-            // number.
+            // ENVI does not define a text for unknown values. "nan" is used because IDL and most readers do
+            // not read it as a number.
             texts.push_back(std::isfinite(v) ? number(v) : "nan");
         }
         header.set(key, envi_list_text(texts));
@@ -230,7 +232,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     const auto names = header_names(library.names);
     header.set("spectra names", envi_list_text(names));
     const std::string told = changed_names(path, library.names, names);
-    if (!parallel::group().root()) return told; // the file belongs to the root
+    if (!parallel::group().root()) return told; // only the root process writes the file
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, library_header_of(file->path()), header.text());
     write_file(output, file->path(), values);

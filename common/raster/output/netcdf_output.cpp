@@ -24,7 +24,8 @@ void add_text(GDALMDArray& array, const char* name, const std::string& text) {
         attribute->Write(text.c_str());
 }
 
-/// Adds centres of the pixels along an axis; `turned`: the last centre is first in the file.
+/// Adds the coordinates of the pixel centres along an axis. `turned`: the file stores the last coordinate
+/// first.
 void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis, double origin, double step,
                      bool turned) {
     const std::string name = axis->GetName();
@@ -41,7 +42,7 @@ void add_coordinates(GDALGroup& root, const std::shared_ptr<GDALDimension>& axis
     array->Write(&start, &count, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64), centres.data());
 }
 
-/// Returns the first array with lines and samples; null if there is none.
+/// Returns the first array with two or more dimensions; null if there is none.
 std::shared_ptr<GDALMDArray> raster_in(GDALGroup& root) {
     for (const std::string& name : root.GetMDArrayNames())
         if (auto array = root.OpenMDArray(name); array && array->GetDimensionCount() >= 2) return array;
@@ -64,7 +65,7 @@ void name_destination(GDALGroup& root, const std::string& path, const std::strin
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list) {
     if (has_place_on_earth(like) || list.FetchNameValue("WRITE_LONLAT") != nullptr) return;
     list.SetNameValue("WRITE_LONLAT", "NO");
-    // After an array of that size, the classic formats allow no other array.
+    // Classic formats of netCDF cannot store another array after an array of this size.
     constexpr uint64_t most = (uint64_t{1} << 31) - 65536;
     if (bytes > most && list.FetchNameValue("FORMAT") == nullptr) list.SetNameValue("FORMAT", "NC4");
 }
@@ -78,7 +79,7 @@ void reserve_netcdf_header(GDALDataset& stage) {
 }
 
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like) {
-    const GdalErrors quiet; // the file is complete; a lost position gets a warning of its own
+    const GdalErrors quiet; // the file is already complete; another warning reports a lost position
     const char* const drivers[] = {"netCDF", nullptr};
     const DatasetHandle file(GDALDataset::FromHandle(
         GDALOpenEx(path.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_UPDATE, drivers, nullptr, nullptr)));
@@ -87,7 +88,7 @@ void finish_netcdf(const std::string& path, const std::string& destination, GDAL
     name_destination(*root, path, destination);
     double gt[6];
     bool placed = like.GetGeoTransform(gt) == CE_None;
-    if (!placed && like.GetRasterCount() > 1) { // as prepare_stage() does
+    if (!placed && like.GetRasterCount() > 1) { // the same position as in prepare_stage()
         const double pixels[6] = {0, 1, 0, 0, 0, -1};
         std::copy_n(pixels, 6, gt);
         placed = true;
@@ -98,7 +99,7 @@ void finish_netcdf(const std::string& path, const std::string& destination, GDAL
     const auto &y = axes[axes.size() - 2], &x = axes.back();
     if (x->GetName() != "x" || y->GetName() != "y") return;
     add_coordinates(*root, x, gt[0], gt[1], false);
-    add_coordinates(*root, y, gt[3], gt[5], true); // the driver writes the last line first
+    add_coordinates(*root, y, gt[3], gt[5], true); // the driver stores the last line first
 }
 
 } // namespace hsi::raster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// netCDF files of rasters without an SRS, or with a local SRS: GDAL's driver always calls their coordinates
-// latitude and longitude.
+// Corrects netCDF files of rasters with a local SRS or without an SRS. GDAL's driver always names their
+// coordinates latitude and longitude.
 #pragma once
 
 #include <cpl_string.h>
@@ -11,14 +11,14 @@
 
 namespace hsi::raster {
 
-/// Adds creation options that keep the driver from writing latitudes and longitudes, if `like` has no
-/// projected or geographic SRS. `bytes`: bytes of all pixels.
+/// Adds creation options that prevent the driver from writing latitudes and longitudes, if `like` has neither
+/// a projected nor a geographic SRS. `bytes`: total bytes of all pixels.
 void add_netcdf_options(GDALDataset& like, uint64_t bytes, CPLStringList& list);
-/// Reserves room in the header of a file that is copied from `stage`. Otherwise all pixels would be moved
-/// when finish_netcdf() extends the header.
+/// Reserves space in the header of a file that is copied from `stage`. Without this space, finish_netcdf()
+/// would have to move all pixels to extend the header.
 void reserve_netcdf_header(GDALDataset& stage);
-/// Corrects a complete file at `path`: x and y get coordinates if add_netcdf_options() has left them out, and
-/// the history names `destination` instead of the temporary path.
+/// Corrects the complete file `path`. Adds coordinates x and y if add_netcdf_options() has suppressed them,
+/// and replaces the temporary path in the history by `destination`.
 void finish_netcdf(const std::string& path, const std::string& destination, GDALDataset& like);
 
 } // namespace hsi::raster

@@ -10,7 +10,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns the lowest value of a signed type, 0 for an unsigned one, NaN for floats.
+/// Returns NaN for floats, the lowest value for signed integers, and 0 for unsigned integers.
 NodataValue invented_nodata(SampleType type) {
     NodataValue nodata;
     switch (type) {

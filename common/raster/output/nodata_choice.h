@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The nodata value of an output. Does not call GDAL, so outputs in memory follow the same rules as files.
+// Chooses the nodata value of an output. This code does not use GDAL, so outputs in memory follow the same
+// rules as files.
 #pragma once
 
 #include "raster/codec/nodata_value.h"
@@ -10,17 +11,18 @@
 
 namespace hsi::raster {
 
-/// Returns a value (-dstnodata) in the output's type; nullopt if the type cannot represent it.
+/// Returns the nodata value -dstnodata in the type of the output; nullopt if the type cannot represent it.
 std::optional<NodataValue> fitting(double value, SampleType type);
 
-/// The nodata values of the scene, which an output inherits.
+/// The nodata values of a scene, which an output inherits.
 struct SourceNodata {
-    bool masked = false;             ///< it has a mask in addition to nodata values
-    std::vector<NodataValue> values; ///< of its bands, in their order
+    bool masked = false;             ///< the scene has a mask in addition to nodata values
+    std::vector<NodataValue> values; ///< nodata values of the scene's bands, in band order
 };
 
-/// Returns the value of -dstnodata, the output's own value, the first value of the source that fits, or a
-/// chosen value for an output with missing pixels; nullopt if every pixel has a value.
+/// Returns the nodata value of an output; nullopt if no pixel can be missing. The first of these is used:
+/// -dstnodata, the value in `spec`, the first value of the source that the type can represent, and a default
+/// value of the type.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SourceNodata& source, SampleType type);
 

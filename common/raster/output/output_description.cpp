@@ -49,9 +49,9 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
         band.SetNoDataValue(nodata.as_double());
 }
 
-/// Also writes the legend as an attribute table, which stores names and colours of single values together,
-/// because some programs read only that. `gapless`: numbers without a class also have a row; HFA assigns the
-/// colours of values by row.
+/// Writes the legend also as an attribute table, in which each row has the name and colour of a value,
+/// because some programs read only this table. `gapless`: the table also has rows for values without a class,
+/// because HFA assigns colours by row.
 void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool gapless) {
     GDALDefaultRasterAttributeTable table;
     table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
@@ -63,7 +63,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool ga
     table.SetTableType(GRTT_THEMATIC);
     int row = 0;
     for (size_t value = 0; value < std::min(spec.categories.size(), spec.colours.size()); ++value) {
-        if (spec.categories[value].empty() && !gapless) continue; // a number without a class
+        if (spec.categories[value].empty() && !gapless) continue; // a value without a class
         table.SetValue(row, 0, static_cast<int>(value));
         table.SetValue(row, 1, spec.categories[value].c_str());
         for (int part = 0; part < 4; ++part)
@@ -73,7 +73,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band, bool ga
     band.SetDefaultRAT(&table);
 }
 
-/// Returns a band without a like source.
+/// Returns the metadata of a band without a band in the source.
 BandMetadata band_of(const BandSpec& from) {
     BandMetadata band;
     band.wavelength_nm = band.fwhm_nm = std::numeric_limits<double>::quiet_NaN();
@@ -117,7 +117,8 @@ std::optional<NodataValue> choose_nodata(const OutputOptions& options, const Out
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset) {
-    // Metadata that a driver cannot store are written to GDAL's .aux.xml; losses there are not reported.
+    // GDAL writes metadata that the driver cannot store to a .aux.xml file. Losses are not reported here,
+    // because the finished output is checked.
     const GdalErrors quiet;
     if (nodata)
         for (int b = 1; b <= spec.shape.bands; ++b)
@@ -126,7 +127,8 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
          ++k)
         describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
-    // All at once: Zarr's driver ignores single items, and before GDAL 3.7 does not report that.
+    // All items are set at once, because GDAL's Zarr driver ignores single items, and does not report this
+    // before 3.7.
     CPLStringList items(CSLDuplicate(dataset.GetMetadata()));
     for (const auto& [key, value] : spec.metadata)
         items.SetNameValue(key.c_str(), value.c_str());
@@ -178,7 +180,7 @@ SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like) {
     }
     const auto any = [&](auto says) { return std::any_of(spec.bands.begin(), spec.bands.end(), says); };
     SceneMetadata made = with_bands(like, std::move(bands));
-    // Properties of all bands in an ENVI header are given here by band, or no longer apply.
+    // The scales and units of the ENVI header are removed if they no longer apply to the bands.
     if (!any([](const BandSpec& band) { return band.scale || band.offset; }))
         for (const char* const field :
              {"reflectance scale factor", "data reflectance gain values", "data reflectance offset values"})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The facts in an output in addition to its pixels: nodata, georeference, metadata, names, legend and
+// Writes the facts about an output apart from its pixels: nodata, georeference, metadata, names, legend and
 // history.
 #pragma once
 
@@ -12,20 +12,21 @@
 
 namespace hsi::raster {
 
-/// Returns the metadata of an output without a like source, from its spec; nullopt if the spec has neither
-/// SRS nor geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so every
-/// format receives them like those of a file. Throws UsageError for an unknown SRS.
+/// Returns the metadata of an output without a source scene, made from its spec. The bands have the
+/// descriptions, items and spectral texts of the spec, so all formats write them like the metadata of a file.
+/// Returns nullopt if the spec has neither an SRS nor a geotransform nor ENVI fields. Throws UsageError for
+/// an unknown SRS.
 std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
-/// Returns the metadata of `like` with the bands of a spec that is spectral.
+/// Returns the metadata of `like` with the bands of `spec`, whose bands are spectral.
 SceneMetadata metadata_of(const OutputSpec& spec, const SceneMetadata& like);
 
-/// Returns the nodata value of an output: from the options, the spec, the source (`scene`, may be null), or a
-/// chosen value if pixels may be missing; nullopt without one.
+/// Returns the nodata value of an output; nullopt if no pixel can be missing. The value comes from the
+/// options, the spec or the source (`scene`, which may be null); otherwise it is a default value of the type.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type);
 
-/// Writes all facts into a new dataset, whose bands have `type`.
+/// Writes all facts into a new dataset whose bands have the type `type`.
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
                      const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset);
 

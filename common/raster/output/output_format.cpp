@@ -35,7 +35,8 @@ namespace hsi::raster {
 
 namespace {
 
-/// GDAL's ZMap claims .dat and its EHdr .bil, and no driver claims the others; for spectra, users mean ENVI.
+/// Extensions that mean ENVI here. GDAL's driver ZMap claims .dat and its driver EHdr claims .bil, but users
+/// of spectral data mean ENVI. No driver claims the other extensions.
 constexpr const char* envi_extensions = "dat raw bsq bil bip envi";
 
 bool writes_rasters(GDALDriver* driver) {
@@ -52,8 +53,8 @@ GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
     return type;
 }
 
-/// Allows lines to be added. Makes a raw file that stores the bands of a line together, and whose header
-/// states the number of lines.
+/// Prepares a target for -follow, to which lines are added. The target must be an ENVI file that stores the
+/// bands of a line together, because its header states the number of lines.
 void make_to_grow(Target& target, const OutputOptions& options, int bands) {
     const std::string name = options.role + " '" + options.path + "'";
     if (!is(target.driver, "ENVI") || !is_local(options.path))
@@ -80,14 +81,15 @@ bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescript
 void check_memory_left(GDALDriver* driver) {
     constexpr size_t enough = size_t{8} << 20;
     if (!is(driver, "Zarr")) return;
-    void* volatile room = std::malloc(enough); // otherwise the compiler removes both calls
+    void* volatile room = std::malloc(enough); // volatile prevents the compiler from removing both calls
     std::free(room);
     if (room == nullptr) throw Error("out of memory", "Use a smaller -memory, or fewer -threads.");
 }
 
 bool takes_blocks(GDALDriver* driver) {
-    // From GDAL 3.13 on, COG has Create. It only collects the pixels and makes the file when it is closed,
-    // where errors cannot be returned; data written by block were lost.
+    // From GDAL 3.13 on, the COG driver has Create. This Create only collects the pixels, and creates the
+    // file when the dataset is closed. Errors cannot be returned then, and data that were written by block
+    // are lost.
     return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
 }
 
@@ -106,7 +108,7 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
     if (is_any(extension, envi_extensions)) return manager->GetDriverByName("ENVI");
-    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older GDALs claim no extension for Zarr
+    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // older versions of GDAL do not claim .zarr
     if (zarr != nullptr && EQUAL(extension.c_str(), "zarr") && writes_rasters(zarr)) return zarr;
     if (EQUAL(extension.c_str(), "hdr"))
         throw UsageError(
@@ -168,7 +170,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     if (!lists_type(target.driver, target.type)) {
         if (!has_capability(target.driver, GDAL_DCAP_CREATECOPY))
             throw UsageError(holds_text(target.driver, spec, target.type), types_advice(target.driver));
-        target.copies = true; // this may change the type to a wider one
+        target.copies = true; // the type may then be replaced by a wider type
     }
     if (options.nodata && !fitting(*options.nodata, sample_type(target.type)))
         throw UsageError("-dstnodata " + std::string(CPLSPrintf("%.17g", *options.nodata)) +
@@ -186,8 +188,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
 
 namespace {
 
-/// Returns true for a folder with only the content of a Zarr array or group, so that all of it may be
-/// replaced.
+/// Returns true if a folder contains only one Zarr array or group, so that the whole folder may be replaced.
 bool is_zarr_alone(const std::string& folder) {
     namespace fs = std::filesystem;
     const auto marks = {".zarray", ".zgroup", "zarr.json"};
@@ -205,14 +206,14 @@ bool is_zarr_alone(const std::string& folder) {
         if (at->is_symlink(ec)) return false;
         if (at->is_directory(ec) ? group && !marked(at->path())
                                  : group && name.rfind(".z", 0) != 0 && name != "zarr.json" &&
-                                       name != "pam.aux.xml") // GDAL's own
+                                       name != "pam.aux.xml") // GDAL writes this file
             return false;
     }
     return !ec;
 }
 
-/// Checks options, because files of an output have temporary names until it is complete. \throws UsageError
-/// for options that name other files.
+/// Throws UsageError for options that name further files, because all files of an output have temporary names
+/// until the output is complete.
 void check_options(const OutputOptions& options) {
     for (const std::string& option : options.creation_options) {
         const std::string key = CPLString(option.substr(0, option.find('='))).toupper();
@@ -235,11 +236,12 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "Use GTiff, PNG or JPEG.");
         return;
     }
-    // A link remains; side files are next to its target, and links to them next to the link.
+    // A link at the destination is kept. Side files are next to the target of the link, and links to side
+    // files are next to the link.
     const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
     std::vector<std::string> names = links_on_the_way(path), all;
     names.push_back(end);
-    std::vector<std::pair<std::string, std::string>> sides; // each with its owner
+    std::vector<std::pair<std::string, std::string>> sides; // a side file, and the file to which it belongs
     for (const std::string& name : names)
         for (const std::string& side :
              side_file_names(driver->GetDescription(), name, options.creation_options)) {
@@ -269,12 +271,12 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     }
     for (const auto& [side, owner] : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
-        // out.tif.aux.xml is removed with the old out.tif. Without an old out.tif, it would be read with the
-        // new one.
+        // out.tif.aux.xml is removed together with an old out.tif. If there is no old out.tif, a reader would
+        // read the side file together with the new out.tif.
         if ((there && side.rfind(owner + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         check_side_is_free(side, owner);
-        // The file may contain the only copy of a user's classes or control points, or belong to a file that
-        // will be restored. It is neither removed nor overwritten without -overwrite.
+        // Such a file may contain the only copy of a user's classes or control points, or belong to a file
+        // that will be restored. Therefore it is neither removed nor overwritten without -overwrite.
         if (!options.overwrite)
             throw already_exists(
                 side,

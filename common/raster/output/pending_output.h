@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The shared state of the parts of a sink that writes a file: an unfinished output.
+// The state of an unfinished output file, which the parts of the sink share.
 #pragma once
 
 #include "core/error.h"
@@ -23,7 +23,8 @@
 
 namespace hsi::raster {
 
-/// Facts about the root's file for the other ranks, which have neither file nor dataset.
+/// Facts about the output file that the root process sends to the other ranks, which have neither the file
+/// nor the dataset.
 struct OutputElsewhere {
     uint64_t cache_bytes = 0;
     stream::BlockLayout layout;
@@ -33,24 +34,24 @@ struct PendingOutput {
     OutputOptions options;
     OutputSpec spec;
     Target target;
-    std::optional<SceneMetadata> scene; ///< of the like source
+    std::optional<SceneMetadata> scene; ///< metadata of the source scene
     StoreRule rule;
     std::optional<NodataValue> nodata;
     std::unique_ptr<AtomicFile> file;
-    std::string stage;    ///< the GTiff that a driver without Create copies from
-    std::string streamed; ///< the file that goes to standard output byte by byte
+    std::string stage;    ///< temporary GTiff, from which a driver without Create copies the output
+    std::string streamed; ///< temporary file that is copied to standard output
     DatasetHandle dataset;
     std::unique_ptr<RawWriter> raw;
-    std::optional<WriteLayout> raw_place; ///< of `raw`
+    std::optional<WriteLayout> raw_place; ///< layout of the file that `raw` writes
     std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
-    /// The state of a growing output after it has appeared.
+    /// The state of a growing output that other processes can see.
     struct Shown {
-        std::string path, header, scratch;     ///< scratch: where a header is made
-        std::string before_lines, after_lines; ///< the header's text around the number of lines
-        std::vector<std::string> files;        ///< all of its files
-        AtomicFile* made = nullptr;            ///< the run's, or `file`
+        std::string path, header, scratch;     ///< scratch: temporary path of a new header
+        std::string before_lines, after_lines; ///< text of the header before and after the number of lines
+        std::vector<std::string> files;        ///< all files of the output
+        AtomicFile* made = nullptr;            ///< the file, which `file` or the run owns
         GrownLines lines;
 
         std::string header_text(int64_t count) const {
@@ -59,22 +60,22 @@ struct PendingOutput {
     };
     std::optional<Shown> shown;
 
-    std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
+    std::optional<OutputElsewhere> elsewhere; ///< set on all ranks except the root
 
     ~PendingOutput();
 
     bool copies() const { return !stage.empty(); }
     Error failure(const std::string& reason, const std::string& advice = {}) const;
-    /// Calls make() on the root. On the other ranks, sets the state that they need to write into the root's
-    /// file. All ranks call it together.
+    /// Calls make() on the root rank. The other ranks receive the facts that they need to write into the
+    /// root's file. All ranks must call this function.
     void make_together();
     uint64_t cache_bytes() const;
     stream::BlockLayout layout() const;
-    /// Implement RasterSink::grow() and commit().
+    /// The implementations of RasterSink::grow() and RasterSink::commit().
     void grow(int64_t lines);
     void commit();
 
-    // In virtual_output.cpp.
+    // Implemented in virtual_output.cpp:
     static std::unique_ptr<PendingOutput> of_virtual(const OutputOptions& options, const OutputSpec& spec,
                                                      const RasterSource& like);
     void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
@@ -85,65 +86,64 @@ struct PendingOutput {
         return static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) * rule.sample_bytes();
     }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
-    uint64_t memory() const; ///< for unfinished blocks
+    uint64_t memory() const; ///< bytes for unfinished blocks
     /// Creates the file with its metadata, and the writer of its pixels.
     void make();
-    /// Writes nodata, metadata and legend of the dataset.
+    /// Writes nodata, metadata and legend into the dataset.
     void describe();
     void discard_unwritable_stdout() const;
     void check(const GdalErrors& errors) const;
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;
-    /// Checks the finished file and its side files, and warns about losses by the format. keeps_metadata:
-    /// complete_file() has found all metadata in the file.
+    /// Checks the finished file and its side files, and warns if the format has lost facts. keeps_metadata:
+    /// the result of complete_file().
     void check_finished(bool keeps_metadata) const;
-    /// Warns about values that equalled nodata by chance.
+    /// Warns about values that the type cannot represent, and about valid values that equal nodata.
     void warn_of_lost_values(const StoreRule::Lost& lost) const;
-    /// Warns if the file, opened again, has lost its nodata value.
+    /// Warns if the finished file does not have the nodata value.
     void warn_of_lost_nodata(const WrittenRaster& written) const;
-    /// Warns if the file, opened again, has lost its position.
+    /// Warns if the finished file does not have the position of the scene.
     void warn_of_lost_place(const WrittenRaster& written) const;
-    /// Warns if the file, opened again, lacks metadata.
+    /// Warns if the finished file lacks metadata.
     void warn_of_lost_metadata(const WrittenRaster& written) const;
-    /// Returns a dataset without pixels that describes the output completely.
+    /// Returns a dataset without pixels that has all metadata of the output.
     DatasetHandle described() const;
-    /// Writes metadata that the format cannot store to a side file, if its driver reads side files.
-    /// Returns true if the file, opened again, contains all metadata itself.
+    /// Writes metadata that the format cannot store to a side file, if the driver reads side files. Returns
+    /// true if the finished file itself contains all metadata.
     bool keep_metadata(const std::string& path) const;
-    /// Closes GDAL's dataset, and completes the file for its format. `errors`: the errors of all of GDAL's
-    /// work in it.
-    /// Returns the result of keep_metadata().
+    /// Closes GDAL's dataset, and makes format-specific additions to the file. `errors`: all of GDAL's errors
+    /// for this output. Returns the result of keep_metadata().
     bool complete_file(const GdalErrors& errors);
     /// Registers side files of an old file at the destination, which are removed when the new file appears.
     void set_stale_files() const;
-    /// Gives a growing output its name.
+    /// Makes a growing output visible under its final name.
     void show();
-    /// Writes the header of a shown output to `path`; it states the number of lines.
+    /// Writes the header of a visible growing output to `path`, with the current number of lines.
     void write_shown_header(const std::string& path) const;
-    /// Commits a shown output.
+    /// Commits a growing output that is already visible.
     void conclude_shown(const StoreRule::Lost& lost);
-    /// Passes a complete and verified output to the run, which gives all its outputs their names together. An
-    /// output without a run gets its name at once.
+    /// Passes a complete and verified output to the run, which publishes all outputs together. Without a run,
+    /// the output is published at once.
     void hand_over();
-    /// Writes the STAC Item of a complete output, if requested.
+    /// Writes the STAC Item of a complete output if the user requested it.
     void write_stac_item(const std::vector<std::string>& files);
 
-    // In staged_output.cpp.
-    /// Copies the stage's pixels to the destination's format. Throws Error and Cancelled.
+    // Implemented in staged_output.cpp:
+    /// Copies the pixels of the stage to the format of the destination. \throws Error and Cancelled.
     void copy_stage(const GdalErrors& errors);
     void remove_stage();
 
-    // In virtual_output.cpp.
-    /// Returns the description of the output, a VRT in memory.
+    // Implemented in virtual_output.cpp:
+    /// Returns the XML text of a VRT without pixels that describes the output.
     std::string description_xml();
 
-    /// made: the target that GDAL has created at `path`.
+    /// Prepares the writer of a TIFF that GDAL has created at `path`; `made` is the target of this TIFF.
     void open_tiff_writer(const Target& made, const std::string& path,
                           const std::optional<BlockCoding>& coding);
     void open_writer();
     void open_elsewhere();
-    // In staged_output.cpp.
+    // Implemented in staged_output.cpp:
     void add_overviews(const CPLStringList& list);
     bool assemble_cog(const std::string& path, const CPLStringList& list);
     void make_cog_model(const CPLStringList& list, bool big, const std::string& small,

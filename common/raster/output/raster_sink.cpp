@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The sink of a file from create_sink() to commit(). Its pixels are written by code that knows their
-// positions in the file, or by GDAL. Outputs that are copied from a finished raster are in staged_output.cpp,
-// outputs without pixels in virtual_output.cpp.
+// The sink of an output file, from create_sink() to commit(). If the positions of pixels in the file are
+// known, the sink writes the pixels itself; otherwise GDAL writes them. Outputs that are copied from a
+// finished raster are in staged_output.cpp. Outputs without pixels are in virtual_output.cpp.
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
@@ -48,7 +48,8 @@
 namespace hsi::raster {
 namespace {
 
-/// scene: with the position of the output; null: unknown yet.
+/// Makes all checks of an output. `scene`: metadata with the position of the output; null if the position is
+/// not known yet.
 Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
     Target target = choose_target(options, spec, false);
     check_place(options, target.driver);
@@ -59,7 +60,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, const Sce
 } // namespace
 
 PendingOutput::~PendingOutput() {
-    const GdalErrors quiet; // errors of an unfinished file do not matter
+    const GdalErrors quiet; // errors of an unfinished file are irrelevant
     blocks.reset();
     compressed.reset();
     raw.reset();
@@ -74,9 +75,9 @@ Error PendingOutput::failure(const std::string& reason, const std::string& advic
     return Error("cannot write '" + options.path + "': " + reason, advice);
 }
 
-/// Opens the root's file, which must also be visible here.
+/// Opens the file of the root process, which must be visible on this rank.
 void PendingOutput::open_elsewhere() {
-    constexpr int attempts = 20; // a network file system may show it with a delay
+    constexpr int attempts = 20; // a network file system may show a new file with a delay
     for (int attempt = 1;; ++attempt) {
         try {
             raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule, true);
@@ -93,7 +94,8 @@ void PendingOutput::open_elsewhere() {
     }
 }
 
-/// GDAL creates the file and its directory; afterwards the blocks get their positions.
+/// Prepares a TIFF whose blocks are written without GDAL. GDAL has created the file and its directory; the
+/// positions of the blocks are entered afterwards.
 void PendingOutput::open_tiff_writer(const Target& made, const std::string& path,
                                      const std::optional<BlockCoding>& coding) {
     WriteLayout layout;
@@ -127,8 +129,8 @@ void PendingOutput::open_tiff_writer(const Target& made, const std::string& path
 }
 
 void PendingOutput::open_writer() {
-    // For these drivers we know the layout and write the data ourselves; the driver only writes a header at
-    // the end.
+    // The layout of these formats is known, so the pixels are written without GDAL. The driver only writes
+    // the header, when the dataset is closed.
     if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
         {
             const GdalErrors errors;
@@ -169,7 +171,7 @@ void PendingOutput::make() {
     const auto coding = block_coding(made, path);
     CPLStringList list = made.options;
     if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
-    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // GDAL would start them without need
+    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // GDAL would start threads that have no work
     if (is(made.driver, "netCDF")) add_netcdf_options(*described(), pixel_bytes(), list);
     check_memory_left(made.driver);
     const GdalErrors errors;
@@ -240,15 +242,15 @@ void PendingOutput::make_together() {
             open_elsewhere();
         }
     }
-    ranks.any("output " + options.role + " is open", false); // no rank works before all have opened it
+    ranks.any("output " + options.role + " is open", false); // waits until all ranks have opened the file
 }
 
 void PendingOutput::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
 
-/// Discards output that standard output does not accept, and that is unrelated to the image. The error mark
-/// of standard output remains for the code that checks the mark.
+/// Discards buffered output that standard output does not accept; it is unrelated to the image. The error
+/// state of `stdout` is kept for the code that checks it.
 void PendingOutput::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
 }
@@ -258,17 +260,18 @@ void PendingOutput::check(const GdalErrors& errors) const {
     if (errors.side_file_lost()) throw failure(errors.warnings());
 }
 
-/// Checks that the file can be opened again as it was written, because GDAL closes without a return value.
+/// Opens the file again and checks it, because closing a GDAL dataset does not return errors.
 void PendingOutput::check_written(const std::string& path) const {
     const WrittenRaster written(path);
     std::string fault = written.fault(spec.shape, target.type);
-    // Except for blocks that were left out on request.
+    // With SPARSE_OK, missing blocks are intended.
     if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
         fault = "blocks are missing";
     if (!fault.empty()) throw failure("read back, " + fault);
 }
 
-/// Checks GDAL's side file, because GDAL does not check whether it was written to the disk.
+/// Checks that a side file is complete XML, because GDAL does not check whether a side file was written to
+/// the disk.
 void PendingOutput::check_xml(const std::string& path) const {
     if (!is_there(path)) return;
     const GdalErrors errors;
@@ -295,7 +298,7 @@ void PendingOutput::warn_of_lost_nodata(const WrittenRaster& written) const {
                           CPLSPrintf("%.17g", made->as_double()) +
                           " as the default nodata value, so pixels with this value become invalid; set "
                           "another with -dstnodata");
-    // NaN is always nodata, and 0 is never a class of a map.
+    // NaN is always read as missing, and the value 0 of a class map never is a class.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
         return;
@@ -331,10 +334,10 @@ DatasetHandle PendingOutput::described() const {
 
 bool PendingOutput::keep_metadata(const std::string& path) const {
     if (!is_local(path) && path.rfind("/vsimem/", 0) != 0)
-        return false; // an archive accepts only one file after another
+        return false; // GDAL can write only one file at a time into an archive
     VSIStatBufL facts;
     if (VSIStatL(path.c_str(), &facts) == 0 && VSI_ISDIR(facts.st_mode))
-        return false; // side files are not read there
+        return false; // GDAL does not read side files of folders
     if (!CPLTestBool(CPLGetConfigOption("GDAL_PAM_ENABLED", "YES"))) return false;
     const SceneMetadata wanted = read_metadata(*described());
     std::vector<std::string> lost;
@@ -342,7 +345,8 @@ bool PendingOutput::keep_metadata(const std::string& path) const {
     std::string before, after;
     {
         const WrittenRaster written(path);
-        if (!written.fault(spec.shape, target.type).empty()) return false; // the check of the file reports it
+        // check_finished() reports the fault.
+        if (!written.fault(spec.shape, target.type).empty()) return false;
         lost = written.lost(wanted);
         if (lost.empty()) return true;
         if (VSIStatL(side.c_str(), &facts) == 0)
@@ -357,7 +361,7 @@ bool PendingOutput::keep_metadata(const std::string& path) const {
     };
     put(after);
     if (WrittenRaster(path).lost(wanted) != lost) return false;
-    if (before.empty()) // the driver does not read it
+    if (before.empty()) // the driver does not read the side file
         VSIUnlink(side.c_str());
     else
         put(before);
@@ -377,12 +381,13 @@ void PendingOutput::warn_of_lost_metadata(const WrittenRaster& written) const {
 
 void PendingOutput::set_stale_files() const {
     if (options.path != standard_output) {
-        std::vector<std::string> names = file->links(), stale; // each name may have side files of its own
+        std::vector<std::string> names = file->links(), stale; // each name may have its own side files
         names.push_back(file->destination());
         for (const std::string& name : names) {
             for (std::string& side : old_side_files(name))
                 stale.push_back(std::move(side));
-            for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that no longer exists
+            // These side files may be left over from a file that no longer exists.
+            for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
                 if (const std::string side = name + suffix;
                     std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
                     stale.push_back(side);
@@ -404,7 +409,7 @@ void PendingOutput::hand_over() {
 
 bool PendingOutput::complete_file(const GdalErrors& errors) {
     check_memory_left(target.driver);
-    // GDAL writes an archive sequentially and cannot read it meanwhile.
+    // GDAL writes an archive sequentially, and cannot read pixels from it before it is closed.
     const bool closed =
         !dataset || close_written(std::move(dataset), !raw && (copies() || is_local(options.path)));
     check(errors);
@@ -460,7 +465,7 @@ void PendingOutput::show() {
         throw failure("its header does not state the count of lines");
     one.before_lines = text.substr(0, begin + 2);
     one.after_lines = text.substr(end);
-    one.lines.add(file->path(), spec.shape.lines); // before other processes can write into the file
+    one.lines.add(file->path(), spec.shape.lines); // recorded before other processes can write into the file
     shown = std::move(one);
     write_shown_header(made);
     check_finished(false);
@@ -472,7 +477,7 @@ void PendingOutput::show() {
         file->publish();
 }
 
-/// Writes the header without a flush to the disk, which would wait for all pixels each time.
+/// Writes the header without flushing it to the disk, because a flush would wait for all pixels each time.
 void PendingOutput::write_shown_header(const std::string& path) const {
     const std::string text = shown->header_text(spec.shape.lines);
     std::FILE* const to = std::fopen(path.c_str(), "we");
@@ -493,11 +498,11 @@ void PendingOutput::conclude_shown(const StoreRule::Lost& lost) {
     check_written(shown->path);
     write_stac_item(shown->files);
     warn_of_lost_values(lost);
-    if (file) file->conclude(); // the run's other outputs are concluded together
+    if (file) file->conclude(); // otherwise the run owns the file and concludes all its outputs
 }
 
-/// Describes the item like any output, but in a dataset that keeps everything, even if the output's format
-/// does not.
+/// Writes a STAC Item that describes the output. The metadata comes from a dataset that can store all
+/// metadata, even if the format of the output cannot.
 void PendingOutput::write_stac_item(const std::vector<std::string>& files) {
     if (options.stac.path.empty()) return;
     const DatasetHandle whole = described();
@@ -510,7 +515,7 @@ void PendingOutput::grow(int64_t lines) {
     if (!shown) return show();
     shown->made->check_name(shown->path);
     shown->lines.add(shown->path, lines);
-    // Replaces the header in one step, so that readers never see half a header.
+    // The header is replaced in one step, so that other processes never read an incomplete header.
     write_shown_header(shown->scratch);
     shown->made->renew(shown->scratch, shown->header);
 }
@@ -520,14 +525,15 @@ void PendingOutput::commit() {
     try {
         if (blocks) blocks->finish();
         if (compressed) compressed->finish();
-        // The ranks of one host share its page cache, like the threads of a process.
+        // The file is flushed to the disk only if ranks run on several hosts. Ranks on the same host share
+        // its page cache.
         if (raw) raw->close(parallel::group().several_hosts());
     } catch (const Cancelled&) {
         throw;
     } catch (const Error& e) {
         throw failure(e.what(), e.advice());
     }
-    // The sum also waits for all ranks; afterwards the file is complete.
+    // The sum also synchronises all ranks, so the file is complete afterwards.
     auto lost = rule.lost();
     for (int64_t* const count : {&lost.moved, &lost.vanished, &lost.clamped, &lost.stored})
         *count = parallel::group().sum("output " + options.role + " is written", *count);
@@ -547,16 +553,16 @@ void PendingOutput::commit() {
 
 namespace {
 
-/// Returns the form of WKT that the driver requires, since it otherwise fails when it closes the file (ENVI)
-/// or ends the process (FITS); null: none.
+/// Returns the WKT format that the driver requires; null if any format is accepted. With another format, GDAL
+/// fails when it closes the file (ENVI) or ends the process (FITS).
 const char* wkt_for(const Target& target) {
     return is(target.driver, "ENVI")   ? "FORMAT=WKT1_ESRI"
            : is(target.driver, "FITS") ? "FORMAT=WKT1_GDAL"
                                        : nullptr;
 }
 
-/// Refuses a position that the format cannot store, before anything is computed. A warning lists the parts
-/// that it does not keep.
+/// Throws Error before the computation if the format cannot store the position of the scene. Warns if the
+/// format would change the position of the pixels.
 void check_position(const Target& target, const OutputOptions& options, const RasterSource& like) {
     const std::string name = "'" + like.path() + "'";
     double gt[6];
@@ -568,7 +574,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
     const GdalErrors errors;
     char* wkt = nullptr;
     const bool good = srs->exportToWkt(&wkt, format) == OGRERR_NONE && !errors.any();
-    OGRSpatialReference kept; // for example, a shift to WGS 84 is not kept
+    OGRSpatialReference kept; // the SRS read from WKT, which has lost a shift to WGS 84, for example
     kept.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     const bool read = good && kept.importFromWkt(wkt) == OGRERR_NONE;
     CPLFree(wkt);
@@ -585,7 +591,7 @@ void check_position(const Target& target, const OutputOptions& options, const Ra
 
 void check_output(const OutputOptions& options, const OutputSpec& spec) {
     const Target target = check_all(options, spec);
-    if (options.nodata || spec.nodata) // otherwise create() determines nodata
+    if (options.nodata || spec.nodata) // otherwise create_sink() makes this check
         check_lerc_of_nan(target, options, spec, choose_nodata(options, spec, nullptr, target.type));
 }
 
@@ -640,7 +646,7 @@ void FileSink::write(const Rect& core, const CubeView<float>& src) {
             m->raw->write(core, src);
         else if (m->compressed)
             m->compressed->write(core, src);
-        else if (!m->elsewhere) // the root has the same tile
+        else if (!m->elsewhere) // on ranks with `elsewhere`, the root writes the same tile
             m->blocks->write(core, src);
     } catch (const Error& e) {
         throw m->failure(e.what(), e.advice());
@@ -678,7 +684,7 @@ std::unique_ptr<RasterSink> create_sink(const OutputOptions& options, const Outp
     impl->spec.same_bands = (spec.same_bands || spec.spectral) && like != nullptr;
     if (like == nullptr) {
         impl->scene = scene;
-        impl->spec.same_bands = impl->scene.has_value(); // the bands are those of the spec
+        impl->spec.same_bands = impl->scene.has_value(); // the spec describes the bands
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     check_lerc_of_nan(impl->target, options, spec, impl->nodata);

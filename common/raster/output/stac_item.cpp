@@ -30,15 +30,14 @@
 namespace hsi::raster {
 namespace {
 
-// --- Time
-// ----------------------------------------------------------------------------------------
+// --- Time of acquisition -----------------------------------------------------
 
-/// The time of acquisition, in UTC in the form of RFC 3339; both are the same for a single time.
+/// Start and end of the acquisition in UTC (RFC 3339), which are equal for a single time.
 struct StacTime {
     std::string start, end;
 };
 
-/// Returns "2022-08-28T05:19:16" for seconds since 1970.
+/// Returns the UTC time for seconds since 1970, in the form "2022-08-28T05:19:16".
 std::string utc_text(std::time_t seconds) {
     std::tm parts{};
     gmtime_r(&seconds, &parts);
@@ -47,7 +46,7 @@ std::string utc_text(std::time_t seconds) {
     return text;
 }
 
-/// A text that is read from its beginning.
+/// A text that is parsed from its beginning to its end.
 class TimeText {
   public:
     explicit TimeText(std::string text) : m_text(std::move(text)) {}
@@ -57,7 +56,7 @@ class TimeText {
         ++m_at;
         return true;
     }
-    /// Reads `count` digits.
+    /// Reads exactly `count` digits. Returns false if there are fewer.
     bool number(size_t count, int& value) {
         if (m_text.size() - m_at < count) return false;
         value = 0;
@@ -69,7 +68,7 @@ class TimeText {
         m_at += count;
         return true;
     }
-    /// Reads ".125"; empty without a fraction.
+    /// Reads a decimal fraction such as ".125"; empty if there is none.
     std::string fraction() {
         if (ended() || m_text[m_at] != '.') return {};
         const size_t begin = m_at,
@@ -77,8 +76,8 @@ class TimeText {
         m_at = end;
         return end > begin + 1 ? m_text.substr(begin, end - begin) : std::string();
     }
-    /// Returns the minutes east of UTC in the rest: "Z", "+02:00", "+0200", "-03"; an empty rest also means
-    /// UTC.
+    /// Parses the rest of the text as a time zone, and returns the minutes east of UTC. Zones have the form
+    /// "Z", "+02:00", "+0200" or "-03"; an empty rest means UTC. nullopt for other texts.
     std::optional<int> zone() {
         skip(" ");
         if (ended() || (skip("Zz") && ended())) return 0;
@@ -96,7 +95,8 @@ class TimeText {
     size_t m_at = 0;
 };
 
-/// Parses a date, which means the whole day, or a date and a time. nullopt for other texts, and before 1900.
+/// Parses a date, which means the whole day, or a date and a time. nullopt for other texts and for years
+/// before 1900.
 std::optional<StacTime> parse_time(const std::string& given) {
     TimeText text(CPLString(given).Trim());
     std::tm parts{};
@@ -106,7 +106,7 @@ std::optional<StacTime> parse_time(const std::string& given) {
     parts.tm_year -= 1900;
     parts.tm_mon -= 1;
     const auto seconds_of = [](const std::tm& wanted) -> std::optional<std::time_t> {
-        std::tm normal = wanted; // 31 June would become 1 July
+        std::tm normal = wanted; // timegm() changes invalid dates, such as 31 June to 1 July
         const std::time_t seconds = timegm(&normal);
         const bool same = normal.tm_year == wanted.tm_year && normal.tm_mon == wanted.tm_mon &&
                           normal.tm_mday == wanted.tm_mday && normal.tm_hour == wanted.tm_hour &&
@@ -133,7 +133,7 @@ std::optional<StacTime> parse_time(const std::string& given) {
     return StacTime{time, time};
 }
 
-/// Parses one time, or two times with a slash between.
+/// Parses one time, or two times separated by a slash.
 std::optional<StacTime> parse_times(const std::string& text) {
     const size_t slash = text.find('/');
     const auto first = parse_time(text.substr(0, slash));
@@ -143,7 +143,8 @@ std::optional<StacTime> parse_times(const std::string& text) {
     return StacTime{first->start, last->end};
 }
 
-/// Returns the time of acquisition in the metadata of a scene, not the time at which its file was written.
+/// Returns the time of acquisition that the metadata of a scene states. The time at which the file was
+/// written is not used.
 std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     if (const std::string* const text = scene.envi.find("acquisition time")) {
         CPLString bare = *text;
@@ -155,7 +156,8 @@ std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     const auto item = [&](const char* domain, const std::string& key) -> std::string {
         const auto found = scene.domains.find(domain);
         if (found == scene.domains.end()) return {};
-        for (const std::string& one : found->second) { // netCDF's are "NC_GLOBAL#time_coverage_start"
+        // Items of netCDF have keys such as "NC_GLOBAL#time_coverage_start".
+        for (const std::string& one : found->second) {
             const size_t equal = one.find('=');
             if (equal == std::string::npos) continue;
             const size_t hash = one.substr(0, equal).rfind('#');
@@ -179,21 +181,22 @@ std::optional<StacTime> acquisition_of(const SceneMetadata& scene) {
     return std::nullopt;
 }
 
-// --- Place
-// ---------------------------------------------------------------------------------------
+// --- Footprint ---------------------------------------------------------------
 
 using Point = std::array<double, 2>;
 using Ring = std::vector<Point>;
 
 struct Footprint {
-    std::vector<Ring> rings; ///< one per polygon, closed, counter-clockwise; longitude and latitude in WGS 84
-    std::array<double, 4> box{}; ///< west > east if it crosses longitude 180
+    /// Closed rings, one per polygon, counter-clockwise, in longitude and latitude (WGS 84).
+    std::vector<Ring> rings;
+    /// West, south, east, north; west > east if the footprint crosses longitude 180.
+    std::array<double, 4> box{};
 };
 
 constexpr int steps_a_side = 16;
 
-/// Returns points (sample, line) along the border of a raster, `steps_a_side` on each of its four sides.
-/// `inset` 0: the outer edges of the pixels; 0.5: their centres.
+/// Returns points (sample, line) along the border of a raster, `steps_a_side` points on each side. `inset` is
+/// 0 for the outer edges of the pixels, and 0.5 for the pixel centres.
 Ring border_of(int samples, int lines, double inset) {
     const double left = inset, top = inset, right = samples - inset, bottom = lines - inset;
     const Point corners[] = {{left, top}, {left, bottom}, {right, bottom}, {right, top}, {left, top}};
@@ -220,7 +223,7 @@ bool to_wgs84(const OGRSpatialReference* from, Ring& ring) {
     return true;
 }
 
-/// Transforms by control points, as GDAL's tools do.
+/// Transforms the points to WGS 84 with ground control points, by the same polynomial as GDAL's tools.
 bool by_control_points(GDALDataset& dataset, Ring& ring) {
     const std::unique_ptr<void, void (*)(void*)> polynomial(
         GDALCreateGCPTransformer(dataset.GetGCPCount(), dataset.GetGCPs(), 0, FALSE), [](void* made) {
@@ -235,7 +238,8 @@ bool by_control_points(GDALDataset& dataset, Ring& ring) {
     return to_wgs84(dataset.GetGCPSpatialRef(), ring);
 }
 
-/// Transforms by arrays of the longitudes and latitudes of all pixels, which the GEOLOCATION domain names.
+/// Transforms the points to WGS 84 with arrays of the longitude and latitude of each pixel, which the domain
+/// GEOLOCATION names.
 bool by_arrays(GDALDataset& dataset, Ring& ring) {
     const auto item = [&](const char* key) {
         const char* const text = dataset.GetMetadataItem(key, "GEOLOCATION");
@@ -268,9 +272,9 @@ bool by_arrays(GDALDataset& dataset, Ring& ring) {
     return to_wgs84(&srs, ring);
 }
 
-/// Returns the border of the raster in WGS 84; nullopt without a position on the Earth.
+/// Returns the border of the raster in WGS 84; nullopt if the raster has no position on the Earth.
 std::optional<Ring> outline_of(GDALDataset& dataset) {
-    const GdalErrors quiet; // a missing position is not an error
+    const GdalErrors quiet; // a raster without a position is not an error
     const int samples = dataset.GetRasterXSize(), lines = dataset.GetRasterYSize();
     Ring ring = border_of(samples, lines, 0);
     double gt[6];
@@ -292,7 +296,7 @@ std::optional<Ring> outline_of(GDALDataset& dataset) {
     return found ? std::optional<Ring>(std::move(ring)) : std::nullopt;
 }
 
-/// Returns the area, positive for a counter-clockwise ring.
+/// Returns the signed area of a ring, positive if the ring is counter-clockwise.
 double area_of(const Ring& ring) {
     double twice = 0;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -302,7 +306,7 @@ double area_of(const Ring& ring) {
     return twice / 2;
 }
 
-/// Returns the part of a ring that is east (side 1) or west (side -1) of a longitude.
+/// Returns the part of a ring that is east (side = 1) or west (side = -1) of a longitude.
 Ring cut(const Ring& ring, double longitude, double side) {
     Ring kept;
     for (size_t i = 0; i < ring.size(); ++i) {
@@ -315,7 +319,8 @@ Ring cut(const Ring& ring, double longitude, double side) {
     return kept;
 }
 
-/// Returns the ring without points between which the border is straight, to a hundredth of a pixel.
+/// Returns the ring without the points between corners where the border is straight within a hundredth of a
+/// pixel.
 Ring without_needless_points(const Ring& ring, int samples, int lines) {
     Ring kept;
     for (size_t side = 0; side < 4; ++side) {
@@ -334,10 +339,10 @@ Ring without_needless_points(const Ring& ring, int samples, int lines) {
     return kept;
 }
 
-double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // no -0
+double rounded(double degrees) { return std::round(degrees * 1e9) / 1e9 + 0.0; } // turns -0 into 0
 
-/// Returns the footprint of a raster for GeoJSON, cut where it crosses longitude 180, and with the pole if
-/// the pole is inside; nullopt if the footprint is not an area.
+/// Returns the footprint of a raster for GeoJSON. The footprint is cut where it crosses longitude 180, and
+/// includes the pole if the ring encloses a pole. nullopt if the footprint does not have an area.
 std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     for (size_t i = 1; i < ring.size(); ++i)
         ring[i][0] += 360 * std::round((ring[i - 1][0] - ring[i][0]) / 360);
@@ -348,7 +353,7 @@ std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
         north = std::max(north, p[1]);
         sum += p[1];
     }
-    if (turn != 0) { // goes once around a pole
+    if (turn != 0) { // the ring encloses a pole
         const double pole = sum > 0 ? 90 : -90;
         const Point first = ring.front();
         ring.push_back({first[0] + turn, first[1]});
@@ -385,8 +390,7 @@ std::optional<Footprint> footprint_of(Ring ring, int samples, int lines) {
     return area ? std::optional<Footprint>(std::move(place)) : std::nullopt;
 }
 
-// --- Content
-// -------------------------------------------------------------------------------------
+// --- Bands, projection and files ---------------------------------------------
 
 OrderedJson number_json(double value) {
     if (std::isnan(value)) return "nan";
@@ -406,7 +410,7 @@ std::string data_type(GDALDataType type) {
     return type == GDT_Byte ? "uint8" : name ? lower(name) : "other";
 }
 
-/// Returns characters for names in programs: letters, digits, _ and -.
+/// Returns the name with underscores instead of characters other than letters, digits, _ and -.
 std::string plain_name(const std::string& text) {
     std::string name;
     for (const char c : text)
@@ -416,7 +420,7 @@ std::string plain_name(const std::string& text) {
     return name;
 }
 
-/// Returns classes of a map that has a legend; numbers without a class have no name.
+/// Returns the classes of a class map; values without a name are left out.
 OrderedJson classes_of(const BandMetadata& band) {
     OrderedJson classes = OrderedJson::array();
     for (size_t value = 0; value < band.categories.size(); ++value) {
@@ -438,7 +442,7 @@ OrderedJson classes_of(const BandMetadata& band) {
 
 OrderedJson band_json(const BandMetadata& band, int number, double scale, double offset,
                       const std::string& unit) {
-    constexpr double nanometres = 1000; // in a micrometre
+    constexpr double nanometres = 1000; // nanometres per micrometre
     OrderedJson json{{"name", band.description.empty() ? "Band " + std::to_string(number) : band.description},
                      {"data_type", data_type(band.type)}};
     if (band.nodata) json["nodata"] = nodata_json(*band.nodata);
@@ -447,7 +451,8 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
         json["raster:scale"] = number_json(scale);
         json["raster:offset"] = number_json(offset);
     }
-    // Rounded to a millionth of a nanometre: 450 nm is 0.45 micrometres, without errors of the division.
+    // The wavelength is rounded to a millionth of a nanometre before the division, so that 450 nm gives
+    // exactly 0.45.
     const auto add_micrometres = [&](const char* key, double nm) {
         const double micrometres = std::round(nm * 1e6) / 1e6 / nanometres;
         if (micrometres > 0 && std::isfinite(micrometres)) json[key] = micrometres;
@@ -459,7 +464,8 @@ OrderedJson band_json(const BandMetadata& band, int number, double scale, double
     return json;
 }
 
-/// Adds the bands, and the properties that all of them share, as the specification recommends.
+/// Adds the bands to the asset. Properties that are equal for all bands are moved to the asset, as the STAC
+/// specification recommends.
 void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     OrderedJson bands = OrderedJson::array();
     const BandScales values = scales_of(scene, has_own_scales(scene));
@@ -482,7 +488,7 @@ void add_bands(OrderedJson& asset, const SceneMetadata& scene) {
     asset["bands"] = std::move(bands);
 }
 
-/// Adds the projection extension's fields of the raster. \return the code of the SRS.
+/// Adds the fields of the STAC projection extension. Returns the code of the SRS.
 OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
     const OGRSpatialReference* const srs = dataset.GetSpatialRef();
     const bool known = srs != nullptr && !srs->IsEmpty();
@@ -516,7 +522,7 @@ OrderedJson add_projection(OrderedJson& asset, GDALDataset& dataset) {
 
 struct MediaType {
     const char *extension, *type;
-    bool data; ///< false: the file describes data
+    bool data; ///< false: the file contains metadata
 };
 constexpr const char* geotiff_type = "image/tiff; application=geotiff";
 constexpr MediaType media_types[] = {
@@ -546,8 +552,8 @@ const MediaType* media_type_of(const std::string& path) {
     return nullptr;
 }
 
-/// Returns the name of a file in the item: relative to the item's folder, or the URL of GDAL's name. `place`:
-/// the path of the item; if it is a link, the item is at its target.
+/// Returns the link to a file for the item: relative to the folder of the item, or the URL of a remote file.
+/// `place` is the path of the item; if it is a link, the item is written to its target.
 std::string href_of(const std::string& path, const std::string& place) {
     const std::string item = is_local(place) ? follow_links(place) : place;
     constexpr std::pair<const char*, const char*> schemes[] = {
@@ -555,14 +561,16 @@ std::string href_of(const std::string& path, const std::string& place) {
     for (const auto& [prefix, scheme] : schemes)
         if (starts_with(path, prefix)) return scheme + path.substr(std::string(prefix).size());
     FileName name = name_from(path, item, true);
-    if (!is_local(path)) { // next to it in the same folder
+    if (!is_local(path)) { // a remote file may be in the same remote folder as the item
         const std::string folder = folder_of(item) + "/";
         if (!is_local(item) && starts_with(path, folder.c_str())) name = {path.substr(folder.size()), true};
     }
     std::string href = name.relative && !starts_with(name.text, "..") ? "./" : "";
-    // Letters beyond ASCII are allowed in an IRI; bytes that are not UTF-8 are not allowed in JSON.
+    // Letters beyond ASCII are allowed in an IRI. Bytes that are not UTF-8 are escaped, because JSON does not
+    // allow them.
     const bool utf8 = CPLIsUTF8(name.text.c_str(), -1);
-    for (const char c : name.text) { // allowed unchanged in a URI
+    // Characters that are allowed in a URI are not escaped.
+    for (const char c : name.text) {
         const bool beyond = static_cast<unsigned char>(c) >= 128;
         const bool plain = beyond ? utf8
                                   : std::isalnum(static_cast<unsigned char>(c)) ||
@@ -579,7 +587,7 @@ bool is_no_file(const std::string& path) {
     return path == standard_output || (is_local(path) && kind_of_path(path) == PathKind::pipe);
 }
 
-/// Adds the other outputs of the run, named by their options.
+/// Adds the other outputs of the run to the assets, under the names of their options.
 void add_other_files(OrderedJson& assets, const OutputOptions& options) {
     if (!options.run) return;
     for (const auto& [role, path] : options.run->written()) {
@@ -601,7 +609,7 @@ OrderedJson place_json(const Footprint& place) {
     return {{"type", one ? "Polygon" : "MultiPolygon"}, {"coordinates", one ? polygons[0] : polygons}};
 }
 
-/// Adds datetime, or start and end, to the properties, in the order that readers expect.
+/// Adds datetime, or start_datetime and end_datetime, to the properties. Readers expect datetime first.
 void add_time(OrderedJson& properties, const OutputOptions& options, const SceneMetadata& output,
               const SceneMetadata* scene) {
     std::optional<StacTime> time = parse_times(options.stac.datetime);
@@ -621,8 +629,8 @@ void add_time(OrderedJson& properties, const OutputOptions& options, const Scene
     properties["end_datetime"] = time->end;
 }
 
-/// Returns the extensions whose fields are used. The schema of an extension refuses an item without fields of
-/// the extension.
+/// Returns the extensions whose fields occur in the item. The schema of an extension rejects an item without
+/// fields of the extension.
 OrderedJson extensions_of(const OrderedJson& asset) {
     const auto has = [&](const std::string& prefix) {
         const auto in = [&](const OrderedJson& object) {

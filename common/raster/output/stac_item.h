@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Describes an output raster as an Item of a SpatioTemporal Asset Catalog (STAC 1.1.0): place and time,
-// bands, classes and processing, for catalogues that find scenes.
+// Describes an output raster as an Item of a SpatioTemporal Asset Catalog (STAC 1.1.0). An Item contains
+// place, time, bands, classes and processing, with which catalogues find scenes.
 // https://github.com/radiantearth/stac-spec
 #pragma once
 
@@ -14,12 +14,13 @@
 
 namespace hsi::raster {
 
-/// Checks the item of `options.stac` before the work begins: its path, an invalid time, an output that is not
-/// a file, or several outputs of the same kind. Throws Error or UsageError.
+/// Checks the STAC Item that `options.stac` requests, before the computation. Throws Error or UsageError for
+/// an invalid path or time, for an output that is not a file, and for several outputs of the same kind.
 void check_stac_item(const OutputOptions& options);
 
-/// Returns the text of the item. `described` has all facts of the output except its pixels; `files` are its
-/// final names; `scene` (may be null) is the source, which may state its time of acquisition.
+/// Returns the text of the Item. `described` has all metadata of the output, and `files` are the final names
+/// of its files. `scene` is the metadata of the source, which may state the time of acquisition; it may be
+/// null.
 std::string stac_item(const OutputOptions& options, GDALDriver& driver, const std::vector<std::string>& files,
                       GDALDataset& described, const SceneMetadata* scene);
 

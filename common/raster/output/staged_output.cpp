@@ -33,22 +33,23 @@ namespace hsi::raster {
 void prepare_stage(const Target& target, GDALDataset& stage) {
     if (!is(target.driver, "netCDF")) return;
     const CPLStringList items(CSLDuplicate(stage.GetMetadata()));
-    for (int i = 0; i < items.size(); ++i) // of a source with further dimensions
+    // These items come from a source with further dimensions.
+    for (int i = 0; i < items.size(); ++i)
         if (STARTS_WITH(items[i], "NETCDF_DIM_"))
             stage.SetMetadataItem(std::string(items[i]).substr(0, std::strcspn(items[i], "=")).c_str(),
                                   nullptr);
     reserve_netcdf_header(stage);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
-    // Without positions, this driver confuses columns and lines, so the pixels are placed where QGIS draws a
-    // raster without georeference.
+    // Without a position, the netCDF driver confuses columns and lines. The pixels are therefore placed where
+    // QGIS draws a raster without georeference.
     double gt[6] = {0, 1, 0, 0, 0, -1};
     if (stage.GetGeoTransform(gt) != CE_None) {
         double pixels[6] = {0, 1, 0, 0, 0, -1};
         stage.SetGeoTransform(pixels);
     }
-    // One variable with the bands as its third dimension. A property of one band would become a property of
-    // all.
+    // The file has one variable, with the bands as its third dimension. A property that differs between bands
+    // is left out, because it would apply to all bands.
     std::string numbers, lengths, units;
     bool all = true;
     const std::string unit_of_values = stage.GetRasterBand(1)->GetUnitType();
@@ -77,7 +78,7 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
         stage.GetRasterBand(1)->SetMetadataItem("units", unit_of_values.c_str());
     const std::string name = all ? "wavelength" : "band";
     stage.SetMetadataItem("NETCDF_DIM_EXTRA", ("{" + name + "}").c_str());
-    // 6 and 4: netCDF's numbers for double and int.
+    // netCDF's type codes are 6 for double and 4 for int.
     stage.SetMetadataItem(("NETCDF_DIM_" + name + "_DEF").c_str(),
                           ("{" + std::to_string(bands) + (all ? ",6}" : ",4}")).c_str());
     stage.SetMetadataItem(("NETCDF_DIM_" + name + "_VALUES").c_str(),
@@ -112,14 +113,15 @@ void PendingOutput::stream(const std::string& path) const {
         throw failure("'" + path + "' could not be read back");
 }
 
-/// GDAL calls this function several times a second to check for cancellation.
+/// GDAL calls this function several times a second, so that it can check for cancellation.
 int CPL_STDCALL PendingOutput::go_on(double, const char*, void* sink) {
     return static_cast<PendingOutput*>(sink)->cancelled() ? 0 : 1;
 }
 
 namespace {
 
-/// Returns the reduction factor of each of a COG's overviews, unless the driver must determine it.
+/// Returns the reduction factor of each overview of a COG. The list is empty if the driver must determine the
+/// factors.
 std::vector<int> overview_levels(const CPLStringList& list, const stream::CubeShape& shape) {
     std::vector<int> levels;
     if (!EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "AUTO") ||
@@ -160,8 +162,9 @@ DatasetHandle open_again(const std::string& path, unsigned access) {
 
 } // namespace
 
-/// Makes overviews in the stage, for a COG that GDAL's driver makes. Works band by band, in little memory.
-/// The driver would make overviews for all bands at once, and reads through the block cache repeatedly.
+/// Makes overviews in the stage before GDAL's driver makes a COG from it. This function works band by band,
+/// which needs little memory. The driver would make overviews of all bands at once, and would read pixels
+/// repeatedly through the block cache.
 void PendingOutput::add_overviews(const CPLStringList& list) {
     const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
@@ -176,7 +179,7 @@ void PendingOutput::add_overviews(const CPLStringList& list) {
 
 namespace {
 
-/// Returns true if no option requires GDAL, for a COG whose blocks are written here.
+/// Returns true if no option requires GDAL's driver, so that the blocks of a COG can be written without GDAL.
 bool cog_options_are_plain(const CPLStringList& list) {
     for (int i = 0; i < list.size(); ++i) {
         const std::string item = list[i];
@@ -194,7 +197,7 @@ bool cog_options_are_plain(const CPLStringList& list) {
     return true;
 }
 
-/// A GDAL file in memory, with all its side files.
+/// A name for a TIFF in memory. The destructor removes the TIFF and its side files.
 class MemoryFile {
   public:
     explicit MemoryFile(const void* owner, const char* name)
@@ -210,7 +213,8 @@ class MemoryFile {
 
 } // namespace
 
-/// Makes the COG of the stage, compressed by all threads. \return false if the driver must make the COG.
+/// Makes a COG from the stage, whose blocks all threads compress. Returns false if GDAL's driver must make
+/// the COG.
 bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& list) {
     if (!is_local(path) || !convertible(sample_type(target.type)) || !cog_options_are_plain(list))
         return false;
@@ -219,7 +223,7 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
                 stage,
                 overview_levels(list, spec.shape),
                 {},
-                memory() / 2, // the block cache has a quarter
+                memory() / 2, // the block cache has another quarter of -memory
                 target.type,
                 std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")),
                 std::atoi(list.FetchNameValueDef("LEVEL", "0")),
@@ -231,14 +235,14 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
     const uint64_t block = static_cast<uint64_t>(cog.block_side * cog.block_side * spec.shape.bands) *
                            static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
     if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
-    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // in addition to the block cache, which has a
-                                                               // quarter
+    // The block cache uses a quarter of -memory, which is not available for blocks.
+    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3;
     cog.threads = static_cast<int>(
         std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(coding_threads(target, options))));
     const MemoryFile small(this, "small"), model(this, "model");
+    // The size includes the overviews.
     const uint64_t all = static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) *
-                         static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type)) / 3 *
-                         4; // with overviews
+                         static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type)) / 3 * 4;
     const std::string bigtiff = list.FetchNameValueDef("BIGTIFF", "IF_SAFER");
     const bool big = is_any(bigtiff, "YES TRUE ON 1") ||
                      (is_any(bigtiff, "IF_SAFER IF_NEEDED") && all > uint64_t{2} << 30);
@@ -261,11 +265,11 @@ bool PendingOutput::assemble_cog(const std::string& path, const CPLStringList& l
     return true;
 }
 
-/// Makes a small COG with the output's bands, metadata and options, and with an overview if the output has
+/// Makes a small COG with the bands, metadata and options of the output. It has an overview if the output has
 /// overviews.
 void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
                                    const std::string& model) const {
-    constexpr int side = 128; // the minimum of the driver
+    constexpr int side = 128; // the minimum of GDAL's driver
     const GdalErrors errors;
     const auto require = [&](bool done) {
         if (!done || errors.any()) throw failure(errors.text());
@@ -302,8 +306,9 @@ void PendingOutput::make_cog_model(const CPLStringList& list, bool big, const st
 
 void PendingOutput::copy_stage(const GdalErrors& errors) {
     CPLStringList list = target.options;
-    // From GDAL 3.10 on, the GTiff driver's own streaming is wrong if the directory's texts end at an odd
-    // byte. The directory is repeated, and the pixels are at unreachable positions.
+    // From GDAL 3.10 on, the GTiff driver streams wrongly if the texts in the TIFF directory end at an odd
+    // byte. The directory is then repeated, and the pixels are at wrong positions. The file is therefore
+    // written first and then copied to standard output.
     if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
         streamed = file->scratch_path("out.tif");
     const std::string path = streamed.empty() ? file->path() : streamed;

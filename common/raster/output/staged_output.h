@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs whose driver can only copy a finished raster. A GTiff is made first, the stage.
+// Writes outputs whose driver can only copy a finished raster. The pixels are first written to a temporary
+// GTiff, the stage.
 #pragma once
 
 #include "raster/output_format.h"
@@ -8,8 +9,8 @@
 
 namespace hsi::raster {
 
-/// Sets options of the driver that copies `stage` which it would not find itself. Call it when the stage has
-/// all its metadata.
+/// Adds metadata to `stage` that the driver needs for the copy but cannot derive. Call this function when the
+/// stage has all its metadata.
 void prepare_stage(const Target& target, GDALDataset& stage);
 
 } // namespace hsi::raster

@@ -65,7 +65,7 @@ OGRSpatialReference spatial_reference(const std::string& text) {
     return srs;
 }
 
-/// Returns true for formats whose readers interpret every position as degrees on WGS 84, even if others were
+/// Returns true for formats whose readers interpret all coordinates as degrees on WGS 84, whatever SRS was
 /// written.
 bool places_in_degrees(GDALDriver* driver) {
     for (const char* name : {"GeoJSON", "GeoJSONSeq", "KML", "LIBKML", "GPX", "GeoRSS", "MapML"})
@@ -75,8 +75,8 @@ bool places_in_degrees(GDALDriver* driver) {
 
 bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
 
-/// Returns true for the older GeoJSON, which uses the SRS of the scene if it has a code that the file can
-/// name.
+/// Returns true for GeoJSON before RFC 7946. This form can use the SRS of the scene if the SRS has a code,
+/// which the file then states.
 bool is_older_geojson(GDALDriver* driver, const CPLStringList& layer_options,
                       const OGRSpatialReference& srs) {
     return EQUAL(driver->GetDescription(), "GeoJSON") &&
@@ -93,9 +93,9 @@ OGRSpatialReference wgs84() {
     return srs;
 }
 
-// Returns a point. Uses functions, because a class derived from OGRPoint would need its virtual table. The
-// plugin is not linked to libgdal and cannot find this table if a program hides GDAL's symbols (as Python
-// does).
+// Returns a point. GDAL's C functions are used because a class derived from OGRPoint would need its virtual
+// table. The plugin is not linked to libgdal, and cannot find this table if a program (such as Python) hides
+// GDAL's symbols.
 template <class Place>
 OGRGeometryH point_at(const Point& point, const Place& place) {
     const auto [x, y] = place({point.x, point.y});
@@ -133,7 +133,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     CPLStringList layer_options = list_of(options.layer_options);
     if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
         layer_options.SetNameValue("GEOMETRY", layer.polygons ? "AS_WKT" : "AS_XY");
-    bool placed = true; // false: the points have no position on Earth
+    bool placed = true; // false: the points have no position on the Earth
     std::unique_ptr<OGRCoordinateTransformation> to_degrees;
     if (places_in_degrees(driver) && !is_older_geojson(driver, layer_options, srs)) {
         placed = has_place(layer);
@@ -152,7 +152,8 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         srs = degrees;
         if (EQUAL(driver->GetDescription(), "GeoJSON") && placed)
             layer_options.SetNameValue("RFC7946", "YES");
-        // GDAL's default of seven digits is a centimetre; small cameras resolve less.
+        // GDAL writes seven digits by default, which is about a centimetre. The pixels of some cameras are
+        // smaller.
         if (is_geojson(driver) && layer_options.FetchNameValue("COORDINATE_PRECISION") == nullptr)
             layer_options.SetNameValue("COORDINATE_PRECISION", "9");
     }
@@ -169,7 +170,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
               "the field " + layer.text_field + " cannot be created");
     }
     if (!options.history.empty()) {
-        // Few drivers store layer metadata; the others report an error, which does not matter here.
+        // Most drivers cannot store layer metadata and report an error, which is ignored.
         const GdalErrors ignored;
         out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
     }
@@ -216,7 +217,8 @@ void check_vector_output(const VectorOptions& options) {
     GDALDriver* const driver = choose_driver(options);
     const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
     auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
-    for (const std::string& link : links_on_the_way(options.path)) // links to these are next to each of them
+    // Each link may have links to side files next to it.
+    for (const std::string& link : links_on_the_way(options.path))
         for (std::string& side : side_file_names(driver->GetDescription(), link, options.dataset_options))
             sides.push_back(std::move(side));
     if (options.run) options.run->writes(options.role, options.path, sides);
@@ -250,20 +252,21 @@ void check_vector_output(const VectorOptions& options) {
 
 namespace {
 
-/// Returns the number of values of `layer`'s fields that a feature has, among the fields that the format
-/// supports.
+/// Returns how many values of `layer`'s fields a feature has. Fields that the format does not support are not
+/// counted.
 int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
     int64_t count = 0;
     for (const auto& field : layer.fields) {
         int at = feature.GetFieldIndex(field.name.c_str());
-        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str()); // as in a Shapefile
+        // A Shapefile truncates names to ten characters.
+        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str());
         if (at >= 0 && feature.IsFieldSetAndNotNull(at)) ++count;
     }
     return count;
 }
 
-/// Returns the number of values that it should have. Some formats support only some fields, or none; a
-/// Shapefile supports them all.
+/// Returns how many values the features should have. Some formats do not support all fields; a Shapefile
+/// supports all of them, under truncated names.
 int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) {
     int64_t count = 0;
     for (size_t k = 0; k < layer.fields.size(); ++k) {
@@ -274,7 +277,7 @@ int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) 
     return count;
 }
 
-/// Checks that the file can be opened again completely, because formats are closed without a return value.
+/// Opens the file again and checks that it is complete, because closing a dataset does not return errors.
 void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer,
                   bool alone) {
     const GdalErrors errors;
@@ -331,7 +334,7 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
     check_vector_output(options);
     GDALDriver* driver = choose_driver(options);
     const size_t count = holds_layers(driver) ? layers.size() : 1;
-    if (!parallel::group().root()) return count; // the file belongs to the root
+    if (!parallel::group().root()) return count; // only the root process writes the file
     auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {
         const GdalErrors errors;
@@ -351,7 +354,7 @@ size_t write_layers(const VectorOptions& options, const std::vector<PointLayer>&
     for (size_t k = 0; k < count && opens_again(driver); ++k)
         check_points(file->path(), options, layers[k], count == 1);
     auto stale = old_side_files(file->destination());
-    for (const std::string& link : file->links()) // each may have its own side files
+    for (const std::string& link : file->links()) // each link may have its own side files
         for (std::string& side : old_side_files(link))
             stale.push_back(std::move(side));
     file->set_stale(std::move(stale));
@@ -380,7 +383,7 @@ std::string srs_of_places(const RasterSource& source) {
 }
 
 std::string unread_georeference(const RasterSource& source) {
-    // If the product is missing, the opening of the scene has already reported it.
+    // If the product is missing, the code that opened the scene has already reported it.
     if (source.located() || !product_of_locations(metadata_of(source)).empty()) return {};
     const SceneMetadata& scene = metadata_of(source);
     if (!scene.gcps.empty()) return "ground control points";
@@ -402,7 +405,7 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
     }
     std::vector<PixelPlace> places;
     const SourceState& state = SourceAccess::state(source);
-    if (const auto locations = locations_behind(state)) { // by the product's own longitudes and latitudes
+    if (const auto locations = locations_behind(state)) { // uses the longitudes and latitudes of the product
         std::vector<std::pair<int64_t, int64_t>> of_product;
         for (const auto& [line, sample] : pixels)
             of_product.emplace_back(line + state.window().y + locations->line,

@@ -52,7 +52,7 @@ class Writer {
         if (m_no_value) add_attribute(arguments, "dst_nodata", attribute_number(*m_no_value));
         if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
             add_attribute(arguments, "dst_type", type);
-        // Float32 represents the values with which the tools compute; a comparison with nodata may need more.
+        // The tools compute in Float32. A comparison with the nodata value may need Float64.
         bool wide = false;
         for (const int b : bands)
             wide = wide || (m_source.nodata[static_cast<size_t>(b)].active &&
@@ -74,8 +74,8 @@ class Writer {
   private:
     GDALDataType type_of(int band) const { return m_source.scene.bands[static_cast<size_t>(band)].type; }
 
-    /// Returns one value for all sources, or one per source ("none" if missing); empty: no source has a
-    /// value.
+    /// Returns the nodata values of the sources: one value if all sources have the same, otherwise one per
+    /// source ("none" if a source has no nodata value). The text is empty if no source has a nodata value.
     std::string nodata_of(const std::vector<int>& bands, bool further) const {
         std::string list;
         bool any = false, same = !further;
@@ -104,7 +104,8 @@ class Writer {
             CPLXMLNode* const options = CPLCreateXMLNode(source, CXT_Element, "OpenOptions");
             for (const std::string& item : m_source.options.open_options) {
                 const size_t equals = item.find('=');
-                if (equals == std::string::npos) continue; // GDAL also ignores it when opening
+                // GDAL also ignores an option without an equals sign.
+                if (equals == std::string::npos) continue;
                 CPLXMLNode* const option =
                     CPLCreateXMLElementAndValue(options, "OOI", item.substr(equals + 1).c_str());
                 add_attribute(option, "key", item.substr(0, equals));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The text of a VRT whose bands are computed by pixel functions from the bands of a scene.
+// Creates the text of a VRT whose bands are computed by pixel functions from the bands of a scene.
 #pragma once
 
 #include "raster/raster_sink.h"
@@ -11,11 +11,12 @@
 
 namespace hsi::raster {
 
-/// Throws UsageError for a source that a VRT cannot open because it requires -if.
+/// Throws UsageError if a VRT cannot open the source, because the source requires -if.
 void check_virtual_source(const RasterSource& like);
 
-/// Returns `text`, a VRT with as many described plain bands as `bands`, with derived bands that read the
-/// bands of `like`. `destination` is its final path. no_value: the value of missing pixels.
+/// Returns the text of a VRT with derived bands, which are computed from the bands of `like`. `text` is a VRT
+/// with the same number of plain bands, whose metadata is kept. `destination` is the final path of the VRT.
+/// `no_value` is the value of missing pixels.
 std::string with_derived_bands(const std::string& text, const std::string& destination,
                                const RasterSource& like, const std::vector<VirtualBand>& bands,
                                std::optional<double> no_value);

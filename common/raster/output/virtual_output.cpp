@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs without pixels, which are computed when they are read: VRTs by GDAL, virtual scenes by our code.
+// Writes outputs without pixels: VRTs and virtual scenes. Pixels are computed when they are read: by GDAL for
+// a VRT, and by this suite for a virtual scene.
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/group.h"
@@ -37,7 +38,7 @@ void write_all(const std::string& path, const std::string& text) {
 
 constexpr const char* plugin_name = "gdal_HSI.so";
 
-/// Returns true if this process has loaded a library with that name, which GDAL has found in one of its
+/// Returns true if this process has loaded a library with this name, as GDAL does with plugins in its plugin
 /// folders.
 bool loaded(const std::string& name) {
     register_drivers();
@@ -77,15 +78,15 @@ std::unique_ptr<PendingOutput> PendingOutput::of_virtual(const OutputOptions& op
     return impl;
 }
 
-/// Makes the same description as for any output, completed by the derived bands.
+/// Makes a VRT with the same metadata as any other output, and with derived bands.
 void PendingOutput::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
     const std::string text = description_xml();
     const std::optional<double> nodata_value =
         nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
     write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
-        // The relative names in the VRT are valid only at the destination. A copy that names the same files
-        // from its own folder, including unfinished outputs, shows that the VRT opens.
+        // Relative names in the VRT are valid only at the destination. To check that the VRT can be opened, a
+        // copy is written to a temporary path. It has names that are valid there, also of unfinished outputs.
         auto at_hand = bands;
         for (VirtualBand& band : at_hand)
             if (options.run && !band.further.empty())
@@ -111,7 +112,8 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     document.raster = description_xml();
     const std::string destination = file ? file->destination() : options.path;
     const std::string text = file ? scene_document_text(document, destination) : std::string();
-    { // the state for readers
+    // Reads the document to check it.
+    {
         OpenOptions again;
         again.path = destination;
         again.document = std::make_shared<const SceneDocument>(
@@ -125,7 +127,7 @@ void PendingOutput::make_computed(const RasterSource& like, const stream::Link& 
     }
     try {
         check_document_names(document, destination);
-    } catch (const Error& e) { // readers must allow these names
+    } catch (const Error& e) { // readers must allow these names with an option
         if (options.run) options.run->note(std::string(e.what()) + ". " + e.advice());
     }
     write_all(file->path(), text);
@@ -158,7 +160,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
     check_virtual(options, spec, like);
     if (bands.size() != static_cast<size_t>(spec.shape.bands) || is_computed(options))
         throw Error("internal: a VRT needs a function a band");
-    if (!parallel::group().root()) return; // the file belongs to the root
+    if (!parallel::group().root()) return; // only the root process writes the file
     PendingOutput::of_virtual(options, spec, like)->make_virtual(like, bands);
 }
 
@@ -166,7 +168,7 @@ void write_virtual(const OutputOptions& options, const OutputSpec& spec, const R
                    const stream::Link& link) {
     check_virtual(options, spec, like);
     if (!is_computed(options)) throw Error("internal: a VRT is not a virtual scene");
-    // In memory, each rank makes a scene of its own.
+    // If the virtual scene stays in memory, each rank makes its own.
     if (!parallel::group().root() && !options.document) return;
     PendingOutput::of_virtual(options, spec, like)->make_computed(like, link);
 }

@@ -31,7 +31,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
     constexpr double tolerance = 0.1;
     double to_pixels[6];
     if (!GDALInvGeoTransform(const_cast<double*>(wanted), to_pixels))
-        return true; // it has no usable position
+        return true; // the expected geotransform is not invertible
     std::unique_ptr<OGRCoordinateTransformation> turned;
     constexpr const char* alike[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
                                      "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", nullptr};
@@ -39,8 +39,8 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
         turned.reset(OGRCreateCoordinateTransformation(found_srs, srs));
         if (!turned) return false;
     }
-    // If one SRS has a datum shift and the other is the same SRS without it, PROJ does not shift; so both are
-    // transformed to the target of the shift.
+    // PROJ does not apply a datum shift if only one of two otherwise equal SRS has one. Therefore both SRS
+    // are transformed to WGS 84, the target of the shift.
     std::unique_ptr<OGRCoordinateTransformation> there, back;
     double shift[7], found_shift[7];
     if (turned && srs->GetTOWGS84(shift) == OGRERR_NONE &&
@@ -62,7 +62,7 @@ bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t sam
                       : turned && !turned->Transform(1, &x, &y))
                 return false;
             GDALApplyGeoTransform(to_pixels, x, y, &back_x, &back_y);
-            // Written so that NaN also fails the condition.
+            // The condition is negated so that NaN counts as different.
             if (!(std::fabs(back_x - sample) < tolerance && std::fabs(back_y - line) < tolerance))
                 return false;
         }
@@ -82,7 +82,7 @@ WrittenRaster::WrittenRaster(const std::string& path) {
         m_parts.push_back(std::move(whole));
         return;
     }
-    // Arrays of single bands, and others such as coordinates.
+    // The format stores each band as an array. Other arrays, such as coordinates, are skipped.
     const CPLStringList items(CSLDuplicate(whole->GetMetadata("SUBDATASETS")));
     for (int b = 1;; ++b) {
         const std::string ending = "Band" + std::to_string(b);
@@ -112,7 +112,7 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
                    std::to_string(part->GetRasterYSize()) + " pixels";
     for (int b = 0; b < bands; ++b) {
         const GDALDataType got = band(b)->GetRasterDataType();
-        // Formats with a fixed type may store a wider type than requested.
+        // A format with few types may store a wider type than requested.
         if (GDALDataTypeUnion(type, got) != got)
             return "its type is " + std::string(GDALGetDataTypeName(got));
     }
@@ -155,8 +155,9 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
 
 namespace {
 
-/// Returns whether a geotransform places the window's pixels where control points do, to two pixels. Some
-/// formats convert one to the other, and netCDF's driver numbers pixels without either.
+/// Returns whether the geotransform places the ground control points within two pixels of their positions.
+/// Some formats convert control points to a geotransform, or the reverse. The netCDF driver numbers the
+/// pixels if a file has neither.
 bool follows(const double (&gt)[6], const SceneMetadata& scene) {
     const double near = 2 * std::max(std::hypot(gt[1], gt[4]), std::hypot(gt[2], gt[5]));
     return std::all_of(scene.gcps.begin(), scene.gcps.end(), [&](const GroundControlPoint& p) {
@@ -193,20 +194,21 @@ std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
 
 namespace {
 
-/// Returns true for items that describe how a file is stored, or that drivers write for each file.
+/// Returns true for items that describe the storage of a file, or that drivers write into each file.
 bool made_by_drivers(const std::string& key) {
     return key == "AREA_OR_POINT" || starts_with(upper(key), "STATISTICS_") || starts_with(key, "NETCDF_") ||
            key == source_band_item || (key.find('#') != std::string::npos && !starts_with(key, "NC_GLOBAL#"));
 }
 
-/// Returns true for items for wavelengths and similar facts, which are compared by their meaning.
+/// Returns true for items about wavelengths and other band properties, whose meaning is compared instead of
+/// their text.
 bool is_spectral(const std::string& key) {
     return is_any(key, "wavelength wavelengths wavelength_units wavelength_unit fwhm bbl band_names "
                        "CENTRAL_WAVELENGTH_UM FWHM_UM");
 }
 
-/// Returns the items of `wanted` that are not in `found`; case of keys is ignored. netCDF's are
-/// "NC_GLOBAL#KEY".
+/// Returns the items of `wanted` that `found` does not contain, ignoring the case of keys. In netCDF files,
+/// keys begin with "NC_GLOBAL#".
 std::vector<std::string> missing_items(const std::vector<std::string>& wanted,
                                        const std::vector<std::string>& found) {
     std::vector<std::string> out;
@@ -236,19 +238,21 @@ std::map<std::string, std::vector<std::string>> missing_items(const MetadataDoma
     return out;
 }
 
-/// Returns true for a description that GDAL has made: the file's name, as in each header that it creates.
+/// Returns true for a description that only contains the file name, as GDAL writes it into each header.
 bool is_file_name(const EnviField& field) {
     const auto list = envi_list(field.value);
     return field.key == "description" && list.size() == 1 && list[0].find(' ') == std::string::npos;
 }
 
-/// Returns the fields of the ENVI header about the whole scene, or that our tools read there.
+/// Returns the fields of the ENVI header that the output does not contain. Fields about bands are compared
+/// elsewhere.
 std::vector<EnviField> missing_fields(const SceneMetadata& wanted, const SceneMetadata& found) {
     std::vector<EnviField> out;
     for (const EnviField& field : wanted.envi.fields()) {
+        // Fields of the bands are compared band by band.
         if (is_any(envi_key(field.key), "wavelength fwhm bbl") || envi_key(field.key) == "wavelength units" ||
             envi_key(field.key) == "band names" || envi_key(field.key) == "data gain values" ||
-            envi_key(field.key) == "data offset values" || is_file_name(field)) // compared by band
+            envi_key(field.key) == "data offset values" || is_file_name(field))
             continue;
         const std::string* const there = found.envi.find(field.key);
         if (there == nullptr || trimmed(*there) != trimmed(field.value)) out.push_back(field);
@@ -265,7 +269,8 @@ bool same_colours(const BandMetadata& wanted, const BandMetadata& found) {
     if (!wanted.colours) return true;
     for (int i = 0; i < wanted.colours->GetColorEntryCount(); ++i) {
         const GDALColorEntry& a = *wanted.colours->GetColorEntry(i);
-        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0; // also for values without a class
+        // Black also stands for values without a class.
+        const bool black = a.c1 == 0 && a.c2 == 0 && a.c3 == 0;
         if (!found.colours || i >= found.colours->GetColorEntryCount()) {
             if (!black) return false;
             continue;
@@ -287,7 +292,8 @@ bool same_classes(const BandMetadata& wanted, const BandMetadata& found, bool en
     return true;
 }
 
-/// `number`: from 1; the first band is called "Band 1" even without a name.
+/// `number` is the band number, from 1. "Band NUMBER" counts as a missing name, because drivers write it for
+/// bands without a name.
 bool same_name(const BandMetadata& wanted, const BandMetadata& found, size_t number, bool envi) {
     const std::string name = plain_band_name(wanted);
     return name.empty() || name == "Band " + std::to_string(number) ||
@@ -329,7 +335,7 @@ std::vector<std::string> WrittenRaster::lost(const SceneMetadata& wanted) const 
     any("the unit", [](Band a, Band b, size_t) { return a.unit.empty() || a.unit == b.unit; });
     any("the class names", [&](Band a, Band b, size_t) { return same_classes(a, b, envi); });
     any("the colours", [](Band a, Band b, size_t) { return same_colours(a, b); });
-    std::vector<std::string> keys; // of the scene, then of bands, each once
+    std::vector<std::string> keys; // keys of the scene, then of its bands, without duplicates
     const auto add = [&](const std::string& key) {
         if (std::find(keys.begin(), keys.end(), "'" + key + "'") == keys.end())
             keys.push_back("'" + key + "'");
@@ -389,7 +395,8 @@ CPLXMLNode* emptied(CPLXMLNode* parent, const char* name) {
     return CPLCreateXMLNode(parent, CXT_Element, name);
 }
 
-/// Adds the facts about band `k` of a scene that `b`, from the file, lacks.
+/// Adds the facts about band `k` that are missing in the file to the node `to`. `a` is the wanted metadata of
+/// the band, and `b` is the metadata in the file.
 void put_band(CPLXMLNode* to, const BandMetadata& a, const BandMetadata& b, const SpectralTexts& spectra,
               size_t k, bool envi) {
     std::vector<std::string> items;
@@ -458,7 +465,7 @@ std::string WrittenRaster::with_lost(const SceneMetadata& wanted, const std::str
         CPLXMLNode* const band = element(root, "PAMRasterBand", "band", std::to_string(k + 1));
         put_band(band, wanted.bands[k], got.bands[k], spectra, k, envi);
         if (band->psChild->psNext != nullptr) continue;
-        CPLRemoveXMLChild(root, band); // it has only its number
+        CPLRemoveXMLChild(root, band); // the node contains only the band number
         CPLDestroyXMLNode(band);
     }
     char* const text = CPLSerializeXMLTree(tree.get());
@@ -474,7 +481,7 @@ GDALRasterBand* WrittenRaster::band(int index) const {
 
 bool close_written(DatasetHandle dataset, bool pixels) {
     bool good = true;
-    // Before GDAL 3.7 neither function returns a result.
+    // Before GDAL 3.7, FlushCache() and GDALClose() do not return a result.
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     good = dataset->FlushCache(true) == CE_None;
 #else
@@ -485,7 +492,7 @@ bool close_written(DatasetHandle dataset, bool pixels) {
         dataset->GetRasterBand(1)->RasterIO(GF_Read, 0, 0, 1, 1, pixel, 1, 1, GDT_CFloat32, 0, 0, nullptr) !=
             CE_None)
         good = false;
-    // In earlier versions files were stdio streams, and GDAL ignores the result of closing one.
+    // Before GDAL 3.7, files are stdio streams, and GDAL ignores errors when it closes them.
     if (std::fflush(nullptr) != 0) good = false;
 #if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
     return GDALClose(GDALDataset::ToHandle(dataset.release())) == CE_None && good;

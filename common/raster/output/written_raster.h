@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The closing of a written raster, and the raster opened again.
+// Closes a written raster, and opens it again to compare it with the expected raster.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -15,49 +15,50 @@
 
 namespace hsi::raster {
 
-/// Returns true if the corners of a file are within a tenth of a pixel of the expected ones. An SRS may be
-/// read back with other names and another false easting. If `srs` is null or the file has no SRS, only the
-/// numbers are compared.
+/// Returns true if the corners of a file are within a tenth of a pixel of the expected positions. The SRS of
+/// the file may have other names and another false easting. If `srs` or `found_srs` is null, only the
+/// geotransforms are compared.
 bool same_place(const double (&wanted)[6], const double (&found)[6], int64_t samples, int64_t lines,
                 const OGRSpatialReference* srs, const OGRSpatialReference* found_srs);
 
-/// The bands of a written raster, as readers find them: the dataset's or, if the format makes an array of
-/// each band, the subdatasets'.
+/// The bands of a written raster as readers find them. These are the bands of the dataset or, if the format
+/// stores each band as an array, the bands of the subdatasets.
 class WrittenRaster {
   public:
     explicit WrittenRaster(const std::string& path);
-    /// Returns the fault; empty if the raster has this shape and bands that can store the type's values.
+    /// Returns a description of the fault; empty if the raster has this shape and bands that can store all
+    /// values of the type.
     std::string fault(const stream::CubeShape& shape, GDALDataType type) const;
-    /// Returns true if a TIFF has blocks without a position in the file. Call it after fault() found none.
+    /// Returns true if a TIFF has blocks that were not written. Call it only if fault() is empty.
     bool lacks_blocks() const;
-    /// Returns the nodata value of the first band if it is a number. Call it after fault() found none.
+    /// Returns the nodata value of the first band if it is a number. Call it only if fault() is empty.
     std::optional<NodataValue> number_for_nodata() const;
-    /// Returns true if every band has this nodata value. Call it after fault() found none.
+    /// Returns true if every band has this nodata value. Call it only if fault() is empty.
     bool keeps(const NodataValue& nodata) const;
-    /// Returns the part of the position of `scene` that the file does not keep, for a message: "the SRS", for
-    /// example; empty if it keeps all. Another form of the same position, as some formats have it, is equal.
-    /// Call it after fault() found none.
+    /// Returns the part of the position of `scene` that the file has lost, for a message, such as "the SRS";
+    /// empty if nothing is lost. Another form of the same position is accepted, because some formats change
+    /// the form. Call it only if fault() is empty.
     std::string lost_place(const SceneMetadata& scene) const;
-    /// Returns the facts that are missing in the file, as tools read it, compared with `wanted`, which was
-    /// read from a dataset that keeps everything: "the wavelengths", for example. Position and nodata are not
-    /// included: see lost_place() and keeps(). Call it after fault() found none.
+    /// Returns which facts of `wanted` are missing in the file, for a message, such as "the wavelengths".
+    /// `wanted` was read from a dataset that stores all metadata. Position and nodata are not included; see
+    /// lost_place() and keeps(). Call it only if fault() is empty.
     std::vector<std::string> lost(const SceneMetadata& wanted) const;
-    /// Returns the text of GDAL's side file (.aux.xml), which may be empty, with the losses of lost() added.
-    /// Some drivers that read this file, such as netCDF's, do not write to it when they get metadata for an
-    /// existing file.
+    /// Returns the text of GDAL's side file (.aux.xml), to which the facts that lost() reports were added.
+    /// `side_file` is the existing text, which may be empty. This is needed because some drivers read side
+    /// files but do not write metadata of an existing file to them, such as the netCDF driver.
     std::string with_lost(const SceneMetadata& wanted, const std::string& side_file) const;
-    GDALRasterBand* band(int index) const; ///< from 0, after fault() found none
+    GDALRasterBand* band(int index) const; ///< `index` counts from 0; call it only if fault() is empty
 
   private:
     SceneMetadata found() const;
-    std::vector<DatasetHandle> m_parts; ///< one, or one per band
-    std::string m_reason;               ///< GDAL's reason if it does not open
+    std::vector<DatasetHandle> m_parts; ///< one dataset, or one per band
+    std::string m_reason;               ///< GDAL's error if the file cannot be opened
 };
 
-/// Writes the rest of the dataset that GDAL holds, and closes it. From GDAL 3.13 on, a file's last kilobytes
-/// wait in GDAL's buffer, and closing does not report a write error. Reading a pixel writes them before, and
-/// reports errors. `pixels` false: does not read a pixel. \return false if something was not written to the
-/// disk; GDAL's reason, if any, is in the GdalErrors of this thread.
+/// Writes the remaining data of the dataset, and closes it. Returns false if something was not written to the
+/// disk; GDAL's reason, if any, is in the GdalErrors of this thread. From GDAL 3.13 on, the last kilobytes of
+/// a file are in a buffer of GDAL, and closing does not report a write error. Reading a pixel writes this
+/// buffer and reports errors. `pixels` = false: no pixel is read.
 bool close_written(DatasetHandle dataset, bool pixels = true);
 
 } // namespace hsi::raster

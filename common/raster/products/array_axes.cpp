@@ -40,10 +40,10 @@ struct Cube {
     std::array<int64_t, 3> sizes{};
 };
 
-/// The relevant content of a file.
+/// The three-dimensional arrays of a file, and the lengths of its lists of wavelengths.
 struct Contents {
     std::vector<Cube> cubes;
-    std::vector<int64_t> wavelengths; ///< lengths of lists
+    std::vector<int64_t> wavelengths; ///< lengths of the lists of wavelengths
 };
 
 void look_at(const Group& group, int depth, int& left, Contents& found) {
@@ -76,12 +76,13 @@ Contents contents_of(const std::string& file) {
     const DatasetHandle dataset(GDALDataset::FromHandle(GDALOpenEx(
         whole_name(file).c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
     const Group root = dataset ? dataset->GetRootGroup() : nullptr;
-    int left = 2000; // remaining arrays: a product has tens
+    int left = 2000; // limit for the number of arrays; products have tens
     if (root) look_at(root, 8, left, found);
     return found;
 }
 
-/// Returns the array behind a dataset: with its size in its order, and with its name if there are several.
+/// Returns the array that GDAL presents as `dataset`: the array with the same sizes in the same order. If
+/// several arrays fit, the array whose name ends the dataset's name is returned.
 const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
     std::string told = dataset.GetDescription();
     const Cube* fits = nullptr;
@@ -97,7 +98,8 @@ const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
     return fits;
 }
 
-/// Returns the axis of the cube's bands; nullopt if it is the first one, or cannot be determined.
+/// Returns the index of the band axis if the bands are not on the first axis; nullopt if they are, or if the
+/// band axis is unknown.
 std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_t>& wavelengths) {
     if (speaks_of_bands(cube.axes[0])) return std::nullopt;
     for (const size_t k : {size_t{2}, size_t{1}})
@@ -114,8 +116,8 @@ std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_
     return std::nullopt;
 }
 
-/// Returns "[2,0,1]": the cube's axes in GDAL's order; empty if they are in this order, or if it cannot be
-/// determined.
+/// Returns the transposition to GDAL's order (band, line, sample), such as "[2,0,1]". The text is empty if
+/// the cube already has this order, or if its order is unknown.
 std::string turning(const Cube& cube, std::optional<size_t> bands) {
     if (bands) return *bands == 2 ? "[2,0,1]" : "[1,0,2]";
     return axis_called(cube.axes[1]) == Axis::samples && axis_called(cube.axes[2]) == Axis::lines ? "[0,2,1]"
@@ -131,7 +133,7 @@ Axis axis_called(const std::string& name) {
     };
     if (contains_any(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"}) || n == "wl")
         return Axis::bands;
-    // "pixels_per_line" and "crosstrack" are samples, "along_track" and "scanline" lines.
+    // "pixels_per_line" and "crosstrack" mean samples; "along_track" and "scanline" mean lines.
     if (contains_any(n, {"along", "down"})) return Axis::lines;
     if (contains_any(
             n, {"across", "cross", "xtrack", "sample", "pixel", "col", "easting", "width", "x_coord"}) ||
@@ -148,14 +150,15 @@ bool is_made_up(const std::string& name) {
 }
 
 bool says_wavelength_in_full(const std::string& name) {
-    return contains_any(lower(name),
-                        {"wavelen", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
+    return contains_any(
+        lower(name), {"wavelen", "wvl", "list_cw"}); // PRISMA calls its lists List_Cw_Vnir and List_Cw_Swir
 }
 
 bool lists_wavelengths(const std::string& name) {
     if (says_wavelength_in_full(name)) return true;
     auto words = words_of(name);
-    if (words.size() > 1 && word_unit(words.back()) != nullptr) words.pop_back(); // "wl_nm"
+    // The last word of "wl_nm" is a unit.
+    if (words.size() > 1 && word_unit(words.back()) != nullptr) words.pop_back();
     std::string plain;
     for (const std::string& word : words)
         plain += word;
@@ -168,7 +171,7 @@ bool lists_wavelengths(const std::string& name) {
 void check_axes(GDALDataset& dataset, const std::string& name) {
     GDALDriver* const driver = dataset.GetDriver();
     const std::string kind = driver ? driver->GetDescription() : "";
-    // netCDF's older forms are a different format, but its driver reads them all.
+    // Classic netCDF files are not HDF5, but the netCDF driver reads both formats.
     if ((kind != "netCDF" && kind != "HDF5Image" && kind != "HDF5") || dataset.GetRasterCount() < 2) return;
     const GdalErrors quiet;
     const CPLStringList files(dataset.GetFileList());
@@ -184,7 +187,7 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     for (size_t k = 0; k < 3; ++k)
         shape += (k ? " x " : "") + (is_made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
                  std::to_string(cube->sizes[k]);
-    // The file itself may be a product with known axes.
+    // The file may be a product for which a reader exists, which then gets the axes right.
     const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;
     const std::string known =
         product ? "Use '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "

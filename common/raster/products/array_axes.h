@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cubes in netCDF and HDF5 files whose axes GDAL's two-dimensional readers take in the wrong order.
+// Detects cubes in netCDF and HDF5 files whose axes GDAL's two-dimensional readers use in the wrong order.
 #pragma once
 
 #include <initializer_list>
@@ -9,27 +9,32 @@ class GDALDataset;
 
 namespace hsi::raster {
 
-/// The meaning of an axis of a cube, by its name: "wavelength", "downtrack", "pixels_per_line", "lon", "x".
+/// The meaning of a cube's axis. axis_called() derives it from the name: "wavelength", "downtrack",
+/// "pixels_per_line", "lon", "x".
 enum class Axis { unknown, bands, lines, samples };
 Axis axis_called(const std::string& name);
-/// Returns true for names that readers of HDF5 make up, because HDF5 has no names of axes.
+/// Returns true for names of axes that HDF5 readers invent, because HDF5 files need not name their axes.
 bool is_made_up(const std::string& name);
-/// Names of wavelengths in lower case without other characters. Names that contain "wavelen" also count.
+/// Names of lists of wavelengths, in lower case and without other characters. Any name that contains
+/// "wavelen" also denotes such a list.
 inline constexpr std::initializer_list<const char*> wavelength_names = {
     "wavl",        "wavlength",  "wavlengths",  "wl",         "wls",     "wvl",    "wvls",
     "wlen",        "lambda",     "lambdas",     "lam",        "bandsnm", "wave",   "waves",
     "bandcenters", "bandcenter", "bandcentres", "bandcentre", "centers", "centres"};
-/// Returns true for names of lists of wavelengths or wavenumbers: "wl", "band_centers", "lambda_um".
+/// Returns true for names of lists of wavelengths or wavenumbers, such as "wl", "band_centers" and
+/// "lambda_um".
 bool lists_wavelengths(const std::string& name);
-/// Returns true for such names that contain the full word.
+/// Returns true for names that certainly denote wavelengths: they contain "wavelen", "wvl" or PRISMA's
+/// "list_cw".
 bool says_wavelength_in_full(const std::string& name);
 
-/// Checks the axes of a cube. GDAL's readers take the last axis of an array for columns, the one before for
-/// lines and the first for bands. EMIT stores (downtrack, crosstrack, bands) and PRISMA (line, band, sample),
-/// so every "spectrum" would be a column of the scene; (band, x, y) exchanges lines and samples. \throws
-/// Error for such a cube, with the command that transposes its axes. Axes are identified by their names, by
-/// lists of wavelengths in the file with the same length or, without names, by more than four times as many
-/// bands as columns. Datasets of other drivers pass. `name`: the user's name of the dataset.
+/// Throws Error for a cube whose axes GDAL reads in the wrong order; the advice is the command that
+/// transposes the axes. GDAL uses the last axis of an array as columns, the axis before it as lines, and the
+/// first axis as bands. EMIT stores (downtrack, crosstrack, bands) and PRISMA stores (line, band, sample), so
+/// GDAL would return a column of the scene as a spectrum. For (band, x, y), GDAL exchanges lines and samples.
+/// The band axis is identified by its name, or by its length, which equals the length of a list of
+/// wavelengths. Without names, the first axis is not the bands if it is more than four times as long as the
+/// last axis. Datasets of other drivers are accepted. `name` is the user's name of the dataset.
 void check_axes(GDALDataset& dataset, const std::string& name);
 
 } // namespace hsi::raster

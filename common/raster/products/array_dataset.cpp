@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arrays of netCDF, HDF5 and Zarr as GDAL datasets, for labels, masks and lookup tables, with the same facts
-// as for scenes.
+// Presents arrays of netCDF, HDF5 and Zarr as GDAL datasets, for labels, masks and lookup tables. They have
+// the same metadata as scenes.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -54,13 +54,13 @@ class ArrayBand final : public GDALRasterBand {
         if (has != nullptr) *has = number ? TRUE : FALSE;
         return number.value_or(otherwise);
     }
-    /// Replaces invalid samples by nodata.
+    /// Replaces samples that the array's attributes mark as invalid by the nodata value.
     void blank_samples(char* samples, size_t count) const;
 
     ArrayDataset& m_dataset;
     const Product& m_product;
     const CubePart& m_part;
-    CPLStringList m_names; ///< of classes
+    CPLStringList m_names; ///< class names
 };
 
 class ArrayDataset final : public GDALDataset {
@@ -149,7 +149,7 @@ void ArrayBand::blank_samples(char* samples, size_t count) const {
     NodataValue none;
     none.real = std::numeric_limits<double>::quiet_NaN();
     NodataMatch nodata = match_in_type(m_part.nodata.value_or(none), sample_type(eDataType));
-    if (!nodata.active) // only for floats
+    if (!nodata.active) // the array has no nodata value; this occurs only for floats
         GDALCopyWords64(&none.real, GDT_Float64, 0, nodata.bytes, eDataType, 0, 1);
     std::vector<float> marks(count, 0);
     blank_invalid(m_part.invalid, samples, static_cast<ptrdiff_t>(size), sample_type(eDataType), false,

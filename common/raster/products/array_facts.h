@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The meaning of an array of netCDF, HDF5 or Zarr as a scene or as labels, from its attributes (CF
-// conventions, NetCDF Users Guide), its coordinates and the names of its axes. All formats, names and roles
-// use these functions.
+// Interprets an array of netCDF, HDF5 or Zarr as a scene or as labels, by its attributes (CF conventions,
+// NetCDF Users Guide), its coordinates and the names of its axes. These functions are shared by all formats
+// and by all uses of arrays.
 #pragma once
 
 #include "raster/products/array_file.h"
@@ -21,55 +21,62 @@ namespace hsi::raster {
 
 using Array = std::shared_ptr<GDALMDArray>;
 
-/// The axes of lines, samples and bands in an array.
+/// Which axes of an array are lines, samples and bands.
 struct ArrayLayout {
-    CubePart part; ///< without its type
+    CubePart part; ///< the data type of the part is not set
     int64_t lines = 0, samples = 0, bands = 0;
-    /// The axes in the array itself; null without such an axis.
+    /// The axes as the array declares them; null if the array has no such axis.
     std::shared_ptr<GDALDimension> line_axis, sample_axis, band_axis;
-    std::string axes;    ///< "wavelength, y, x"
-    std::string refusal; ///< why the array is not a scene; empty: it is a scene
+    std::string axes;    ///< names of the axes for messages, such as "wavelength, y, x"
+    std::string refusal; ///< reason why the array is not a scene; empty: it is a scene
     std::string advice;
-    std::string doubt; ///< a warning: several axes could be the bands; empty: only one
+    /// A warning that several axes could be the bands; empty if the band axis is certain.
+    std::string doubt;
 };
 
-/// Identifies the axes by attributes and names of coordinates, then by names of axes, then by `lists`:
-/// lengths of lists of wavelengths in the file. By default, bands are the first of three axes. Axes of length
-/// 1 are left out if the array has more than three. An unnamed last axis of length 1 is the axis of the only
-/// band (line, sample, 1); for a `plane`, which always has one band, any axis of length 1 is. If one of two
-/// axes has bands, the other has the samples; the only axis of an array has bands or nothing. Returns nullopt
-/// for arrays without axes or numbers, and if bands cannot be distinguished from columns.
+/// Determines which axes are lines, samples and bands. Attributes and names of coordinates decide first, then
+/// the names of axes, then `lists`, the lengths of lists of wavelengths in the file. By default, the first of
+/// three axes is the bands.
+/// If an array has more than three axes, axes of length 1 are left out. An unnamed last axis of length 1 is
+/// the axis of a single band (line, sample, 1). For a `plane`, which always has one band, any axis of length
+/// 1 can be this axis. If one of two axes is the bands, the other one is the samples. A single axis is the
+/// bands or unusable.
+/// Returns nullopt for arrays without axes or with other data than numbers, and if bands and columns cannot
+/// be distinguished.
 std::optional<ArrayLayout> layout_of(const ArrayFile& file, const Array& array,
                                      const std::vector<int64_t>& lists, bool plane = false);
 
-/// Returns the list of the coordinates of an axis: the list that the format names, else the list with the
-/// name of the axis in the array's group or in the groups above. Null if absent.
+/// Returns the array of the coordinates along an axis; null if there is none. The format may assign an array
+/// to the axis. Otherwise, this is the array with the name of the axis in the group of `array`, or in the
+/// nearest group above.
 Array coordinate_of(const ArrayFile& file, const Array& array, const GDALDimension& axis);
-/// Returns the array `name` in the group of `array`, or in the nearest group above. Null if absent.
+/// Returns the array `name` in the group of `array`, or in the nearest group above. Null if there is none.
 Array array_near(const ArrayFile& file, const Array& array, const std::string& name);
-/// Returns its unit, from the format or an attribute.
+/// Returns the unit of an array, as the format or an attribute states it.
 std::string unit_of(const Array& array);
-/// Returns the numbers of a list with scale_factor and add_offset applied; empty without a list.
+/// Returns the numbers of a list with scale_factor and add_offset applied; empty if the list has no numbers.
 Numbers unpacked_list(const ArrayFile& file, const Array& list);
 
-/// Sets product.geotransform, srs, lines_rise and samples_fall. The scene's first line is the one with the
-/// greatest coordinate, and its first sample the one with the smallest. Coordinates have priority over an
-/// attribute GeoTransform.
+/// Sets product.geotransform, srs, lines_rise and samples_fall. The first line of the scene has the largest
+/// coordinate, and the first sample has the smallest. Coordinates have priority over an attribute
+/// GeoTransform.
 void take_grid(Product& product, const ArrayFile& file, const Array& array, const ArrayLayout& layout);
 
-/// Sets the type of `part`, its nodata and its invalid samples from _FillValue, missing_value, valid_min,
-/// valid_max, valid_range and _Unsigned, else from the fill value of the format.
+/// Sets the data type of `part`, its nodata value and its invalid samples. They come from the attributes
+/// _FillValue, missing_value, valid_min, valid_max, valid_range and _Unsigned, or else from the fill value of
+/// the format.
 void take_values(Product& product, const ArrayFile& file, const Array& array, CubePart& part);
 
-/// Returns scale and offset (value = sample * scale + offset) from attributes or from the format; nullopt if
-/// not stated.
+/// Returns scale and offset from attributes or from the format; nullopt if they are not stated. A scaled
+/// value is sample * scale + offset.
 std::pair<std::optional<double>, std::optional<double>> scale_of(const Array& array);
 
-/// Returns whether a unit in lower case is degrees to the east (`letter` e) or north (n), in CF's spellings:
-/// "degrees_east", "degree_e", "degreese".
+/// Returns whether a unit in lower case means degrees east (`letter` e) or degrees north (`letter` n), in a
+/// spelling of the CF conventions: "degrees_east", "degree_e", "degreese".
 bool is_degrees(const std::string& unit, char letter);
 
-/// Returns whether `unit` is used only for wavelengths; metres, for example, are also used for other lengths.
+/// Returns whether `unit` is used only for wavelengths. Metres, for example, are used for other lengths as
+/// well.
 bool is_unit_of_wavelengths(const std::string& unit);
 
 } // namespace hsi::raster

@@ -22,7 +22,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr uint64_t longest_list = 1u << 20; // bands have some hundreds
+constexpr uint64_t longest_list = 1u << 20; // maximum length of a list; bands have some hundreds
 
 std::string digits(double value, bool single) {
     char text[64];
@@ -40,19 +40,20 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
-/// Returns whether the number ends here, or is followed by the letters with which ncdump marks its type:
-/// "1.e+20f", "255ub".
+/// Returns whether a number ends here. A suffix of ncdump that states the type may follow: "1.e+20f",
+/// "255ub".
 bool ends_number(const char* rest) {
     constexpr const char* types[] = {"", "b", "ub", "s", "us", "l", "ul", "u", "ll", "ull", "f", "d"};
     return std::any_of(std::begin(types), std::end(types),
                        [&](const char* type) { return EQUAL(rest, type); });
 }
 
-/// Numbers that are written as texts, one or several per text, also in the braces of an ENVI header or the
-/// brackets of JSON. GDAL reads some of these forms as 0. Each number may have a unit of wavelengths.
+/// Collects numbers that a file stores as texts, with one or several numbers in each text. The numbers may be
+/// in the braces of an ENVI header or the brackets of JSON, and each may have a unit of wavelengths. GDAL
+/// would read some of these forms as 0.
 class WrittenNumbers {
   public:
-    /// Returns false for a text with other content.
+    /// Adds the numbers of a text. Returns false if the text has other content.
     bool take(const char* text) {
         const bool list = std::string(text).find(',') != std::string::npos;
         if (const auto written = list ? std::nullopt : written_wavelength(text)) {
@@ -65,8 +66,8 @@ class WrittenNumbers {
         return true;
     }
 
-    /// Returns all numbers. A unit that is written once applies to all; numbers in several units are
-    /// converted to nanometres. nullopt if some of several units are unknown.
+    /// Returns all numbers. A unit that occurs once applies to all numbers. If several units occur, the
+    /// numbers are converted to nanometres; nullopt if some numbers then have no unit.
     std::optional<Numbers> all() {
         std::set<const WavelengthUnit*> units(m_units.begin(), m_units.end());
         const bool some_without = units.erase(nullptr) > 0;
@@ -104,7 +105,7 @@ class WrittenNumbers {
     }
 
     Numbers m_numbers;
-    std::vector<const WavelengthUnit*> m_units; ///< null for a number without a unit
+    std::vector<const WavelengthUnit*> m_units; ///< unit of each number; null: no unit
 };
 
 Numbers numbers_of_texts(const CPLStringList& texts) {
@@ -120,7 +121,7 @@ Numbers numbers_of_texts(const CPLStringList& texts) {
     return none;
 }
 
-/// Returns the texts of a list with `count` entries.
+/// Returns the texts of a list of strings with `count` elements.
 CPLStringList texts_of(const GDALMDArray& list, uint64_t count) {
     std::vector<char*> texts(count, nullptr);
     const std::vector<GUInt64> start(list.GetDimensionCount(), 0);
@@ -149,13 +150,14 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
     try_hdf(path);
     const GdalErrors quiet;
-    // HDF5's own reader first, because it needs no cache of 16 MB for each array. netCDF's reader reads a
-    // server's file by catching page faults, and waits forever if a request fails.
+    // The HDF5 driver is preferred, because it does not need a cache of 16 MB for each array. The netCDF
+    // driver is not used for remote files: it reads them through page faults, and waits forever if a request
+    // fails.
     const bool far = !VSIIsLocal(path.c_str());
     for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
         if (far && EQUAL(driver, "netCDF")) continue;
         DatasetHandle dataset = open_arrays(path, driver);
-        // GDAL 3.6 recognises netCDF's later classic form (CDF-5) only by the prefix.
+        // GDAL 3.6 recognises the classic form CDF-5 only if the name has the prefix NETCDF.
         if (!dataset && EQUAL(driver, "netCDF") && beginning_of_file(path, 3) == "CDF")
             dataset = open_arrays("NETCDF:\"" + path + "\"", driver);
         if (!dataset) continue;
@@ -258,16 +260,16 @@ bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&star
                   const size_t (&count)[3], void* values) {
     const GDALDataType stored = part.stored == GDT_Unknown ? part.type : part.stored;
     const auto type = GDALExtendedDataType::Create(stored);
-    // If sizes are equal, the bits are unchanged.
+    // If both types have the same size, the bits are copied unchanged.
     if (GDALGetDataTypeSizeBytes(stored) == GDALGetDataTypeSizeBytes(part.type))
         return array.Read(start, count, nullptr, nullptr, type, values);
-    if (stored == GDT_Byte) { // signed bytes
+    if (stored == GDT_Byte) { // the samples are signed bytes
         std::vector<int8_t> bytes(count[0] * count[1] * count[2]);
         if (!array.Read(start, count, nullptr, nullptr, type, bytes.data())) return false;
         std::copy(bytes.begin(), bytes.end(), static_cast<int16_t*>(values));
         return true;
     }
-    std::vector<int16_t> wide(count[0] * count[1] * count[2]); // signed bytes, as GDAL reads them
+    std::vector<int16_t> wide(count[0] * count[1] * count[2]); // GDAL reads signed bytes as Int16
     if (!array.Read(start, count, nullptr, nullptr, type, wide.data())) return false;
     std::transform(wide.begin(), wide.end(), static_cast<uint8_t*>(values),
                    [](int16_t value) { return static_cast<uint8_t>(value); });

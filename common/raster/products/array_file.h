@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An HDF5 or netCDF-4 file, or a Zarr dataset, through GDAL's multidimensional interface: groups, arrays,
-// attributes.
+// Reads groups, arrays and attributes of HDF5, netCDF-4 and Zarr through GDAL's multidimensional interface.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -13,36 +12,41 @@
 
 namespace hsi::raster {
 
-/// Numbers with the digits that they have in the file's own type.
+/// Numbers of a list or attribute. `texts` has the digits that each number has in the data type of the file.
 struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
-    std::string unit;       ///< unit of wavelengths that are texts with a unit ("450 nm"); else empty
-    std::string no_numbers; ///< content of the list if it has no numbers; empty: numbers
+    /// Unit of wavelengths that is part of the texts ("450 nm"); otherwise empty.
+    std::string unit;
+    /// The content of the list if it does not consist of numbers; otherwise empty.
+    std::string no_numbers;
     size_t size() const { return values.size(); }
 };
 
-/// A file of arrays. Names are full names: "/location/lon". One thread uses it at a time.
+/// A file of arrays. Names of arrays and groups are full names, such as "/location/lon". Only one thread may
+/// use an object at a time.
 class ArrayFile {
   public:
-    /// Returns null if GDAL opens no arrays in `path`. Throws Error for a file that try_hdf() refuses.
+    /// Returns null if GDAL finds no arrays in `path`. Throws Error for a file that try_hdf() refuses.
     static std::shared_ptr<ArrayFile> open(const std::string& path);
 
     const std::string& path() const { return m_path; }
-    const std::string& driver() const { return m_driver; }             ///< of GDAL
-    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null if absent
-    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null if absent
-    /// Returns the array of a part, with three axes.
+    const std::string& driver() const { return m_driver; }             ///< name of GDAL's driver
+    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null if the group does not exist
+    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null if the array does not exist
+    /// Returns the array of a part as a view with three axes.
     std::shared_ptr<GDALMDArray> array_of(const CubePart& part) const;
     std::vector<std::string> group_names(const std::string& of) const;
 
-    /// Returns the chunk size along each axis of an array; 0 if it is stored in one piece. GDAL 3.6's driver
-    /// HDF5 does not expose it: the driver netCDF is used instead, if it is installed and reads the file.
+    /// Returns the chunk size along each axis of an array; 0 if the array is not chunked. GDAL 3.6's driver
+    /// HDF5 does not provide the chunk sizes; the driver netCDF is then used for a local file, if it is
+    /// installed and can read the file.
     std::vector<GUInt64> chunks(const std::string& name) const;
 
-    /// Returns the numbers of a list (list_length()), which may be written as text; empty if absent.
+    /// Returns the numbers of a list (see list_length()), which the file may store as text; empty if the list
+    /// does not exist.
     Numbers list(const std::string& array) const;
-    /// Returns the text of an array with one element; empty if absent.
+    /// Returns the text of a string array with one element; empty if there is none.
     std::string text(const std::string& array) const;
 
   private:
@@ -51,20 +55,22 @@ class ArrayFile {
     std::shared_ptr<GDALGroup> m_root;
 };
 
-/// Returns the number of elements of an array that is a list: with one axis, or a row or a column (1 x B, B x
-/// 1). Else 0.
+/// Returns the number of elements if at most one axis of the array is longer than 1, as in a list, a row (1 x
+/// B) or a column (B x 1). Returns 0 for other arrays.
 uint64_t list_length(const GDALMDArray& array);
 
-/// Returns the names of the arrays in a group, each once. (Zarr's driver lists an array again after each
-/// opening.)
+/// Returns the names of the arrays in a group without duplicates, because GDAL's driver Zarr lists an array
+/// again after each opening.
 std::vector<std::string> array_names(const GDALGroup& group);
 
-/// Reads samples [start, start + count) along the axes of a part, in its type. Returns false on failure.
+/// Reads the samples [start, start + count) along the three axes of a part, in the part's data type. Returns
+/// false on failure.
 bool read_samples(GDALMDArray& array, const CubePart& part, const GUInt64 (&start)[3],
                   const size_t (&count)[3], void* values);
 
-/// Returns attributes of a group or an array; empty if the attribute or `holder` does not exist. Numbers may
-/// be written as text ('-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]', '400 nm, 500 nm').
+/// Return the numbers or the text of an attribute; empty if the attribute or `holder` does not exist. The
+/// file may store numbers as text: '-9999.0', '400 500 600', '{400, 500, 600}', '[400, 500, 600]', '400 nm,
+/// 500 nm'.
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
 std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
 template <class Holder>

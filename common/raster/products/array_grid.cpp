@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The position of an array's pixels: coordinates of its axes, and the SRS of its grid mapping (CF
-// conventions, appendix F).
+// Determines the position of an array's pixels from the coordinates of its axes and from the SRS of its grid
+// mapping (CF conventions, appendix F).
 #include "core/text.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
@@ -30,20 +30,22 @@ bool evenly_spaced(const std::vector<double>& numbers) {
     if (numbers.size() < 2) return false;
     const double first = numbers.front(), count = static_cast<double>(numbers.size() - 1),
                  step = (numbers.back() - first) / count;
-    constexpr double most = 0.1; // fraction of a pixel: coordinates in single precision are not exact
+    // The maximum deviation as a fraction of a pixel; coordinates in single precision are not exact.
+    constexpr double most = 0.1;
     for (size_t k = 0; k < numbers.size(); ++k)
         if (!(std::fabs(numbers[k] - first - step * static_cast<double>(k)) <= most * std::fabs(step)))
             return false;
     return step != 0;
 }
 
-/// The centres of the pixels along an axis.
+/// The coordinates of the pixel centres along an axis.
 struct Centres {
-    std::vector<double> at; ///< empty: unknown
+    std::vector<double> at; ///< coordinates; empty: unknown
     std::string name, unit, standard;
     bool even = false;
-    bool single = false; ///< a position of one pixel, without a step to the next one
-    bool part = false;   ///< they are pixel indices, but not from the first one, or not all
+    bool single = false; ///< the axis has one pixel, so the pixel size is unknown
+    /// The coordinates are pixel indices that do not start at the first pixel or skip pixels.
+    bool part = false;
     bool rising() const { return at.size() > 1 && at.front() < at.back(); }
     double step() const { return (at.back() - at.front()) / static_cast<double>(at.size() - 1); }
 };
@@ -64,9 +66,10 @@ bool is_unit_of_counts(const std::string& unit) {
     return contains_any(unit, {"pixel", "line", "sample", "row", "col", "index", "count"});
 }
 
-/// Returns whether coordinates are indices of lines or samples. A part of a scene keeps the indices that it
-/// had in the whole (10, 11 ...; 0, 2, 4 ...), and some programs count from the first pixel's centre (0.5).
-/// `on_a_map`: the array has an SRS, so that x and y are positions unless they begin with the first pixel.
+/// Returns whether coordinates are indices of lines or samples. If a part of a scene was cut out, it keeps
+/// the indices in the whole scene (10, 11 ...; 0, 2, 4 ...). Some programs start at the centre of the first
+/// pixel (0.5). `on_a_map`: the array has an SRS. Then x and y are map coordinates unless they start with the
+/// first pixel.
 bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, bool on_a_map) {
     if (is_unit_of_counts(centres.unit)) return true;
     const bool plain = centres.unit.empty() || centres.unit == "1",
@@ -80,14 +83,14 @@ bool counts_pixels(const Centres& centres, const std::vector<double>& numbers, b
     }
     const bool index = contains_any(lower(centres.name), {"row", "col", "line", "sample", "pixel", "track",
                                                           "scan", "along", "across", "index"});
-    constexpr double most_lines = 1e5, most_counts = 1e7; // of a scene, of a flight
+    constexpr double most_lines = 1e5, most_counts = 1e7; // maximum number of lines: in a scene, in a flight
     if (index)
         return std::max(numbers.front(), numbers.back()) < (on_a_map || !by_one ? most_lines : most_counts);
     if (on_a_map) return numbers.front() <= 1 && by_one;
     return rising && numbers.back() < most_lines;
 }
 
-/// Makes longitudes that continue at -180 after 180 continuous.
+/// Makes longitudes continuous that jump from 180 to -180.
 void unwrap(std::vector<double>& degrees) {
     constexpr double turn = 360, half = 180;
     for (size_t k = 1; k < degrees.size(); ++k) {
@@ -128,7 +131,7 @@ Centres centres_of(const ArrayFile& file, const Array& array, const std::shared_
     return centres;
 }
 
-/// PROJ's parameters for attributes of a grid mapping.
+/// A parameter of PROJ, and the attribute of a grid mapping that states it.
 struct Parameter {
     const char *attribute, *key;
 };
@@ -180,8 +183,8 @@ std::string setting(const char* key, double value) { return CPLSPrintf(" +%s=%.1
 
 constexpr double wgs84_axis = 6378137, wgs84_flattening = 298.257223563;
 
-/// Returns the ellipsoid for PROJ: WGS 84's datum if the attributes have its numbers, otherwise without a
-/// datum.
+/// Returns the ellipsoid as parameters of PROJ. If the attributes have the numbers of WGS 84, the datum is
+/// WGS 84; otherwise the datum is not stated.
 std::string ellipsoid_of(const Array& mapping) {
     const auto radius = parameter(mapping, "earth_radius"), a = parameter(mapping, "semi_major_axis"),
                b = parameter(mapping, "semi_minor_axis"), rf = parameter(mapping, "inverse_flattening");
@@ -194,7 +197,7 @@ std::string ellipsoid_of(const Array& mapping) {
     return b ? setting("a", *a) + setting("b", *b) : setting("R", *a);
 }
 
-/// Returns the code of a zone of UTM on WGS 84; empty for other transverse Mercator projections.
+/// Returns the EPSG code of a UTM zone on WGS 84; empty for other transverse Mercator projections.
 std::string utm_of(const Array& mapping) {
     const auto number = [&](const char* name, double otherwise) {
         return parameter(mapping, name).value_or(otherwise);
@@ -252,8 +255,8 @@ Srs srs_by_parameters(const Array& mapping) {
     return nullptr;
 }
 
-/// Returns the array that describes the SRS: by the attribute grid_mapping ("crs" or "crs: x y"), else by its
-/// name.
+/// Returns the array that describes the SRS. The attribute grid_mapping names it ("crs" or "crs: x y");
+/// otherwise it has a usual name. Null if there is none.
 Array mapping_of(const ArrayFile& file, const Array& array) {
     std::string told = attribute_text(array, "grid_mapping");
     told.erase(std::min(told.find_first_of(": "), told.size()));
@@ -264,24 +267,25 @@ Array mapping_of(const ArrayFile& file, const Array& array) {
     return nullptr;
 }
 
-/// The attributes that state the SRS, and why some of them are ignored.
+/// Finds the SRS in attributes, and collects notes about attributes that are ignored.
 class StatedSrs {
   public:
     explicit StatedSrs(const ArrayFile& file) : m_file(file) {}
 
-    /// Returns the SRS of the first of these attributes that PROJ supports.
+    /// Returns the SRS of the first of the named attributes whose text PROJ supports.
     template <class Holder>
     Srs by_text(const std::shared_ptr<Holder>& holder, std::initializer_list<const char*> names) {
         for (const char* name : names) {
             const std::string text = attribute_text(holder, name);
             if (auto srs = srs_from(text)) return srs;
-            if (!text.empty() && !m_file.array("/" + text)) ignore(name, text); // "crs" may name an array
+            // The text may be the name of an array.
+            if (!text.empty() && !m_file.array("/" + text)) ignore(name, text);
         }
         return nullptr;
     }
 
-    /// Returns the SRS by PROJ's parameters or an EPSG code ("32632", "EPSG:32632"), as xarray, SNAP and
-    /// others write them.
+    /// Returns the SRS that attributes state as PROJ parameters or as an EPSG code ("32632", "EPSG:32632").
+    /// xarray, SNAP and other programs write such attributes.
     template <class Holder>
     Srs by_code(const std::shared_ptr<Holder>& holder) {
         if (auto srs = by_text(holder, {"proj4", "proj4_params", "proj4_string", "proj4text", "proj4string"}))
@@ -298,7 +302,7 @@ class StatedSrs {
         return nullptr;
     }
 
-    /// Returns the SRS by the parameters of a projection.
+    /// Returns the SRS that the parameters of a CF grid mapping define.
     Srs by_parameters(const Array& mapping) {
         const std::string name = attribute_text(mapping, "grid_mapping_name");
         auto srs = mapping ? srs_by_parameters(mapping) : nullptr;
@@ -348,7 +352,8 @@ bool are_degrees(const Centres& x, const Centres& y) {
 
 using Grid = std::array<double, 6>;
 
-/// Returns the grid of the scene: the first line has the greatest coordinate, the first sample the smallest.
+/// Returns the geotransform of the scene. The first line has the largest coordinate, and the first sample has
+/// the smallest.
 Grid grid_of(const Centres& x, const Centres& y) {
     const double dx = std::fabs(x.step()), dy = std::fabs(y.step());
     return {std::min(x.at.front(), x.at.back()) - dx / 2, dx,  0.0,
@@ -361,12 +366,13 @@ std::optional<Grid> told_grid(const std::shared_ptr<Holder>& holder) {
     if (told.size() != 6) return std::nullopt;
     Grid grid{};
     std::copy(told.values.begin(), told.values.end(), grid.begin());
-    // GDAL's default for a raster without a position.
+    // GDAL writes these numbers for a raster without a position.
     if (grid == Grid{0, 1, 0, 0, 0, 1} || grid == Grid{0, 1, 0, 0, 0, -1}) return std::nullopt;
     return grid;
 }
 
-/// Returns whether the declared grid equals the grid of the coordinates, counted from any corner.
+/// Returns whether the stated geotransform describes the same grid as the coordinates. The stated grid may
+/// begin at any corner.
 bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, int64_t lines) {
     Grid grid = told;
     const auto turn = [](double& origin, double& step, int64_t count) {
@@ -375,7 +381,7 @@ bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, in
     };
     if (grid[1] < 0) turn(grid[0], grid[1], samples);
     if (grid[5] > 0) turn(grid[3], grid[5], lines);
-    constexpr double most = 0.1; // of a pixel
+    constexpr double most = 0.1; // maximum deviation in pixels
     for (const auto& [origin, step, count] : {std::tuple{size_t{0}, size_t{1}, samples}, {3, 5, lines}}) {
         const double pixel = std::fabs(of_coordinates[step]),
                      first = std::fabs(grid[origin] - of_coordinates[origin]),
@@ -387,7 +393,7 @@ bool same_grid(const Grid& told, const Grid& of_coordinates, int64_t samples, in
     return true;
 }
 
-/// Converts the coordinates of a geostationary view, which are angles.
+/// Converts the coordinates of a geostationary view from angles (radians) to metres.
 void angles_to_metres(const Array& mapping, Centres& x, Centres& y) {
     if (!mapping || lower(attribute_text(mapping, "grid_mapping_name")) != "geostationary") return;
     const auto height = parameter(mapping, "perspective_point_height");
@@ -412,7 +418,7 @@ void take_grid(Product& product, const ArrayFile& file, const Array& array, cons
     auto told = told_grid(mapping);
     std::string teller = mapping ? mapping->GetName() : std::string();
     if (!told && (told = told_grid(array))) teller = array->GetName();
-    // A file's own grid does not apply to a swath, whose longitudes and latitudes are used.
+    // A geotransform of the whole file does not apply to a swath, which has arrays of longitude and latitude.
     const bool swath = contains_any(lower(attribute_text(array, "coordinates")), {"lon"});
     if (!told && !swath && (told = told_grid(file.group("/")))) teller = "the file";
     const auto note = [&](const std::string& text) {

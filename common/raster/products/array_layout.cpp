@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The axes of lines, samples and bands in an array.
+// Determines which axes of an array are lines, samples and bands.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -20,7 +20,7 @@ namespace {
 enum class Role { unknown, bands, lines, samples, time };
 
 struct AxisFacts {
-    size_t index = 0; ///< index in the array
+    size_t index = 0; ///< index of the axis in the array
     Role role = Role::unknown;
     int64_t size = 0;
     std::string name;
@@ -46,7 +46,7 @@ Role role_by_attributes(const Array& coordinate) {
 Role role_of(const std::string& name, const Array& coordinate) {
     if (const Role told = coordinate ? role_by_attributes(coordinate) : Role::unknown; told != Role::unknown)
         return told;
-    // The list of an axis without a name has a name.
+    // If the axis has no name, the name of its coordinates decides.
     switch (axis_called(is_made_up(name) && coordinate ? coordinate->GetName() : name)) {
     case Axis::bands:
         return Role::bands;
@@ -61,8 +61,8 @@ Role role_of(const std::string& name, const Array& coordinate) {
     return n == "t" || n == "date" || n.find("time") != std::string::npos ? Role::time : Role::unknown;
 }
 
-/// If two axes have the same role, the longer one keeps it if the other has one element; otherwise neither
-/// does.
+/// If several axes have the same role, only the axis that is longer than 1 keeps it. If several of these axes
+/// are longer than 1, none of them keeps it.
 void part_roles(std::vector<AxisFacts>& axes) {
     for (const Role role : {Role::bands, Role::lines, Role::samples}) {
         std::vector<AxisFacts*> all;
@@ -76,7 +76,8 @@ void part_roles(std::vector<AxisFacts>& axes) {
     }
 }
 
-/// Leaves out axes of one element while there are more than three; those without a role first.
+/// Leaves out axes of length 1 until three axes remain. Axes without a spatial or spectral role are left out
+/// first.
 void leave_out_singles(std::vector<AxisFacts>& axes) {
     const auto drop = [&](bool any_role) {
         for (size_t k = 0; k < axes.size() && axes.size() > 3; ++k) {
@@ -90,7 +91,7 @@ void leave_out_singles(std::vector<AxisFacts>& axes) {
     drop(true);
 }
 
-/// Returns a list such as "0, 1, 2 days since 2000-01-01".
+/// Returns the times for a message, such as " (0, 1, 2 days since 2000-01-01)".
 std::string listed_times(const ArrayFile& file, const Array& coordinate) {
     constexpr size_t most = 12;
     const Numbers times = coordinate ? unpacked_list(file, coordinate) : Numbers();
@@ -127,8 +128,8 @@ void refuse(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                     view + "]' '" + file.path() + "' one.nc";
 }
 
-/// Returns the index of the bands among three axes; nullopt if unknown. Sets `doubtful` if another axis has
-/// as many elements, and only the order of the axes decides.
+/// Returns the index of the band axis among three axes; nullopt if it is unknown. Sets `doubtful` if another
+/// axis has the same length and only the order of the axes decides.
 std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                      bool plane, bool& doubtful) {
     const auto with = [&](Role role) -> std::optional<size_t> {
@@ -158,7 +159,8 @@ std::optional<size_t> place_of_bands(const std::vector<AxisFacts>& axes, const s
     return std::nullopt;
 }
 
-/// Lines come before samples unless roles state otherwise.
+/// Returns the indices of the line axis and the sample axis. Lines come first unless the roles of the axes
+/// state otherwise.
 std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, size_t a, size_t b) {
     const bool turned = axes[a].role == Role::samples || axes[b].role == Role::lines;
     return turned ? std::pair{b, a} : std::pair{a, b};
@@ -167,11 +169,11 @@ std::pair<size_t, size_t> lines_and_samples(const std::vector<AxisFacts>& axes, 
 constexpr size_t absent = SIZE_MAX;
 
 struct Places {
-    size_t line = absent, sample = absent, band = absent; ///< among the remaining axes
+    size_t line = absent, sample = absent, band = absent; ///< indices among the axes that were not left out
 };
 
-/// Returns the band axis by its role, or as the only one of two unknown axes that is as long as a list of
-/// wavelengths.
+/// Returns the index of the band axis of an array with two axes. The axis has the role of bands, or it is the
+/// only axis that has the length of a list of wavelengths.
 std::optional<size_t> band_axis_of_two(const std::vector<AxisFacts>& axes, const std::vector<int64_t>& lists,
                                        bool plane) {
     for (size_t k = 0; k < 2; ++k)
@@ -194,7 +196,7 @@ std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::v
         std::tie(at.line, at.sample) = lines_and_samples(axes, at.band == 0 ? 1 : 0, at.band == 2 ? 1 : 2);
         return at;
     }
-    if (const auto band = band_axis_of_two(axes, lists, plane)) { // adjacent spectra
+    if (const auto band = band_axis_of_two(axes, lists, plane)) { // the other axis is the samples of one line
         at.band = *band;
         at.sample = 1 - *band;
         return at;
@@ -203,13 +205,14 @@ std::optional<Places> places_of(const std::vector<AxisFacts>& axes, const std::v
     return at;
 }
 
-/// Sets the part of GDAL's view, if the array itself does not have three axes.
+/// Sets the axes of the part, and GDAL's view if the array itself does not have three axes.
 void take_places(ArrayLayout& layout, const ArrayFile& file, const Array& array,
                  const std::vector<AxisFacts>& axes, const Places& at) {
     const auto& all = array->GetDimensions();
     CubePart& part = layout.part;
     part.array = array->GetFullName();
-    const bool added = axes.size() == 2; // an axis of one element, before the others
+    // A view of two axes gets an additional first axis of length 1.
+    const bool added = axes.size() == 2;
     if (all.size() != 3) {
         part.view = added ? "[newaxis" : "[";
         size_t kept = 0;
@@ -246,8 +249,8 @@ bool is_degrees(const std::string& unit, char letter) {
 
 bool is_unit_of_wavelengths(const std::string& unit) {
     const WavelengthUnit* const found = field_unit(unit);
-    return found != nullptr && !one_of(found->symbol, {"m", "cm", "mm"}); // these are units of lengths on the
-                                                                          // ground
+    // Metres, centimetres and millimetres also measure lengths on the ground.
+    return found != nullptr && !one_of(found->symbol, {"m", "cm", "mm"});
 }
 
 std::string unit_of(const Array& array) {
@@ -268,8 +271,8 @@ Array array_near(const ArrayFile& file, const Array& array, const std::string& n
 
 namespace {
 
-/// Returns, for an axis without a name, the list next to the array with its length, if no other axis and no
-/// other list with such a name has that length.
+/// Returns the coordinates of an axis without a name: an array in the same group with a name for lines or
+/// samples and with the length of the axis. Null if another axis or another such array has this length.
 Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimension& axis) {
     const auto& axes = array->GetDimensions();
     const auto alike = std::count_if(axes.begin(), axes.end(),
@@ -290,7 +293,8 @@ Array list_by_length(const ArrayFile& file, const Array& array, const GDALDimens
     return found;
 }
 
-/// Returns the layout of an array with one axis, which is the spectrum of one pixel.
+/// Returns the layout of an array with one axis, which is the spectrum of a single pixel; nullopt if the axis
+/// is not the bands.
 std::optional<ArrayLayout> layout_of_spectrum(const Array& array, const AxisFacts& axis,
                                               const std::vector<int64_t>& lists) {
     const bool listed = std::find(lists.begin(), lists.end(), axis.size) != lists.end(),
@@ -325,14 +329,14 @@ Numbers unpacked_list(const ArrayFile& file, const Array& list) {
     const auto told = scale_of(list);
     const auto number = [&](const char* name, const std::optional<double>& known, double otherwise) {
         const Numbers digits = attribute_numbers(list, name);
-        // The digits of a single-precision number are the intended value.
+        // A number in single precision is read from its shortest digits, which are the intended value.
         return digits.size() == 1 ? CPLAtof(digits.texts[0].c_str()) : known.value_or(otherwise);
     };
     const double scale = number("scale_factor", told.first, 1), offset = number("add_offset", told.second, 0);
     if (scale == 1 && offset == 0) return numbers;
     for (size_t k = 0; k < numbers.size(); ++k) {
         numbers.values[k] = numbers.values[k] * scale + offset;
-        constexpr const char* digits = "%.12g"; // packed numbers have fewer
+        constexpr const char* digits = "%.12g"; // packed numbers have fewer significant digits
         numbers.texts[k] = CPLSPrintf(digits, numbers.values[k]);
     }
     return numbers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The meaning of an array's samples, and its missing values: _FillValue, missing_value, valid_min, valid_max,
-// valid_range and _Unsigned (NetCDF Users Guide, "Attribute Conventions"), and the fill values of the
-// formats.
+// Determines the data type and the missing values of an array. They come from the attributes _FillValue,
+// missing_value, valid_min, valid_max, valid_range and _Unsigned (NetCDF Users Guide, "Attribute
+// Conventions"), and from the fill values of the formats.
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_errors.h"
@@ -71,13 +71,13 @@ bool is_unsigned(GDALDataType type) {
     return type == GDT_Byte || type == GDT_UInt16 || type == GDT_UInt32 || type == GDT_UInt64;
 }
 
-/// Returns the signed type of the same size; GDAL has Int16 for signed bytes.
+/// Returns the signed type of the same size. Signed bytes are stored as Int16.
 GDALDataType signed_type(GDALDataType type) {
     return type == GDT_Byte ? GDT_Int16 : type == GDT_UInt64 ? GDT_Int64 : as_signed(type);
 }
 
-/// Returns whether programs use this name for a nodata value, outside of the conventions: FillValue,
-/// NoDataValue, bad_value ...
+/// Returns whether a name such as FillValue, NoDataValue or bad_value denotes a nodata value. Programs use
+/// these names although the conventions do not define them.
 bool says_nodata(const std::string& name) {
     std::string letters = lower(name);
     std::erase_if(letters, [](char c) { return c == '_' || c == ' ' || c == '-'; });
@@ -87,7 +87,7 @@ bool says_nodata(const std::string& name) {
     return std::any_of(std::begin(known), std::end(known), [&](const char* word) { return letters == word; });
 }
 
-/// Returns the names of the attributes of an array or a group for which says_nodata() is true.
+/// Returns the names of the attributes of an array or group for which says_nodata() is true.
 template <class Holder>
 std::vector<std::string> nodata_attributes(const Holder& holder) {
     std::vector<std::string> names;
@@ -97,15 +97,16 @@ std::vector<std::string> nodata_attributes(const Holder& holder) {
     return names;
 }
 
-/// Returns whether Zarr's name of the samples' type in a dataset of version 2 is "|i1". GDAL reads signed
-/// bytes as Int16.
+/// Returns whether a dataset of Zarr version 2 stores the samples as signed bytes ("|i1"), which GDAL reads
+/// as Int16.
 bool are_bytes_in_zarr(const ArrayFile& file, const std::string& array) {
     constexpr size_t enough = 4096;
     return file.driver() == "Zarr" &&
            beginning_of_file(file.path() + array + "/.zarray", enough).find("|i1\"") != std::string::npos;
 }
 
-/// Returns netCDF's fill value of a type (netcdf.h); bytes have none, since all their values are in use.
+/// Returns the default fill value of netCDF for a type (netcdf.h); nullopt for bytes, all of whose values are
+/// valid.
 std::optional<NodataValue> default_fill(GDALDataType type) {
     NodataValue fill;
     switch (type) {
@@ -133,7 +134,8 @@ std::optional<NodataValue> default_fill(GDALDataType type) {
     }
 }
 
-/// Returns the number in base64 that xarray writes into Zarr: the 8 bytes of a double, the least first.
+/// Decodes a double that xarray writes into Zarr as base64 of 8 bytes, in little-endian order; nullopt for
+/// other texts.
 std::optional<double> packed_double(const std::string& text) {
     constexpr size_t letters = 12, bytes = 8;
     if (text.size() != letters) return std::nullopt;
@@ -161,7 +163,8 @@ class Values {
         if (!m_has_fill && !m_told) take_of_groups();
         take_range();
         if (m_values.empty() && m_part.invalid.any() && !is_floating(m_part.type)) {
-            // Results need a value for missing pixels, which no valid pixel has.
+            // Outputs need a nodata value that no valid pixel has, so a value outside the valid range is
+            // used.
             const auto [least, most] = ends_of(m_part.type);
             add(of_number(m_part.invalid.least > least ? least : most));
         }
@@ -217,11 +220,11 @@ class Values {
         }
         for (double& value : values)
             value = in_sign(value);
-        // A signed attribute of unsigned samples has all bits set.
+        // If the attribute is signed and the samples are unsigned, -1 stands for the value with all bits set.
         if (is_unsigned(m_part.type) && !m_marked) {
             const GdalErrors quiet;
             const auto type = type_in(holder->GetAttribute(name));
-            const bool same_bits = !is_floating(type) && // JSON has no integer types
+            const bool same_bits = !is_floating(type) && // JSON does not distinguish integer types
                                    (signed_type(m_part.type) == type || m_file.driver() == "Zarr");
             for (double& value : values)
                 if (same_bits && value == -1) value = ends_of(m_part.type).second;
@@ -229,7 +232,7 @@ class Values {
         return values;
     }
 
-    /// Converts to the sign of the samples, because attributes have the type of the stored samples.
+    /// Converts an attribute's value from the stored type of the samples to the type with the declared sign.
     double in_sign(double value) const {
         const GDALDataType stored = m_signed ? m_part.stored : m_part.type;
         const double all = std::ldexp(1, 8 * GDALGetDataTypeSizeBytes(stored));
@@ -246,8 +249,8 @@ class Values {
             add_told(of_number(value), name);
     }
 
-    /// Takes the attributes of the group or of the groups above, if the array has none. Types of other arrays
-    /// may be unable to represent the value.
+    /// Uses nodata attributes of the nearest group above the array, if the array has none. Values that the
+    /// data type cannot represent are ignored, because they may be for other arrays.
     void take_of_groups() {
         bool found = false;
         for (std::string group = m_part.array; group.size() > 1 && !found;) {
@@ -262,7 +265,8 @@ class Values {
         }
     }
 
-    /// Adds an attribute's value; for integers, programs write NaN to declare that there is no value.
+    /// Adds the value of an attribute. For integers, NaN is ignored without a note, because programs write
+    /// NaN to declare that there is no nodata value.
     void add_told(const NodataValue& value, const char* attribute) {
         m_told = true;
         if (!match_in_type(value, sample_type(m_part.type)).active && !std::isnan(value.as_double()))
@@ -292,7 +296,7 @@ class Values {
         take_attribute("_FillValue");
     }
 
-    /// Takes the format's value if no attribute states one.
+    /// Uses the fill value of the format if the array does not have the attribute _FillValue.
     void take_unwritten_fill() {
         if (m_file.driver() == "Zarr") return take_fill_of_zarr();
         if (m_storage.known ? m_storage.fill.has_value() : m_file.driver() != "netCDF") {
@@ -315,10 +319,10 @@ class Values {
         return value;
     }
 
-    /// Takes the property of HDF5. 0 is the library's default, and bytes of netCDF-4 files have netCDF's
-    /// default, which is a valid value.
+    /// Uses the fill value property of HDF5. The value 0 is ignored because it is the library's default. In
+    /// bytes of netCDF-4 files, the default fill value of netCDF is ignored because it is a valid value.
     void take_property(const NodataValue& fill) {
-        constexpr size_t enough = 8192; // the attributes of the root are there
+        constexpr size_t enough = 8192; // these bytes contain the attributes of the root group
         const bool bytes = m_storage.sample_bytes == 1;
         const double value = fill.as_double();
         if (value == 0) return;
@@ -336,8 +340,8 @@ class Values {
         if (has && fill != 0) add(turned(of_number(fill)));
     }
 
-    /// Takes bounds, which are in units of the samples. Next to packed integers, bounds that are floats may
-    /// refer to unpacked values (NetCDF Users Guide).
+    /// Uses the valid range, which is normally in the units of the stored samples. For packed integers,
+    /// bounds that are floats may be in scaled units (NetCDF Users Guide).
     void take_range() {
         double bounds[2] = {-no_end, no_end};
         std::vector<double> range = numbers("valid_range");
@@ -364,7 +368,7 @@ class Values {
         if (std::isnan(bounds[0])) bounds[0] = -no_end;
         if (std::isnan(bounds[1])) bounds[1] = no_end;
         if (floating && !is_floating(m_part.type)) to_stored_units(bounds);
-        if (m_part.type == GDT_Float32) // compared like in GDAL
+        if (m_part.type == GDT_Float32) // GDAL compares in single precision
             for (double& bound : bounds)
                 bound = static_cast<double>(static_cast<float>(bound));
         if (!(bounds[0] <= bounds[1]))
@@ -403,8 +407,9 @@ class Values {
         };
         const bool whole = (bounds[0] == std::floor(bounds[0]) || !std::isfinite(bounds[0])) &&
                            (bounds[1] == std::floor(bounds[1]) || !std::isfinite(bounds[1]));
-        if (!fits(stored) && fits(bounds) && whole) return; // floats, but of samples
-        constexpr double rounding = 0.01;                   // of single-precision bounds and scales
+        // The bounds are stored as floats, but are in units of the samples.
+        if (!fits(stored) && fits(bounds) && whole) return;
+        constexpr double rounding = 0.01; // tolerance for rounding in single-precision bounds and scales
         stored[0] = std::ceil(stored[0] - rounding);
         stored[1] = std::floor(stored[1] + rounding);
         bounds[0] = stored[0];
@@ -418,9 +423,10 @@ class Values {
     Hdf5Storage m_storage;
     std::vector<NodataValue> m_values;
     bool m_has_fill = false;
-    bool m_told = false;                     ///< an attribute of the array states a value
-    bool m_marked = false, m_signed = false; ///< signed samples mean unsigned values; unsigned samples mean
-                                             ///< signed values
+    bool m_told = false; ///< an attribute of the array states a nodata value
+    /// m_marked: stored signed samples mean unsigned values. m_signed: stored unsigned samples mean signed
+    /// values.
+    bool m_marked = false, m_signed = false;
 };
 
 } // namespace

@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Reads numbers and bytes at positions of a file; 0 or nothing after its end.
+/// Reads numbers and bytes at given positions of a file; returns 0 or an empty text beyond the end.
 class BinaryFile {
   public:
     BinaryFile(const std::string& path, bool big_endian)
@@ -46,8 +46,8 @@ class BinaryFile {
         return VSIFTellL(m_file.get());
     }
 
-    /// Not VSIFCloseL itself: the plugin for GDAL may not need the address of a function of GDAL's when it is
-    /// loaded.
+    /// A functor is needed instead of the address of VSIFCloseL(), because the plugin must not need the
+    /// address of a GDAL function when it is loaded.
     struct Close {
         void operator()(VSILFILE* file) const { VSIFCloseL(file); }
     };
@@ -56,7 +56,7 @@ class BinaryFile {
     bool m_big_endian;
 };
 
-/// Adds the runs of printable characters.
+/// Adds each run of printable characters to `texts`.
 void add_texts(std::string_view bytes, std::vector<std::string>& texts) {
     const auto printable = [](char c) { return static_cast<unsigned char>(c) >= ' '; };
     for (auto at = bytes.begin(); at != bytes.end();) {
@@ -66,7 +66,7 @@ void add_texts(std::string_view bytes, std::vector<std::string>& texts) {
     }
 }
 
-/// Returns whether GDAL's driver reads names of files in an IMAGINE node of this name (case is ignored).
+/// Returns whether GDAL's IMAGINE driver reads file names from a node with this name; case is ignored.
 bool names_files(const std::string& node) {
     return EQUAL(node.c_str(), "ExternalRasterDMS") || EQUAL(node.c_str(), "DependentFile") ||
            EQUAL(node.c_str(), "RRDNamesList");
@@ -80,7 +80,8 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
     BinaryFile file(path, false);
     std::vector<std::string> texts;
     if (file.bytes(0, magic.size()) != magic) return texts;
-    constexpr uint64_t root_in_header = 8; // after the version and the list of free space
+    // Offset of the root node's position, after the version and the list of free blocks.
+    constexpr uint64_t root_in_header = 8;
     std::vector<uint32_t> ahead{file.number(file.number(magic.size() + 1, 4) + root_in_header, 4)};
     std::set<uint32_t> seen;
     size_t taken = 0;
@@ -88,8 +89,8 @@ std::vector<std::string> texts_of_imagine(const std::string& path) {
         const uint32_t node = ahead.back();
         ahead.pop_back();
         if (node == 0 || !seen.insert(node).second) continue;
-        ahead.push_back(file.number(node, 4));                // the next one
-        ahead.push_back(file.number(uint64_t{node} + 12, 4)); // the node's first child
+        ahead.push_back(file.number(node, 4));                // position of the next node on the same level
+        ahead.push_back(file.number(uint64_t{node} + 12, 4)); // position of the first child
         if (!names_files(file.bytes(uint64_t{node} + 24, 64))) continue;
         const uint32_t data = file.number(uint64_t{node} + 16, 4), size = file.number(uint64_t{node} + 20, 4);
         const std::string bytes = file.bytes(data, std::min<size_t>(size, most_bytes - taken));
@@ -108,11 +109,13 @@ std::vector<std::string> external_files_of_hdf4(const std::string& path) {
     std::set<uint32_t> seen;
     for (uint32_t block = 4; block != 0 && seen.size() < most_blocks && seen.insert(block).second;) {
         const uint32_t count = file.number(block, 2);
-        for (uint32_t k = 0; k < count; ++k) { // tag (2), reference (2), offset (4), length (4)
+        // An entry: tag (2 bytes), reference (2), offset (4), length (4).
+        for (uint32_t k = 0; k < count; ++k) {
             const uint64_t entry = uint64_t{block} + 6 + uint64_t{12} * k;
             const uint32_t tag = file.number(entry, 2), at = file.number(entry + 4, 4);
             if ((tag & special) == 0 || (tag & not_special) != 0 || file.number(at, 2) != external) continue;
-            const uint32_t length = file.number(uint64_t{at} + 10, 4); // after a length and an offset
+            // The length of the name follows a type code, a length and an offset.
+            const uint32_t length = file.number(uint64_t{at} + 10, 4);
             if (length <= PATH_MAX) names.push_back(file.bytes(uint64_t{at} + 14, length));
         }
         block = file.number(uint64_t{block} + 2, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Texts in binary files that make GDAL open further files.
+// Finds names of further files in binary files, because GDAL would open these files.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace hsi::raster {
 
-/// Returns the texts of an ERDAS IMAGINE file that may name its .ige and .rrd, from the nodes in which GDAL
-/// searches for names (ERDAS IMAGINE .img Files, ERDAS Inc., 2010). Empty for other files, and for a damaged
-/// tree.
+/// Returns the texts of an ERDAS IMAGINE file that may name its .ige and .rrd files. The texts come from the
+/// nodes in which GDAL searches for names (ERDAS IMAGINE .img Files, ERDAS Inc., 2010). The list is empty for
+/// other files and for a damaged tree of nodes.
 std::vector<std::string> texts_of_imagine(const std::string& path);
 
-/// Returns the names of files in which an HDF4 file stores values (HDF Specification and Developer's Guide,
-/// The HDF Group, 2010, "External Elements"). Relative names are relative to the working directory. Empty for
-/// other files.
+/// Returns the names of external files in which an HDF4 file stores values (HDF Specification and Developer's
+/// Guide, The HDF Group, 2010, "External Elements"). Relative names are relative to the working directory.
+/// The list is empty for other files.
 std::vector<std::string> external_files_of_hdf4(const std::string& path);
 
 } // namespace hsi::raster

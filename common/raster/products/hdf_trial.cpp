@@ -23,7 +23,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns the library that reads a local file and may end the process; empty for other files.
+/// Returns the name of the library that reads a local file and could crash on it; empty for other files.
 std::string library_of(const std::string& path) {
     const std::string begin = beginning_of_file(path, 8);
     const char* const library = begin == "\x89HDF\r\n\x1a\n"            ? "HDF5"
@@ -32,7 +32,7 @@ std::string library_of(const std::string& path) {
     return *library != '\0' && all_samples(path) ? "" : library;
 }
 
-/// Makes all accesses of a run to a file before it reads values.
+/// Makes all accesses to a file that a run makes before it reads values.
 void look_at(const std::string& path) {
     if (product_in_arrays(path)) return;
     const DatasetHandle dataset(GDALDataset::FromHandle(
@@ -40,7 +40,7 @@ void look_at(const std::string& path) {
     if (dataset) check_axes(*dataset, path);
 }
 
-/// The ways in which child processes crashed on files, by the state of the files.
+/// How the library crashed on each file ("" if it did not), by the state of the file.
 std::mutex g_mutex;
 std::map<FileState, std::string> g_deaths;
 
@@ -67,7 +67,7 @@ void try_hdf(const std::string& name) {
     if (library.empty()) return;
     const FileState state = FileState::of(path).value_or(FileState{});
     auto death = known_death(state);
-    if (!death) { // without the lock, because the child also calls this function
+    if (!death) { // the lock is not held here, because the child process also calls this function
         death = death_in_trial([&] { look_at(path); });
         keep_death(state, *death);
     }

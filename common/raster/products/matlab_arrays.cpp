@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MATLAB's version 7.3: HDF5, with the subscripts of arrays in reverse order, and attributes that state
-// MATLAB's class.
+// Reads version 7.3 of MATLAB's file format. This is HDF5 with the subscripts of arrays in reverse order, and
+// with attributes that state the MATLAB class.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/matlab/matlab_file.h"
@@ -60,7 +60,8 @@ class MatlabArrays final : public MatlabFile {
         }
         if (depth == deepest_struct) return;
         for (const std::string& name : group.GetGroupNames()) {
-            if (name.empty() || name.front() == '#') continue; // targets of references
+            // This group contains the targets of references.
+            if (name.empty() || name.front() == '#') continue;
             const auto inner = group.OpenGroup(name);
             if (!inner) continue;
             if (inner->GetAttribute("MATLAB_sparse")) {
@@ -78,11 +79,12 @@ class MatlabArrays final : public MatlabFile {
         MatlabVariable one;
         one.name = name;
         const auto& axes = array->GetDimensions();
-        for (size_t k = axes.size(); k > 0; --k) // MATLAB's first subscript is the last axis
+        for (size_t k = axes.size(); k > 0; --k) // MATLAB's first subscript is the last axis of HDF5
             one.dims.push_back(static_cast<int64_t>(axes[k - 1]->GetSize()));
         while (one.dims.size() < 2)
             one.dims.push_back(1);
-        if (array->GetAttribute("MATLAB_empty")) one.dims.assign(2, 0); // its data are its size
+        // The data of an empty array are its size.
+        if (array->GetAttribute("MATLAB_empty")) one.dims.assign(2, 0);
         one.kind = attribute_text(array, "MATLAB_class");
         const auto type = array->GetDataType();
         const bool numeric = type.GetClass() == GEDTC_NUMERIC;
@@ -99,7 +101,7 @@ class MatlabArrays final : public MatlabFile {
         m_variables.push_back(std::move(one));
     }
 
-    /// Reads consecutive boxes of the array in the order of the file.
+    /// Reads the array in consecutive blocks, in the order of the file.
     void read_as(const MatlabVariable& variable, GDALDataType type, const Take& take) const {
         const auto file = open_arrays();
         const auto array = file->array(full_name(variable.name));
@@ -108,8 +110,9 @@ class MatlabArrays final : public MatlabFile {
         for (const auto& axis : array->GetDimensions())
             sizes.push_back(axis->GetSize());
         const auto width = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-        size_t cut =
-            sizes.size(); // the axis with several entries per box; the axes before it have at most one
+        // A block covers several indices of the axis cut - 1, one index of the axes before it, and all
+        // indices of the axes after it.
+        size_t cut = sizes.size();
         uint64_t inner = 1;
         while (cut > 0 && inner * sizes[cut - 1] * width <= box_bytes)
             inner *= sizes[--cut];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays of MATLAB files as GDAL datasets.
+// Presents arrays of MATLAB files as GDAL datasets.
 #include "raster/products/matlab_scene.h"
 
 #include "core/error.h"
@@ -19,8 +19,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns the driver: datasets of "GTiff" and other drivers know their driver, but this driver is not in
-/// GDAL's list.
+/// Returns the driver of these datasets. Each dataset needs a driver, but this driver is not registered in
+/// GDAL.
 GDALDriver* matlab_driver() {
     static const auto driver = [] {
         auto made = std::make_unique<GDALDriver>();
@@ -32,7 +32,7 @@ GDALDriver* matlab_driver() {
     return driver.get();
 }
 
-/// Returns one transposed file for all handles of a variable.
+/// Returns the transposed file of a variable, which all handles of the variable share.
 std::shared_ptr<TurnedFile> turned_file_of(const MatlabCube& cube) {
     static std::mutex mutex;
     static std::map<std::string, std::weak_ptr<TurnedFile>> all;

@@ -44,20 +44,22 @@ bool is_vector(const MatlabVariable& one) {
 
 bool is_image(const MatlabVariable& one) { return one.rank() == 2 && !is_vector(one); }
 
-/// Returns "nrow" for "scene.nRow", "numrows" for "num_rows".
+/// Returns the last part of the variable's name in lower case without underscores: "nrow" for "scene.nRow",
+/// "numrows" for "num_rows".
 std::string plain_name(const MatlabVariable& one) {
     std::string name = lower(one.name.substr(one.name.rfind('.') + 1));
     std::erase(name, '_');
     return name;
 }
 
-/// Returns the number as an integer; nullopt if it is not whole, or out of range.
+/// Returns the number as a positive integer; nullopt if it is not whole or is out of range.
 std::optional<int64_t> whole_count(double value) {
     if (!(value >= 1 && value <= INT32_MAX) || value != std::floor(value)) return std::nullopt;
     return static_cast<int64_t>(value);
 }
 
-/// Returns whole numbers with these names, which may begin with "n", "num", "im" or "img".
+/// Returns the whole numbers that the file stores under these names, also with the prefixes "n", "num", "im",
+/// "img" and "image".
 std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list<const char*> names) {
     std::vector<int64_t> found;
     for (const MatlabVariable& one : file.variables()) {
@@ -74,11 +76,11 @@ std::vector<int64_t> whole_numbers(const MatlabFile& file, std::initializer_list
     return found;
 }
 
-/// Lines and samples of a scene whose pixels are in one list.
+/// Number of lines and samples of a scene that is stored as a list of pixels.
 using Size = std::pair<int64_t, int64_t>;
 
-/// Returns the sizes in a vector of two or three numbers: [lines samples], [lines samples bands] or [bands
-/// lines samples].
+/// Returns the possible image sizes in a vector of two or three numbers: [lines samples], [lines samples
+/// bands] or [bands lines samples].
 std::vector<Size> sizes_in(const MatlabFile& file, const MatlabVariable& one) {
     if (one.type == GDT_Unknown || !is_vector(one) || one.count() < 2 || one.count() > 3) return {};
     std::vector<int64_t> counts;
@@ -91,15 +93,15 @@ std::vector<Size> sizes_in(const MatlabFile& file, const MatlabVariable& one) {
     return sizes;
 }
 
-/// Returns whether a vector has a name for sizes: imSize, dims, sz, cube_shape.
+/// Returns whether the name of a vector denotes an image size: imSize, dims, sz, cube_shape.
 bool says_size(const MatlabVariable& one) {
     const std::string name = plain_name(one);
     const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
     return name.ends_with("sz") || has("size") || has("dim") || has("shape");
 }
 
-/// Returns the sizes in the file, as data sets for unmixing store them: in numbers, in vectors, then in
-/// arrays with three subscripts, which may be abundances.
+/// Returns the possible image sizes that the file states, as in data sets for unmixing. Sizes come from
+/// single numbers, from vectors, and from arrays with three subscripts, such as abundances.
 std::vector<Size> sizes_beside(const MatlabFile& file) {
     std::vector<Size> sizes;
     const auto take_pairs = [&](std::initializer_list<const char*> of_lines,
@@ -122,7 +124,8 @@ std::vector<Size> sizes_beside(const MatlabFile& file) {
     return sizes;
 }
 
-/// Returns the size for which the array is a list of pixels; nullopt without one.
+/// Returns the size whose number of pixels equals a dimension of the array, which is then a list of pixels;
+/// nullopt if no size fits.
 std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Size>& sizes) {
     if (one.rank() != 2) return std::nullopt;
     for (const Size& size : sizes) {
@@ -132,8 +135,8 @@ std::optional<Size> size_of_list(const MatlabVariable& one, const std::vector<Si
     return std::nullopt;
 }
 
-/// Returns a note with numbers in the file that may be the size for which the array is a list of pixels;
-/// empty if there are none.
+/// Returns a note about numbers in the file that may be the image size, if the array could be a list of
+/// pixels; empty if there are no such numbers.
 std::string perhaps_size(const MatlabFile& file, const MatlabVariable& array) {
     const auto note = [&](const std::string& from, const Size& size) {
         return "'" + file.path() + "': " + array.text() + " is read as an image of one band; " + from +
@@ -185,7 +188,7 @@ std::string shortest_digits(double value) {
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-/// Returns the digits that a number has in the file's own type.
+/// Returns each number with the digits that it has in the data type of the file.
 std::vector<std::string> digits_of(const MatlabFile& file, const MatlabVariable& one) {
     std::vector<std::string> texts;
     for (const double v : file.numbers(one)) {
@@ -220,7 +223,8 @@ bool says_wavelengths(const MatlabVariable& one) {
                        [&](const char* known) { return name == known; });
 }
 
-/// Returns a list of wavelengths whose length equals no subscript of a cube; null without one.
+/// Returns a list of wavelengths in the file; null if there is none. The caller has found that no list has
+/// one element per band.
 const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     for (const MatlabVariable& one : cube.file->variables())
         if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 && says_wavelengths(one))
@@ -228,8 +232,9 @@ const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
     return nullptr;
 }
 
-/// Returns a vector with one number per band that rises or falls within the wavelengths of instruments, in
-/// micrometres or nanometres; null if there is none, or several.
+/// Returns the only vector that could be the wavelengths under another name; null if there is none, or
+/// several. Such a vector has one number per band, rises or falls, and lies within the range of instruments
+/// in micrometres or nanometres.
 const MatlabVariable* perhaps_wavelengths(const MatlabFile& file, int64_t count) {
     constexpr double shortest_um = 0.2, longest_um = 30;
     const MatlabVariable* found = nullptr;
@@ -278,7 +283,7 @@ void describe_bands(const MatlabCube& cube, Product& product) {
     }
 }
 
-/// Adds the chunks of the cube, with its axes in HDF5, if it is stored in chunks.
+/// Adds the chunk sizes of a cube that HDF5 stores in chunks, so that it is read by chunks.
 void add_chunks(const MatlabCube& cube, Product& product) {
     if (cube.file->version() != "7.3" || cube.variable.dims.size() != 3) return;
     const auto arrays = ArrayFile::open(cube.file->path());
@@ -289,7 +294,7 @@ void add_chunks(const MatlabCube& cube, Product& product) {
     const auto chunks = arrays->chunks(part.array);
     if (chunks.size() != 3 || std::count(chunks.begin(), chunks.end(), 0U) > 0) return;
     part.type = cube.variable.type;
-    const BandsStand bands = cube.shape.bands_stand; // HDF5 has the subscripts in reverse order
+    const BandsStand bands = cube.shape.bands_stand; // HDF5 has MATLAB's subscripts in reverse order
     part.line_axis = bands == BandsStand::first ? 1 : 2;
     part.sample_axis = bands == BandsStand::last ? 1 : 0;
     part.band_axis = bands == BandsStand::first ? 2 : bands == BandsStand::second ? 1 : 0;
@@ -319,9 +324,10 @@ Variables all_of(const MatlabFile& file) {
     return all;
 }
 
-constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image that are examined
+constexpr int64_t most_looked_at = int64_t{1} << 24; // maximum number of values that are examined
 
-/// Returns whether the variable has only whole numbers, with at least two different numbers other than 0.
+/// Returns whether the variable contains only whole numbers, with at least two different numbers apart from
+/// 0.
 bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     double first = 0;
     bool several = false;
@@ -335,18 +341,17 @@ bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
     return several;
 }
 
-// --- Selection of the scene
-// ------------------------------------------------------------------------
+// --- Selection of the scene --------------------------------------------------
 
 struct Candidate {
     const MatlabVariable* variable = nullptr;
     int64_t pixels = 0, bands = 0;
     bool list = false;
-    bool bands_first = false; ///< the first subscript is the bands
+    bool bands_first = false; ///< the first subscript is the band
 };
 
-/// Returns arrays with at least three subscripts, and lists with as many pixels as an array of sizes in the
-/// file states.
+/// Returns arrays with at least three subscripts, and lists of pixels whose number of pixels fits an image
+/// size in the file.
 std::vector<Candidate> candidates_in(const MatlabFile& file) {
     std::vector<Candidate> all;
     const auto sizes = sizes_beside(file);
@@ -361,7 +366,7 @@ std::vector<Candidate> candidates_in(const MatlabFile& file) {
             c.bands = one->count() / c.pixels;
             c.bands_first = one->dims[1] == c.pixels;
         } else if (one->rank() == 3) {
-            size_t axis = 2; // of the bands
+            size_t axis = 2; // index of the band subscript
             for (const size_t k : {size_t{1}, size_t{0}})
                 if (!find_matlab_wavelengths(file, one->dims[2]) &&
                     find_matlab_wavelengths(file, one->dims[k]))
@@ -375,7 +380,8 @@ std::vector<Candidate> candidates_in(const MatlabFile& file) {
     return all;
 }
 
-/// Returns whether the values of each pixel are from 0 to 1 and add up to 1, except for pixels of zeros.
+/// Returns whether all values are between 0 and 1 and add up to 1 in each pixel. Pixels that contain only
+/// zeros are ignored.
 bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
     constexpr double tolerance = 1e-3;
     if (c.variable->count() > most_looked_at || c.bands < 2 || c.pixels == 0) return false;
@@ -397,8 +403,8 @@ bool adds_up_to_one(const MatlabFile& file, const Candidate& c) {
     return any;
 }
 
-/// Returns whether an array contains abundances. Then it has as many planes as there are endmembers, and the
-/// endmembers have as many bands as the scene; or the array's values add up to 1.
+/// Returns whether an array contains abundances. The number of its planes then equals the number of
+/// endmembers, and the endmembers have as many bands as the scene; or the values of each pixel add up to 1.
 bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<Candidate>& all) {
     bool endmembers = false, of_a_scene = false;
     for (const MatlabVariable& m : file.variables()) {
@@ -416,7 +422,8 @@ bool is_abundance(const MatlabFile& file, const Candidate& c, const std::vector<
     return of_a_scene || ((endmembers || of_more_bands) && adds_up_to_one(file, c));
 }
 
-/// Returns whether an array is the endmembers of each pixel (band, endmember, pixel) of a list of pixels.
+/// Returns whether an array contains the endmembers of each pixel (band, endmember, pixel) of a scene that is
+/// stored as a list of pixels.
 bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all) {
     return c.variable->rank() == 3 && std::any_of(all.begin(), all.end(), [&](const Candidate& o) {
                return o.list && o.variable->count() / c.variable->dims[2] == o.bands &&
@@ -424,8 +431,8 @@ bool are_spectra_of_pixels(const Candidate& c, const std::vector<Candidate>& all
            });
 }
 
-/// Returns the arrays that may be the scene; empty without a cube or a list of pixels. \throws Error if there
-/// are only abundances.
+/// Returns the arrays that may be the scene; empty if the file has neither a cube nor a list of pixels.
+/// \throws Error if all candidates are abundances.
 Variables scenes_of(const MatlabFile& file) {
     auto all = candidates_in(file);
     const auto variables = [&] {
@@ -434,7 +441,7 @@ Variables scenes_of(const MatlabFile& file) {
             fits.push_back(c.variable);
         return fits;
     };
-    // A scene has as many bands as there are wavelengths.
+    // If an array has as many bands as the file has wavelengths, only such arrays are candidates.
     auto with_wavelengths = all;
     std::erase_if(with_wavelengths,
                   [&](const Candidate& c) { return find_matlab_wavelengths(file, c.bands) == nullptr; });
@@ -446,7 +453,7 @@ Variables scenes_of(const MatlabFile& file) {
     });
     if (all.empty() && !known.empty())
         refuse_matlab(file, "has no array that is a scene, but possible abundances", known);
-    // A cube is preferred to lists of values of its pixels, but not to a list with more bands.
+    // A cube is preferred to a list of pixels, unless the list has more bands.
     int64_t most = 0;
     for (const Candidate& c : all)
         if (!c.list) most = std::max(most, c.bands);
@@ -553,7 +560,8 @@ std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t li
     std::string note;
     if (const bool real = one.type == GDT_Float32 || one.type == GDT_Float64;
         !mask && real && all.size() > 1) {
-        // Doubles are MATLAB's usual class, and do not show the type of content.
+        // MATLAB stores all numbers as doubles by default, so the class does not show whether an array
+        // contains labels.
         if (one.count() > most_looked_at || !holds_classes(*file, one))
             refuse_matlab(*file, "has several arrays that may be the labels", all);
         note = "'" + file->path() + "': labels are " + one.text() + ", and " + list_of(all, &one) +

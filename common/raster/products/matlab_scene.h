@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Variables of MATLAB files as scenes, labels and spectral libraries: selects the variable, and its axes for
-// lines, samples and bands. docs/products.md ("MATLAB files") has the rules for users.
+// Selects the variable of a MATLAB file that is the scene, the labels or the spectral library, and determines
+// its axes (lines, samples and bands). docs/products.md ("MATLAB files") states the rules for users.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
@@ -16,48 +16,51 @@
 
 namespace hsi::raster {
 
-/// An array that is a scene or an image.
+/// An array of a MATLAB file that is a scene or an image.
 struct MatlabCube {
     std::shared_ptr<const MatlabFile> file;
     MatlabVariable variable;
     TurnedShape shape;
-    std::string note; ///< note for the user about the choice
+    std::string note; ///< note for the user about how the array was chosen
 };
-/// Finds the scene that a name leads to; nullopt if it is not a MATLAB file. \throws Error if the file is
-/// damaged, if the variable is absent or no variable is a scene, or if several are possible.
+/// Finds the scene that a name (FILE or FILE:VARIABLE) denotes; nullopt if the file is not a MATLAB file.
+/// \throws Error if the file is damaged, if the variable does not exist, or if none or several variables may
+/// be the scene.
 std::optional<MatlabCube> find_matlab_cube(const std::string& name);
-/// Finds labels or a mask likewise: an array with two subscripts. If there are several, takes the one with
-/// `lines` x `samples` (0: unknown) or the only one with whole numbers. Logical arrays are the last choice
-/// for labels and the first choice for a mask.
+/// Finds labels or a mask in the same way: an array with two subscripts. Among several arrays, it selects the
+/// array of size `lines` x `samples` (0: unknown), or the only array with whole numbers. Logical arrays are
+/// preferred for a mask, and are used for labels only if there is no other array.
 std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples,
                                              bool mask);
 
-/// Returns null if `name` is not a MATLAB file. A cube of version 7.3 in chunks is read by chunks
-/// (Product::parts); other arrays as open_matlab() returns them. \throws as find_matlab_cube().
+/// Returns the scene as a product; null if `name` is not a MATLAB file. A chunked cube of version 7.3 is read
+/// by chunks (Product::parts); other arrays are read through open_matlab(). \throws as find_matlab_cube()
+/// does.
 std::shared_ptr<const Product> matlab_product(const std::string& name);
 
-// These functions are in a separate file, matlab_dataset.cpp, because it derives GDAL's classes. A plugin
-// that is not linked to a libgdal cannot do this.
+// The next functions are in matlab_dataset.cpp, because they need classes derived from GDAL's classes. A
+// plugin that is not linked to libgdal cannot contain such classes.
 
-/// Opens a dataset of the driver "MATLAB", which GDAL does not have. Its pixels are transposed at the first
-/// read, once for all handles, into an unnamed temporary file in the folder of CPL_TMPDIR or TMPDIR (else
-/// /var/tmp), with a few megabytes of memory. Returns null and \throws as above.
+/// Opens a dataset of the driver "MATLAB", which GDAL does not have. At the first read, the pixels are
+/// transposed into an unnamed temporary file, once for all handles. The file is in the folder of CPL_TMPDIR
+/// or TMPDIR (else /var/tmp). This needs a few megabytes of memory. Returns null and \throws as
+/// matlab_product() does.
 DatasetHandle open_matlab(const std::string& name);
 
-/// Opens the labels of find_matlab_labels(), and adds their notes.
+/// Opens the array of find_matlab_labels() as a dataset, and adds its note to `notes`.
 DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
                                  std::vector<std::string>& notes);
 
-/// Returns the wavelengths or wavenumbers of bands: a vector of length `count` with a name like
+/// Returns the vector of wavelengths or wavenumbers, which has `count` elements and a name such as
 /// "wavelengths". Null if there is none.
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count);
-/// Returns the unit in the name of this variable; empty without a unit.
+/// Returns the unit that the name of the variable states; empty if it states none.
 std::string matlab_wavelength_units(const MatlabVariable& one);
 
-/// \throws Error that lists the variables of the file: `what` is the fault.
+/// Throws Error with the text `what`, and lists the candidates or else all variables of the file.
 [[noreturn]] void refuse_matlab(const MatlabFile& file, const std::string& what,
                                 const std::vector<const MatlabVariable*>& candidates);
-/// Returns the variable with that name. \throws Error if it is absent, or not an array of real numbers.
+/// Returns the variable `name`. \throws Error if it does not exist or is not an array of real numbers.
 const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::string& name);
 
 } // namespace hsi::raster

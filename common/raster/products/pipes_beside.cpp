@@ -36,8 +36,8 @@ using Names = std::vector<std::string>;
 
 bool is_pipe(const std::string& path) { return kind_of_path(path) == PathKind::pipe; }
 
-/// Returns system::odd_entries(), which lists a folder again only after it has changed, because many scenes
-/// are in one folder.
+/// Returns system::odd_entries() of a folder. The result is kept until the folder changes, because many
+/// scenes can be in the same folder.
 std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     struct Listed {
         struct stat facts;
@@ -56,15 +56,16 @@ std::shared_ptr<const Names> odd_entries(const std::string& folder) {
     auto names = std::make_shared<const Names>(system::odd_entries(folder));
     constexpr size_t most_folders = 1000;
     if (all.size() >= most_folders) all.clear();
-    // Times of folders are coarse: an entry may appear in the time step in which the folder was listed.
+    // Modification times of folders are coarse: an entry may appear in the same time step in which the folder
+    // was listed. A recently changed folder is therefore listed again.
     constexpr time_t settled = 2; // seconds
     all.erase(folder);
     if (std::time(nullptr) - now.st_mtim.tv_sec >= settled) all.emplace(folder, Listed{now, names});
     return names;
 }
 
-/// Returns true for side files whose names do not begin with the scene's: METADATA.DIM, summary.txt, and
-/// HDR..., RPC..., DIM..., ..._MTL.txt, which contain a part of its name.
+/// Returns true for side files whose names do not begin with the name of the scene. They are METADATA.DIM and
+/// summary.txt, or contain a part of the name, such as HDR..., RPC..., DIM... and ..._MTL.txt.
 bool is_shared_side_file(const std::string& name) {
     const bool text = name.ends_with(".txt") || name.ends_with(".xml");
     return name == "metadata.dim" || name == "summary.txt" || name.ends_with("_mtl.txt") ||
@@ -87,7 +88,7 @@ std::string beside(const std::string& path) {
     return {};
 }
 
-/// Returns true for a Zarr store, whose arrays and blocks are in folders of any depth.
+/// Returns true for a Zarr store, whose arrays and chunks are in nested folders.
 bool is_store(const std::string& folder) {
     const auto has = [&](const char* name) {
         return kind_of_path(join_path(folder, name)) != PathKind::nothing;
@@ -95,11 +96,11 @@ bool is_store(const std::string& folder) {
     return has(".zgroup") || has(".zarray") || has(".zmetadata") || has("zarr.json");
 }
 
-/// Returns a pipe in a folder that is read as one scene: in this folder, in its folders, and at any depth of
-/// a store.
+/// Returns the path of a pipe in a folder that is read as one scene; empty if there is none. Searches folders
+/// down to `levels` below the folder; in a Zarr store, searches folders at any depth.
 std::string inside(const std::string& top, int levels) {
     constexpr size_t most_folders = 10000;
-    constexpr int deepest = 64; // links may form a circle
+    constexpr int deepest = 64; // a limit is needed because links may form a circle
     if (is_store(top)) levels = deepest;
     std::vector<std::pair<std::string, int>> ahead{{top, levels}};
     for (size_t k = 0; k < ahead.size(); ++k) {
@@ -118,8 +119,8 @@ std::string inside(const std::string& top, int levels) {
     return {};
 }
 
-/// Returns whether a file that begins like this is a text. Without this check, each word of a raw file's
-/// pixels would be searched as a file.
+/// Returns whether a file that begins with these bytes is a text. Without this check, words in the pixels of
+/// a raw file would be treated as file names.
 bool is_text(std::string_view begin) {
     return std::all_of(begin.begin(), begin.end(), [](char c) {
         return static_cast<unsigned char>(c) >= ' ' || (c >= '\t' && c <= '\r') || c == '\x1a' || c == '\0';
@@ -130,7 +131,7 @@ bool is_text(std::string_view begin) {
 struct NamingText {
     std::string text; ///< empty: the file is not a text
     bool xml = false, json = false;
-    bool header = false; ///< of a format that names its data
+    bool header = false; ///< the text belongs to a format whose header names the data files
 };
 
 NamingText naming_text(const std::string& path) {
@@ -141,17 +142,18 @@ NamingText naming_text(const std::string& path) {
     const size_t first = begin.find_first_not_of(" \t\r\n\xef\xbb\xbf");
     if (first == std::string::npos) return {};
     const bool xml = begin[first] == '<', json = begin[first] == '{';
-    // GDAL reads JSON of these forms as rasters; our own documents are checked elsewhere.
+    // GDAL reads JSON of these two forms as rasters. The suite's own documents are checked elsewhere.
     if (json && !contains_any(begin, {"\"stac_", "\"refs\""})) return {};
     const bool vrt = xml && begin.find("<VRTDataset") != std::string::npos;
     const bool ers = contains_any(CPLString(begin).tolower(), {"datasetheader", "algorithm"});
     const bool label = contains_any(begin, {"PDS_VERSION_ID", "ODL_VERSION_ID", "IsisCube"});
-    if (!xml && !json && !ers && !label && !is_text(begin)) return {}; // pixels
+    if (!xml && !json && !ers && !label && !is_text(begin)) return {}; // the file contains pixels
     const size_t bound = vrt || ers || label ? most : xml || json ? xml_of_any : any;
     std::error_code unknown;
     const auto bytes = static_cast<size_t>(std::filesystem::file_size(path, unknown));
     NamingText out{beginning_of_file(path, std::min(bytes, bound)), xml, json, xml || ers || label};
-    if (label && !ers && !xml && !json) { // pixels follow where GDAL's reader finds the end
+    // After a label, the pixels follow. The text ends where GDAL's reader finds the end of the label.
+    if (label && !ers && !xml && !json) {
         size_t end = out.text.size();
         for (const char* mark : {"\r\nEND\r\n", "\nEND\n", "\r\nEnd\r\n", "\nEnd\n"})
             end = std::min(end, out.text.find(mark));
@@ -160,10 +162,10 @@ NamingText naming_text(const std::string& path) {
     return out;
 }
 
-/// Walks through texts that name each other.
+/// Follows file names from text to text until it finds a pipe.
 class Walk {
   public:
-    std::string found; ///< empty: none found so far
+    std::string found; ///< path of the pipe; empty if none was found
 
     void look_at_parts(const std::string& name, int depth = 0) {
         if (m_absent.contains(name)) return;
@@ -195,20 +197,21 @@ class Walk {
     }
 
   private:
-    /// Returns the same name of a file for every spelling of the folder's path. Another link to the file has
-    /// other side files.
+    /// Returns the same name for all spellings of the folder's path. The file name itself is not resolved,
+    /// because other side files belong to another link to the same file.
     static std::string real_name(const std::string& path) {
         std::error_code ec;
         return join_path(std::filesystem::canonical(folder_of(path), ec).string(), name_of(path));
     }
 
-    /// The position of a text.
+    /// Where a text was found.
     struct Place {
         std::string folder;
-        const Names& odd; ///< entries of the folder
+        const Names& odd; ///< pipes and devices in the folder
         int depth;
-        bool header; ///< the text names data: devices count, and files next to it, which may name further
-                     ///< files
+        /// The text is a header that names data files. Names of devices are then also checked, as are files
+        /// next to it, which may name further files.
+        bool header;
     };
 
     void look_into(const std::string& path, int depth) {
@@ -239,7 +242,7 @@ class Walk {
             look_at_names(text, {folder, *odd, depth, true});
     }
 
-    /// Examines only whole texts, because a history may contain "-report /dev/stderr".
+    /// Examines only whole texts, because a text such as a history may contain "-report /dev/stderr".
     void look_at_json(const Json& json, const Place& place) {
         if (json.is_string()) {
             const auto& text = json.get_ref<const std::string&>();
@@ -254,19 +257,19 @@ class Walk {
     void look_at_nodes(const CPLXMLNode* node, const Place& place, int level) {
         constexpr int deepest = 256;
         for (; node != nullptr && level < deepest && found.empty(); node = node->psNext) {
-            // A history may contain "-report /dev/stderr".
+            // Texts such as a history may contain "-report /dev/stderr".
             if (EQUAL(node->pszValue, "MDI") && !names_files(CPLGetXMLValue(node, "key", ""))) continue;
             if (node->eType == CXT_Text) look_at_names(node->pszValue, place);
             look_at_nodes(node->psChild, place, level + 1);
         }
     }
 
-    /// Returns true for items of metadata with which GDAL finds files.
+    /// Returns true for metadata items from which GDAL takes file names.
     static bool names_files(const char* key) {
         return EQUAL(key, "OVERVIEW_FILE") || EQUAL(key, "X_DATASET") || EQUAL(key, "Y_DATASET");
     }
 
-    /// Examines the names that a text may contain: the whole text, the part after "=", and each word.
+    /// Examines the possible file names in a text: the whole text, the part after "=", and each word.
     void look_at_names(std::string_view text, const Place& place) {
         if (!place.header && place.odd.empty() && text.find('/') == std::string_view::npos) return;
         constexpr const char* around = " \t(),;{}&@";
@@ -292,7 +295,7 @@ class Walk {
             look_at_parts(name, place.depth);
         if (!found.empty() || !is_local(name)) return;
         std::string path = name.front() == '/' ? name : join_path(place.folder, name);
-        // Drivers search for "a.img" if a label has "A.IMG".
+        // If a label names "A.IMG", drivers also search for "a.img".
         for (const std::string& entry : place.odd)
             if (!slash && equal_names(entry, name)) path = join_path(place.folder, entry);
         if (m_absent.contains(path)) return;
@@ -306,8 +309,8 @@ class Walk {
     }
 
     std::set<std::string> m_seen;
-    std::unordered_set<std::string> m_absent; ///< missing files; texts repeat their names for each
-                                              ///< band
+    /// Names of missing files, because texts repeat the same names for each band.
+    std::unordered_set<std::string> m_absent;
 };
 
 } // namespace

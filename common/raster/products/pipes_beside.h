@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds pipes and devices that GDAL would open together with a scene. GDAL opens side files, and files that
-// a header names, without checking their type, and opening a pipe waits for its other end.
+// Finds pipes and devices that GDAL would open together with a scene. GDAL opens side files, and files that a
+// header names, without checking their type. Opening a pipe blocks until another process opens its other end.
 #pragma once
 
 #include "core/file_path.h"
@@ -11,29 +11,31 @@
 
 namespace hsi::raster {
 
-/// The local file in a name.
+/// A local path that is part of a GDAL name.
 struct NamedPart {
     std::string path;
     PathKind kind = PathKind::nothing;
-    bool last = false; ///< the name ends with it
+    bool last = false; ///< the name ends with this part
 };
 
-/// Returns the parts of a GDAL name (NETCDF:"a.nc":v, /vsizip/a.zip/b.tif, vrt://a.tif?bands=1) that exist on
-/// this machine; nullopt if the name has too many parts to check.
+/// Returns the parts of a GDAL name that are existing local paths. Examples of names are NETCDF:"a.nc":v,
+/// /vsizip/a.zip/b.tif and vrt://a.tif?bands=1. nullopt if the name has too many parts to check.
 std::optional<std::vector<NamedPart>> parts_of_name(const std::string& name);
 
-/// Returns the local file itself and the texts next to it in which GDAL searches for names and for the
-/// coordinate reference system (.aux.xml, .hdr, .prj), whether they exist or not.
+/// Returns the paths of texts in which GDAL searches for file names and for the SRS: the file itself and the
+/// side files .aux.xml, .hdr and .prj. The paths need not exist.
 std::vector<std::string> texts_of_dataset(const std::string& path);
 
-/// Returns a pipe or a device that GDAL may open together with `path`; empty if there is none. Checks entries
-/// of its folder whose names begin with its own (a.ovr, a_rpc.txt of a.tif). Checks names in its text (ERS,
-/// PDS3, ISIS3, VRT, JSON), in its .aux.xml, in the header of an ERDAS IMAGINE or HDF4 file, or in an HDF5
-/// file's references, and entries next to the named files. For a folder, checks its entries at any depth.
-/// Does not check `path` itself.
+/// Returns a pipe or a device that GDAL may open together with `path`; empty if there is none. `path` itself
+/// is not checked. The function checks
+/// - entries of the folder whose names begin with the name of the file (a.ovr and a_rpc.txt for a.tif),
+/// - names in the text of the file (ERS, PDS3, ISIS3, VRT, JSON) and in its .aux.xml,
+/// - names in an ERDAS IMAGINE or HDF4 file, and in the references of an HDF5 file,
+/// - entries next to the named files,
+/// - for a folder, its entries and the entries of its folders; for a Zarr store, entries at any depth.
 std::string pipe_beside(const std::string& path);
 
-/// Throws Error that names the pipe if there is one.
+/// Throws Error that names the pipe if pipe_beside() finds one.
 void refuse_pipe_beside(const std::string& path);
 
 } // namespace hsi::raster

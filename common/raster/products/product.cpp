@@ -31,18 +31,19 @@
 namespace hsi::raster {
 namespace {
 
-/// One row per product in arrays.
+/// The readers of products whose cubes are arrays, in the order in which they are tried.
 constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
     read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
-constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
+constexpr size_t looked_at = 1024; ///< number of bytes that are examined at the beginning of a file
 constexpr std::array hdf5_extensions = {"h5", "he5", "hdf5", "hdf", "nc", "nc4"};
 
 bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
 }
 
-/// Returns whether the file is HDF5. If programs have put other bytes in front, the name decides.
+/// Returns whether the file is HDF5. An HDF5 file may begin with other bytes (a user block); it is then
+/// recognised only with an extension of HDF5.
 bool is_hdf5(const std::string& text, const std::string& path) {
     if (begins(text, "\x89HDF\r\n\x1a\n", 8)) return true;
     const std::string extension = extension_of(path);
@@ -50,12 +51,12 @@ bool is_hdf5(const std::string& text, const std::string& path) {
                        [&](const char* each) { return EQUAL(extension.c_str(), each); }) &&
            leads_to_hdf5(path);
 }
-bool is_netcdf(const std::string& text) { // of the classic kinds; netCDF-4 is HDF5
+bool is_netcdf(const std::string& text) { // only the classic formats, because netCDF-4 is HDF5
     return begins(text, "CDF\x01", 4) || begins(text, "CDF\x02", 4) || begins(text, "CDF\x05", 4);
 }
 bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
-/// Returns whether a text begins as XML: with a byte-order mark, a comment or an element, and without bytes
-/// that texts never have. Samples may begin with any byte, also with "<".
+/// Returns whether a text begins like XML: with a byte-order mark, a comment or an element, and without
+/// control characters. The check is strict because the samples of a raw file may begin with "<".
 bool is_xml(std::string text) {
     const std::string mark = text.substr(0, 2);
     if (mark == "\xff\xfe" || mark == "\xfe\xff") text = utf8_text(std::move(text));
@@ -75,8 +76,8 @@ bool is_xml(std::string text) {
            std::strchr("> /\t\r\n", rest[end]) != nullptr;
 }
 
-/// Returns true for a folder that is a Zarr dataset, or a text that makes one from parts of other files
-/// (Kerchunk).
+/// Returns true for a folder that is a Zarr dataset, and for a Kerchunk text, which presents parts of other
+/// files as a Zarr dataset.
 bool is_zarr(const std::string& path, const std::string& text) {
     const auto holds = [&](const char* name) { return is_there(join_path(path, name)); };
     if (text.empty())
@@ -85,7 +86,7 @@ bool is_zarr(const std::string& path, const std::string& text) {
            (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
 }
 
-/// Returns all arrays that are read later.
+/// Returns the names of all arrays that are read later.
 std::vector<std::string> arrays_of(const Product& product) {
     std::vector<std::string> names;
     for (const CubePart& part : product.parts)
@@ -96,7 +97,7 @@ std::vector<std::string> arrays_of(const Product& product) {
     return names;
 }
 
-/// Returns the bands of a GeoTIFF without wavelengths; 0 for other files.
+/// Returns the number of bands of a GeoTIFF that does not state wavelengths; 0 for other files.
 int bands_without_wavelengths(const std::string& path) {
     const GdalErrors quiet;
     const char* const drivers[] = {"GTiff", nullptr};
@@ -111,13 +112,13 @@ int bands_without_wavelengths(const std::string& path) {
                : bands;
 }
 
-/// Returns whether the folder is a Zarr dataset of version 3, from the text that describes the dataset.
+/// Returns whether the folder is a Zarr dataset of version 3.
 bool is_later_zarr(const std::string& path) {
     const std::string text = beginning_of_file(join_path(path, "zarr.json"), looked_at);
     return text.find("\"zarr_format\"") != std::string::npos;
 }
 
-/// Returns the product cut to one of its arrays; nullopt if the product does not have this array.
+/// Returns the product with only one of its arrays; nullopt if the product does not contain the array.
 std::optional<Product> part_called(const Product& product, const std::string& name) {
     for (size_t p = 0; p < product.parts.size(); ++p) {
         if (!names_array(name, product.parts[p].array)) continue;
@@ -158,13 +159,14 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     band.fwhm_nm = nm(from.fwhm);
 }
 
-/// Adds the domain for gdalwarp -geoloc, which needs rasters: GDAL's drivers HDF5 and Zarr show arrays with
-/// two axes as they are stored.
+/// Adds the metadata domain GEOLOCATION for gdalwarp -geoloc. The domain must name rasters: GDAL's drivers
+/// HDF5 and Zarr present arrays with two axes as stored.
 void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
         if (product.driver == "HDF5") std::replace(array.begin(), array.end(), ' ', '_');
-        if (product.driver != "HDF5") array.erase(0, 1); // one slash or none, where HDF5 wants two
+        // A name of HDF5 needs two slashes before the array, a name of another driver one or none.
+        if (product.driver != "HDF5") array.erase(0, 1);
         char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
         const std::string path = full ? full : product.path;
         std::free(full);
@@ -186,12 +188,12 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
     CPLFree(wkt);
 }
 
-/// Returns one product; several only for a library.
+/// Returns the product in a file of arrays. Only a library can have several products.
 std::vector<Product> in_arrays(const std::string& path, const WantedArray& wanted) {
     const std::string of_file = file_of_subdataset(path), name = array_of_subdataset(path);
     check_netcdf_length(of_file);
     const auto file = ArrayFile::open(of_file);
-    const GdalErrors quiet; // netCDF's library searches for attributes at every query of an array
+    const GdalErrors quiet; // at each query of an array, the netCDF library reports missing attributes
     const auto group = file ? file->group("/") : nullptr;
     if ((!group || (group->GetMDArrayNames().empty() && group->GetGroupNames().empty())) &&
         is_later_zarr(of_file))
@@ -301,7 +303,7 @@ std::vector<std::string> product_files(const std::string& path) {
         const SceneFile scene = find_scene(path);
         if (scene.product) return scene.product->files;
         return scene.path == path ? std::vector<std::string>() : std::vector{scene.path};
-    } catch (const Error&) { // the fault is reported when the scene is opened
+    } catch (const Error&) { // the error is reported when the scene is opened
         return {};
     }
 }
@@ -334,7 +336,7 @@ void complete_scene(const Product& product, SceneMetadata& scene) {
     for (size_t b = 0; b < scene.bands.size(); ++b)
         fill_band(product, product.bands[b], largest, scene.bands[b]);
     if (product.geotransform) scene.geotransform = product.geotransform;
-    // Without a geotransform, the scene is not on a grid of any SRS; only its locations are.
+    // Without a geotransform, the SRS applies only to the arrays of longitude and latitude.
     if (product.srs && product.geotransform) scene.srs = product.srs;
     if (!product.longitude.empty()) add_geolocation(product, scene);
     if (!product.attributes.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scenes and labels without an agency: arrays of netCDF, HDF5 and Zarr as xarray, MATLAB, IDL and others
-// write them.
+// Reads scenes and labels that are not products of an agency: arrays of netCDF, HDF5 and Zarr as xarray,
+// MATLAB, IDL and other programs write them.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -29,10 +29,10 @@
 namespace hsi::raster {
 namespace {
 
-/// The relevant content of a file.
+/// The arrays of a file, and the lengths of its lists of wavelengths.
 struct FileContents {
     std::vector<Array> arrays;
-    std::vector<int64_t> wavelengths; ///< lengths of lists
+    std::vector<int64_t> wavelengths; ///< lengths of the lists of wavelengths
 };
 
 bool is_list_of_widths(const std::string& name) {
@@ -43,14 +43,16 @@ bool is_list_of_good_bands(const std::string& name) {
     return name == "good_wavelengths" || name == "bbl" || name == "bad_band_list" || name == "good_bands";
 }
 
-/// Returns the length of a list of wavelengths, as numbers or as text; 0 for other attributes.
+/// Returns the length of an attribute that is a list of wavelengths, as numbers or as text; 0 for other
+/// attributes.
 int64_t listed_wavelengths(const std::shared_ptr<GDALAttribute>& attribute) {
     if (!lists_wavelengths(attribute->GetName())) return 0;
     const size_t length = numbers_in(attribute).size();
     return length > 1 ? static_cast<int64_t>(length) : 0;
 }
 
-/// Returns whether the array has texts such as "450 nm", under any name except those of widths.
+/// Returns whether the array contains texts with a unit of wavelengths, such as "450 nm". Arrays with a name
+/// for FWHM are excluded.
 bool has_texts_with_units(const ArrayFile& file, const Array& array) {
     return array->GetDataType().GetClass() == GEDTC_STRING && !is_list_of_widths(lower(array->GetName())) &&
            is_unit_of_wavelengths(file.list(array->GetFullName()).unit);
@@ -79,10 +81,10 @@ void collect_arrays(const ArrayFile& file, const std::shared_ptr<GDALGroup>& gro
 
 FileContents contents_of_file(const ArrayFile& file) {
     FileContents found;
-    int left = 2000; // arrays: a file has tens
+    int left = 2000; // limit for the number of arrays; files have tens
     const auto root = file.group("/");
     if (root) collect_arrays(file, root, 8, left, found);
-    // A dataset of Zarr is a folder, which has no order.
+    // The arrays of a Zarr dataset are sorted by name, because they are folders without an order.
     if (file.driver() == "Zarr")
         std::sort(found.arrays.begin(), found.arrays.end(),
                   [](const Array& a, const Array& b) { return a->GetFullName() < b->GetFullName(); });
@@ -94,8 +96,8 @@ struct Choice {
     ArrayLayout layout;
 };
 
-/// Returns true for longitudes, latitudes, bounds of cells and lists of facts about bands, which describe
-/// other arrays.
+/// Returns true for arrays that describe other arrays: longitudes, latitudes, bounds of cells, and lists of
+/// band properties.
 bool is_about_others(const Array& array) {
     const std::string name = lower(array->GetName());
     const auto ends = [&](const std::string& tail) {
@@ -111,8 +113,8 @@ bool is_about_others(const Array& array) {
 
 using Use = WantedArray::Use;
 
-/// The arrays to choose from, by their axes. Cubes: lines, samples and bands (also arrays that are refused
-/// for a further axis). Tables: spectra and bands.
+/// The candidates, by the number of their axes. Cubes have lines, samples and bands; arrays that are refused
+/// because of a further axis also count as cubes. Tables have spectra and bands.
 struct Choices {
     std::vector<Choice> cubes, tables, planes, spectra;
 
@@ -122,7 +124,7 @@ struct Choices {
         return layout.line_axis ? cubes : layout.sample_axis ? tables : spectra;
     }
 
-    /// Returns the first of these lists that is not empty.
+    /// Returns the first kind of candidates that is not empty, in the order of preference for the wanted use.
     std::vector<Choice>& first_for(const WantedArray& wanted) {
         const auto fits = [&](const Choice& c) {
             return c.layout.lines == wanted.bands || c.layout.samples == wanted.bands;
@@ -138,7 +140,7 @@ struct Choices {
     }
 };
 
-/// All arrays that are candidates.
+/// Returns all arrays that are candidates.
 Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use) {
     Choices found;
     for (const Array& array : contents.arrays) {
@@ -152,8 +154,9 @@ Choices choices_in(const ArrayFile& file, const FileContents& contents, Use use)
     return found;
 }
 
-/// Returns the array with that name. Without a name, returns the only one of the first kind; among several,
-/// the only one in the root or the only one with a usual name for scenes and libraries.
+/// Returns the array called `name`. Without a name, returns the only candidate of the preferred kind. Among
+/// several, returns the only candidate with a usual name for scenes or libraries, or the only one in the root
+/// group.
 std::optional<Choice> choose(const ArrayFile& file, const std::string& name, const FileContents& contents,
                              const WantedArray& wanted) {
     for (const Array& array : contents.arrays)
@@ -195,19 +198,19 @@ std::optional<Choice> choose(const ArrayFile& file, const std::string& name, con
     return std::move(all.front());
 }
 
-/// Returns "band7" for "Band7", "band_07" and "B7"; other names in lower case.
+/// Returns "band7" for "Band7", "band_07" and "B7", and other names in lower case.
 std::string name_in_stack(const std::string& name) {
     const auto words = words_of(name);
-    constexpr size_t longest = 5; // number of digits
+    constexpr size_t longest = 5; // maximum number of digits
     if (words.size() != 2 || !one_of(words[0], {"band", "b"}) || words[1].size() > longest ||
         words[1].find_first_not_of("0123456789") != std::string::npos)
         return lower(name);
     return "band" + std::to_string(std::stoi(words[1]));
 }
 
-/// Returns planes of one size that belong together: Band1, Band2 ... as GDAL writes bands to netCDF, or glt_x
-/// and glt_y if any plane is requested. Returns an empty list if other arrays have these names, or if there
-/// are fewer than two planes.
+/// Returns planes of one size that belong together: Band1, Band2 ..., as GDAL writes bands to netCDF. If a
+/// plane is wanted, glt_x and glt_y are also such planes. The list is empty if arrays with these names are
+/// not planes of one size, or if there are fewer than two planes.
 std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& contents,
                                  const WantedArray& wanted) {
     if (wanted.use == Use::library || wanted.lines > 0) return {};
@@ -233,8 +236,8 @@ std::vector<Choice> choose_stack(const ArrayFile& file, const FileContents& cont
     return stack;
 }
 
-/// Returns whether GDAL's raster driver should read the file: files that GDAL has written, with all metadata,
-/// and files with given open options.
+/// Returns whether GDAL's raster driver should read the file. This is so for files that GDAL has written,
+/// which contain all metadata, and if the option GDAL_NETCDF_BOTTOMUP is set.
 bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Product& product) {
     const bool in_view = layout.band_axis && !layout.part.view.empty();
     if (file.driver() == "Zarr" || in_view) return false;
@@ -247,8 +250,8 @@ bool is_left_to_gdal(const ArrayFile& file, const ArrayLayout& layout, const Pro
            !attribute_text(file.group("/"), "GDAL").empty();
 }
 
-/// Lists with one number per band: arrays along the axis of the bands, arrays elsewhere in the file, and
-/// attributes of the array or of the file.
+/// Finds lists with one number per band: arrays along the band axis, arrays elsewhere in the file, and
+/// attributes of the array or of the groups that contain it.
 class BandLists {
   public:
     BandLists(const ArrayFile& file, const FileContents& contents, const Choice& choice)
@@ -256,14 +259,14 @@ class BandLists {
 
     struct List {
         Numbers numbers;
-        std::string unit, name; ///< name: of the array or attribute
+        std::string unit, name; ///< name: of the array or the attribute
     };
 
     List wavelengths() const {
         if (const Array coordinate = coordinate_of(m_file, m_array, *m_layout.band_axis))
             if (tells_wavelengths(coordinate) || has_texts_with_units(m_file, coordinate))
                 return of_array(coordinate);
-        // Any name, along the same axis.
+        // An array along the band axis may have any name.
         for (const Array& array : m_contents.arrays)
             if (is_along(array) && (tells_wavelengths(array) || has_texts_with_units(m_file, array)))
                 return of_array(array);
@@ -271,7 +274,8 @@ class BandLists {
             return lists_wavelengths(name) && !starts_with(name, "good") && !starts_with(name, "bad");
         };
         List found = named(is_one);
-        for (const Array& array : m_contents.arrays) // texts that are not numbers
+        // Finds lists with other texts than numbers, which get a note.
+        for (const Array& array : m_contents.arrays)
             if (found.numbers.size() == 0 && found.name.empty() && is_one(lower(array->GetName())) &&
                 static_cast<int64_t>(list_length(*array)) == m_layout.bands)
                 found = {m_file.list(array->GetFullName()), {}, array->GetFullName()};
@@ -322,7 +326,7 @@ class BandLists {
         return list;
     }
 
-    /// Returns the unit that an attribute next to a list states.
+    /// Returns the unit of a list that another attribute of the same group states.
     static std::string stated_beside(const std::vector<std::shared_ptr<GDALAttribute>>& attributes,
                                      const std::string& name) {
         for (const std::string& of : {name + "_units", name + "_unit", std::string("wavelength_units"),
@@ -332,7 +336,7 @@ class BandLists {
         return {};
     }
 
-    /// Returns the group of an array, the group that contains it, and so on to the root.
+    /// Returns the group of an array and all groups above it, up to the root.
     std::vector<std::shared_ptr<GDALGroup>> groups_above(const Array& array) const {
         std::vector<std::shared_ptr<GDALGroup>> groups;
         for (std::string name = array->GetFullName(); !name.empty();) {
@@ -347,8 +351,8 @@ class BandLists {
         return name.substr(0, name.rfind('/'));
     }
 
-    /// Searches along the same axis, next to the array, then anywhere in the file; then attributes of the
-    /// array and of the groups that contain it.
+    /// Searches for a list by name: first along the band axis, then in the array's group, then in the whole
+    /// file. Finally searches the attributes of the array and of the groups that contain it.
     template <class Name>
     List named(const Name& is_one) const {
         constexpr int along = 0, beside = 1, anywhere = 2;
@@ -373,7 +377,7 @@ class BandLists {
             if (!is_one(name)) continue;
             List list{numbers_in(attribute), {}, "the attribute " + attribute->GetName()};
             const auto bands = static_cast<size_t>(m_layout.bands);
-            if (list.numbers.size() == 1 && is_list_of_widths(name)) { // one value for all bands
+            if (list.numbers.size() == 1 && is_list_of_widths(name)) { // a single FWHM applies to all bands
                 list.numbers.values.assign(bands, list.numbers.values.front());
                 list.numbers.texts.assign(bands, std::string(list.numbers.texts.front()));
             }
@@ -392,7 +396,7 @@ class BandLists {
     const ArrayLayout& m_layout;
 };
 
-/// Converts numbers in another unit to digits in nanometres; empty if the unit is not for wavelengths.
+/// Converts the numbers to nanometres, as texts. The text is "0" for a number that cannot be converted.
 void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     for (std::string& text : numbers.texts) {
         const double nm = to_nanometres(CPLAtof(text.c_str()), unit, 0);
@@ -400,7 +404,7 @@ void to_digits_in_nanometres(Numbers& numbers, const std::string& unit) {
     }
 }
 
-/// Takes the bands of planes with one band each, from the attributes of each plane.
+/// Sets the bands of a stack of planes from the attributes of each plane.
 void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
     std::string unit;
     for (size_t b = 0; b < stack.size(); ++b) {
@@ -425,7 +429,7 @@ void take_stacked_bands(Product& product, const std::vector<Choice>& stack) {
     product.wavelength_units = unit;
 }
 
-/// Takes scale_factor and add_offset with one number per band.
+/// Sets scale and offset of the bands if scale_factor or add_offset have one number per band.
 void take_scales_of_bands(Product& product, const Array& array) {
     for (const auto& [name, of_band] :
          {std::pair("scale_factor", &ProductBand::scale), {"add_offset", &ProductBand::offset}}) {
@@ -465,7 +469,7 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     const Numbers good = lists.good();
     for (size_t b = 0; b < bands && good.size() == bands; ++b)
         product.bands[b].good = good.values[b] != 0;
-    if (unit == "1") unit.clear(); // of numbers
+    if (unit == "1") unit.clear(); // "1" is the unit of dimensionless numbers
     const bool known = is_blank_unit(unit) || field_unit(unit) != nullptr;
     if (!wavelengths.no_numbers.empty())
         product.notes.push_back("'" + product.path + "' (" + product.name + "): " + from + " is ignored: '" +
@@ -500,7 +504,7 @@ void take_bands(Product& product, const ArrayFile& file, const FileContents& con
     }
 }
 
-/// Takes the arrays of longitude and latitude that the attribute "coordinates" names.
+/// Uses the arrays of longitude and latitude that the attribute "coordinates" names.
 void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
     const ArrayLayout& layout = choice.layout;
     if (product.geotransform || !layout.line_axis || product.lines_rise || product.samples_fall) return;
@@ -521,8 +525,8 @@ void take_swath(Product& product, const ArrayFile& file, const Choice& choice) {
     if (!longitude.empty() && !latitude.empty()) take_locations(product, file, longitude, latitude);
 }
 
-/// Takes the names of classes (CF conventions, "Flags"): flag_values and flag_meanings. Bit fields
-/// (flag_masks) are not classes.
+/// Sets the class names from flag_values and flag_meanings (CF conventions, "Flags"). Bit fields (flag_masks)
+/// are not class maps.
 void take_classes(Product& product, const Array& array) {
     const std::vector<double> values = attribute_numbers(array, "flag_values").values;
     const GdalErrors quiet;
@@ -539,7 +543,7 @@ void take_classes(Product& product, const Array& array) {
             counted(static_cast<size_t>(names.size()), "name") + " for " + counted(values.size(), "value"));
         return;
     }
-    constexpr double most = 65535; // of class numbers
+    constexpr double most = 65535; // maximum class value
     for (size_t k = 0; k < values.size(); ++k) {
         if (!(values[k] >= 0 && values[k] <= most) || values[k] != std::floor(values[k])) continue;
         const auto at = static_cast<size_t>(values[k]);
@@ -550,14 +554,15 @@ void take_classes(Product& product, const Array& array) {
 
 } // namespace
 
-/// Takes attributes of a whole netCDF file, with the names of GDAL's driver for its rasters; lists are in
-/// braces.
+/// Adds the attributes of a netCDF file as metadata items with the names that GDAL's raster driver uses.
+/// Lists are in braces.
 void take_attributes(Product& product, const ArrayFile& file) {
     if (file.driver() != "netCDF") return;
     const GdalErrors quiet;
     for (const auto& attribute : file.group("/")->GetAttributes()) {
         const std::string& name = attribute->GetName();
-        if (name.empty() || name.front() == '_') continue; // internal to the library
+        // The netCDF library uses such attributes internally.
+        if (name.empty() || name.front() == '_') continue;
         const CPLStringList texts(attribute->ReadAsStringArray());
         std::string all;
         for (int k = 0; k < texts.size(); ++k)
@@ -566,10 +571,10 @@ void take_attributes(Product& product, const ArrayFile& file) {
     }
 }
 
-/// Takes attributes that all arrays of a stack share: GDAL's Zarr driver writes a dataset's items to each of
-/// its bands.
+/// Adds the attributes that all arrays of a stack share, because GDAL's Zarr driver writes the items of a
+/// dataset to each band.
 void take_shared_attributes(Product& product, const ArrayFile& file, const std::vector<Choice>& stack) {
-    if (file.driver() == "netCDF") return; // the file has them
+    if (file.driver() == "netCDF") return; // take_attributes() adds the attributes of the file
     constexpr const char* known[] = {"grid_mapping",     "coordinates", "units",         "scale_factor",
                                      "add_offset",       "long_name",   "standard_name", "missing_value",
                                      "valid_min",        "valid_max",   "valid_range",   "wavelength",
@@ -594,7 +599,8 @@ void take_shared_attributes(Product& product, const ArrayFile& file, const std::
 
 namespace {
 
-/// `stack`: planes with one band each, of which `choice` is the first; empty: `choice` has all bands.
+/// Makes a product of the array `choice`, which has all bands. If `stack` is not empty, it contains planes
+/// with one band each, and `choice` is the first of them.
 std::optional<Product> product_of(const ArrayFile& file, const FileContents& contents, const Choice& choice,
                                   const std::vector<Choice>& stack) {
     if (!choice.layout.refusal.empty()) throw Error(choice.layout.refusal, choice.layout.advice);

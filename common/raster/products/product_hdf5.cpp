@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Products whose cubes are arrays of an HDF5 or netCDF-4 file.
+// Reads products whose cubes are arrays of an HDF5 or netCDF-4 file.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -23,8 +23,8 @@ std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
     return numbers.size() == count ? numbers.texts[at] : std::string();
 }
 
-/// Takes the product's own table for its orthorectified grid; empty if the file does not state the grid's
-/// position.
+/// Sets the geographic lookup table (GLT) of the product. Nothing is set if the file does not state the
+/// position of the orthorectified grid.
 void take_lookup(Product& product, const ArrayFile& file, const std::string& sample,
                  const std::string& line) {
     const auto x = file.array(sample), y = file.array(line);
@@ -46,7 +46,7 @@ void take_lookup(Product& product, const ArrayFile& file, const std::string& sam
     product.lookup = std::move(lookup);
 }
 
-/// Returns the pair after `key` in an HDF-EOS structure text, such as "(1,2)".
+/// Returns the pair of numbers after `key` in a structure text of HDF-EOS, which has the form "key=(1,2)".
 std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
     const std::string found = std::string(key) + "=(";
     const size_t at = text.find(found);
@@ -219,7 +219,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
         if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
         if (axis_called(axes[k]->GetName()) == Axis::bands) named.push_back(static_cast<int>(k));
     }
-    // Names are considered before lengths, because a scene may have as many lines as bands.
+    // Names decide before lengths, because a scene may have as many lines as bands.
     if (named.size() == 1)
         fitting.erase(std::remove_if(fitting.begin(), fitting.end(), [&](int k) { return k != named[0]; }),
                       fitting.end());
@@ -247,9 +247,9 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     product.parts.push_back(std::move(part));
 }
 
-/// Reads EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands,
-/// and the copy that xarray saves, without groups. Its geotransform is for the orthorectified grid, which is
-/// not the cube's.
+/// Reads EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack and
+/// bands, or a copy without groups that xarray has saved. The geotransform of the file is not used for the
+/// cube, because it describes the orthorectified grid.
 std::optional<Product> read_emit(const ArrayFile& file) {
     for (const auto& [name, level] : {std::pair{"reflectance", "EMIT L2A reflectance"},
                                       {"reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
@@ -261,13 +261,13 @@ std::optional<Product> read_emit(const ArrayFile& file) {
             !file.group("/sensor_band_parameters"))
             continue;
         Product product = begin_product(file, level);
-        // Tools that save a dataset again move all groups into the root.
+        // Programs that save a dataset again may move all groups into the root.
         const bool grouped = file.group("/sensor_band_parameters") != nullptr;
         const std::string bands = grouped ? "/sensor_band_parameters/" : "/",
                           places = file.group("/location") ? "/location/" : "/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) {
-            if (!grouped) continue; // a part that was removed
+            if (!grouped) continue; // another program has removed the list
             refuse_product(product, "has no " + bands + "wavelengths");
         }
         add_part(product, file, cube, wavelengths.size(), 2);
@@ -282,8 +282,9 @@ std::optional<Product> read_emit(const ArrayFile& file) {
 
 namespace {
 
-/// Returns the origin. The pixel size of PRISMA's grids shows whether the corners are corners or centres of
-/// pixels.
+/// Returns the coordinate of the outer edge of the first pixel, and sets the pixel size `step`. PRISMA states
+/// coordinates of the corners or of the centres of the corner pixels. The function selects the case in which
+/// the pixel size is closer to 30 m.
 double grid_origin(double first, double last, int64_t count, double& step) {
     const double length = last - first, metres = 30;
     const double centres = count > 1 ? length / static_cast<double>(count - 1) : length,
@@ -320,8 +321,8 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
     }
 }
 
-/// Returns scale and offset (value = number * scale + offset). Levels 2 spread their range over 16 bits,
-/// level 1 is divided by a factor.
+/// Returns scale and offset; a scaled value is stored value * scale + offset. Level 2 maps the range of the
+/// values to 16 bits. In level 1, stored values are divided by a factor.
 std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& product,
                                                                      const std::shared_ptr<GDALGroup>& root,
                                                                      const std::string& range,
@@ -339,12 +340,14 @@ std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& pr
 
 } // namespace
 
-/// Reads PRISMA L1, L2B, L2C, L2D: HDF-EOS5 with two cubes (line, band, sample) and the facts about bands in
-/// attributes of the root (ASI, PRISMA Products Specification Document). Wavelength 0 means a missing band.
+/// Reads PRISMA L1, L2B, L2C and L2D: HDF-EOS5 with two cubes (line, band, sample), and band properties in
+/// attributes of the root (ASI, PRISMA Products Specification Document). A wavelength of 0 means a missing
+/// band.
 std::optional<Product> read_prisma(const ArrayFile& file) {
     std::string swath, level;
     for (const std::string& name : file.group_names("/HDFEOS/SWATHS")) {
-        // PRS_L1_HCO is registered between its cubes, PRS_L1_HRC is not; _PCO is panchromatic.
+        // In PRS_L1_HCO, the two cubes are co-registered; in PRS_L1_HRC, they are not. Swaths that end with
+        // _PCO are panchromatic.
         if (!starts_with(name, "PRS_L") || name.size() < 8) continue;
         const std::string kind = name.substr(name.size() - 4);
         if (kind != "_HCO" && (kind != "_HRC" || !swath.empty())) continue;
@@ -382,7 +385,7 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
 }
 
 /// Reads NEON AOP surface directional reflectance and radiance: SITE/Reflectance/Reflectance_Data (line,
-/// sample, band), with ENVI's map info as text.
+/// sample, band). The position is stated as ENVI's map info.
 std::optional<Product> read_neon(const ArrayFile& file) {
     for (const std::string& site : file.group_names("/"))
         for (const std::string kind : {"Reflectance", "Radiance"}) {
@@ -428,8 +431,8 @@ std::optional<Product> read_neon(const ArrayFile& file) {
     return std::nullopt;
 }
 
-/// Reads AVIRIS-3 and AVIRIS-NG as netCDF-4: a group with the cube, wavelength and fwhm; easting and northing
-/// (orthorectified), or lat and lon of every pixel, are in the root.
+/// Reads AVIRIS-3 and AVIRIS-NG in netCDF-4. A group contains the cube, wavelength and fwhm. The root
+/// contains easting and northing of orthorectified scenes, or lat and lon of each pixel.
 std::optional<Product> read_aviris(const ArrayFile& file) {
     for (const std::string kind : {"reflectance", "radiance"}) {
         const std::string base = "/" + kind, cube = base + "/" + kind;
@@ -466,8 +469,8 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
     return std::nullopt;
 }
 
-/// Reads Tanager: HDF-EOS5 with one swath (basic) or grid (ortho) HYP; the cube (band, line, sample) has the
-/// facts about bands as attributes.
+/// Reads Tanager: HDF-EOS5 with a swath (basic) or a grid (ortho) called HYP. Attributes of the cube (band,
+/// line, sample) contain the band properties.
 std::optional<Product> read_tanager(const ArrayFile& file) {
     for (const std::string kind : {"SWATHS", "GRIDS"})
         for (const std::string name : {"surface_reflectance", "toa_radiance"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Products of NASA's ocean colour group: arrays of an HDF5 or netCDF-4 file in sensor geometry, with a
-// longitude and a latitude for every pixel.
+// Reads products of NASA's ocean colour group. They are arrays of an HDF5 or netCDF-4 file in sensor
+// geometry, with a longitude and a latitude for each pixel.
 #include "raster/gdal_errors.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/products/array_facts.h"
@@ -11,7 +11,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Takes scale and offset (value = number * scale + offset), from attributes in either spelling.
+/// Sets scale and offset from attributes in either spelling; a scaled value is stored value * scale + offset.
 void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALMDArray>& array) {
     const auto number = [&](const char* name, const char* other) -> std::optional<double> {
         for (const char* each : {name, other})
@@ -27,9 +27,10 @@ void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALM
 
 } // namespace
 
-/// Reads PACE OCI. Level 1B: reflectances at the top of the atmosphere in three cubes (band, line, sample)
-/// whose ranges overlap. Level 2: surface reflectance (rhos) or remote-sensing reflectance (Rrs) in a cube
-/// (line, sample, band) with the wavelengths in wavelength_3d, as l2gen also writes it for other sensors.
+/// Reads PACE OCI. Level 1B has reflectance at the top of the atmosphere, in three cubes (band, line, sample)
+/// whose wavelength ranges overlap. Level 2 has surface reflectance (rhos) or remote-sensing reflectance
+/// (Rrs) in a cube (line, sample, band), and wavelengths in wavelength_3d. l2gen writes this form of level 2
+/// also for other sensors.
 std::optional<Product> read_pace(const ArrayFile& file) {
     const auto root = file.group("/");
     const std::string platform = attribute_text(root, "platform"),
@@ -70,8 +71,8 @@ std::optional<Product> read_pace(const ArrayFile& file) {
     return product;
 }
 
-/// Reads HICO, level 1B (Ocean Biology Processing Group): radiance (line, sample, band), with the facts about
-/// bands in attributes of the cube.
+/// Reads HICO level 1B (Ocean Biology Processing Group): radiance (line, sample, band). Attributes of the
+/// cube contain the band properties.
 std::optional<Product> read_hico(const ArrayFile& file) {
     const std::string cube = "/products/Lt";
     const auto array = file.array(cube);

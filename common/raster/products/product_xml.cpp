@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// EnMAP and DESIS: a GeoTIFF with an XML file that describes its bands (bandCharacterisation), in one scheme
-// with different names of elements. EnMAP L1B has two images, one per detector, with one XML file.
+// Reads EnMAP and DESIS: a GeoTIFF with an XML file that describes its bands (bandCharacterisation). Both
+// agencies use the same scheme with different names of elements. EnMAP L1B has one XML file for two images,
+// one image per detector.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
@@ -27,9 +28,9 @@
 namespace hsi::raster {
 namespace {
 
-constexpr const char* xml_suffix = "METADATA.XML"; ///< end of the file's name; case is ignored
+constexpr const char* xml_suffix = "METADATA.XML"; ///< end of the file name; case is ignored
 
-/// Returns null if the file is not XML. The check must accept other files, which may be rasters of any size.
+/// Parses an XML file; null if the file is not XML. `path` may be any file, even a large raster.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
     VSIStatBufL status;
@@ -69,7 +70,7 @@ std::string stem_of(const std::string& xml) {
     return name.substr(0, name.size() - length);
 }
 
-/// Returns the image that the file names, or the one next to it with the usual name.
+/// Returns the image that the XML file names, or the image with the usual name next to the XML file.
 std::string image_of(CPLXMLNode* tree, const std::string& xml) {
     std::vector<std::string> names;
     if (CPLXMLNode* const product = find(tree, "image"))
@@ -87,8 +88,8 @@ std::string image_of(CPLXMLNode* tree, const std::string& xml) {
 
 constexpr std::array<const char*, 2> detectors = {"VNIR", "SWIR"};
 
-/// Returns the images of the two detectors, if the file names them or if they are next to it; otherwise the
-/// first is empty. A missing image is empty.
+/// Returns the paths of the images of both detectors, which the XML file names or which are next to it. The
+/// path of a missing image is empty.
 std::array<std::string, 2> detector_images(CPLXMLNode* tree, const std::string& xml) {
     std::array<std::string, 2> images;
     const std::string stem = stem_of(xml);
@@ -116,7 +117,8 @@ DatasetHandle open_tiff(const std::string& path) {
     return dataset;
 }
 
-/// Returns the entries of bandCharacterisation (by their numbers) in a detector's image: a list of the file.
+/// Returns the numbers of the bandCharacterisation entries that are in a detector's image, as the XML file
+/// lists them.
 std::vector<std::string> channels_of(CPLXMLNode* tree, const char* detector) {
     CPLXMLNode* const quality = find(tree, (std::string(detector) + "ProductQuality").c_str());
     const CPLStringList list(CSLTokenizeString2(
@@ -124,7 +126,7 @@ std::vector<std::string> channels_of(CPLXMLNode* tree, const char* detector) {
     return {list.List(), list.List() + list.size()};
 }
 
-/// Returns the bands of both images in the product's order, as a VRT, so that GDAL sees one raster.
+/// Returns a VRT with the bands of both images in the order of the product, so that GDAL reads one raster.
 std::string stacked(const std::array<std::string, 2>& images, const std::array<DatasetHandle, 2>& datasets,
                     const std::vector<ProductBand>& order) {
     GDALDriver* const driver = GetGDALDriverManager()->GetDriverByName("VRT");
@@ -137,7 +139,7 @@ std::string stacked(const std::array<std::string, 2>& images, const std::array<D
     if (first.GetGeoTransform(gt.data()) == CE_None) vrt->SetGeoTransform(gt.data());
     if (first.GetSpatialRef()) vrt->SetSpatialRef(first.GetSpatialRef());
     if (first.GetGCPCount() > 0) vrt->SetGCPs(first.GetGCPCount(), first.GetGCPs(), first.GetGCPSpatialRef());
-    if (const auto rpc = first.GetMetadata("RPC")) // to const from GDAL 3.13 on, and taken so
+    if (const auto rpc = first.GetMetadata("RPC")) // the type of `rpc` is const from GDAL 3.13 on
         vrt->SetMetadata(const_cast<char**>(rpc), "RPC");
     for (const ProductBand& band : order) {
         const auto d = static_cast<size_t>(band.part);
@@ -159,7 +161,7 @@ std::string stacked(const std::array<std::string, 2>& images, const std::array<D
     return text && text[0] ? text[0] : "";
 }
 
-/// Makes EnMAP L1B one scene of both images, by wavelength.
+/// Combines the two images of EnMAP L1B into one scene, sorted by wavelength.
 void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::string>& numbers,
                      const std::array<std::string, 2>& images) {
     const std::string advice = "Keep the files of a product in one folder, under their original names.";
@@ -172,14 +174,14 @@ void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::
     if (datasets[0]->GetRasterXSize() != datasets[1]->GetRasterXSize() ||
         datasets[0]->GetRasterYSize() != datasets[1]->GetRasterYSize())
         refuse_product(product, "has images of different sizes");
-    std::array<std::vector<size_t>, 2> entries; // of the product's bands
+    std::array<std::vector<size_t>, 2> entries; // indices of the product's bands in each image
     for (size_t d = 0; d < 2; ++d)
         for (const std::string& channel : channels_of(tree, detectors[d]))
             if (const auto at = std::find(numbers.begin(), numbers.end(), channel); at != numbers.end())
                 entries[d].push_back(static_cast<size_t>(at - numbers.begin()));
     const auto count = [&](size_t d) { return static_cast<size_t>(datasets[d]->GetRasterCount()); };
-    if (entries[0].size() != count(0) ||
-        entries[1].size() != count(1)) { // no such lists: one after the other
+    // Without these lists, the bands of the second image follow the bands of the first image.
+    if (entries[0].size() != count(0) || entries[1].size() != count(1)) {
         if (count(0) + count(1) != product.bands.size())
             refuse_product(product, "states " + counted(product.bands.size(), "band") +
                                         ", but its images have " + std::to_string(count(0)) + " and " +
@@ -258,8 +260,8 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
 
 namespace {
 
-/// Returns true for quick looks, masks and the like, which have the product's name:
-/// "ENMAP01-QL_PIXELMASK.TIF". A mask has as many bands as the scene.
+/// Returns true for quick looks and masks, whose names begin with the product's name:
+/// "ENMAP01-QL_PIXELMASK.TIF". They must be excluded because a mask has as many bands as the scene.
 bool is_quality_layer(const std::string& rest) {
     const std::string name = lower(rest);
     const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
@@ -272,8 +274,8 @@ std::optional<Product> beside(const std::string& image, int bands) {
     const CPLStringList entries(VSIReadDirEx(folder.c_str(), 10000));
     for (int i = 0; i < entries.size(); ++i) {
         const std::string stem = stem_of(entries[i]);
-        // The names of a product's files have the same beginning, up to a separator between parts; their
-        // content shows their type.
+        // The names of a product's files begin with the same text, up to a separator. The content of a file
+        // shows its type.
         const std::string signs = "-_. ";
         const size_t end = stem.find_last_not_of(signs);
         if (end == std::string::npos || name.compare(0, end + 1, stem, 0, end + 1) != 0 ||
@@ -289,7 +291,7 @@ std::optional<Product> beside(const std::string& image, int bands) {
 } // namespace
 
 std::optional<Product> find_metadata_xml(const std::string& image, int bands) {
-    // Archives are also folders; remote folders are not searched.
+    // Archives are searched like folders, but remote folders are not searched.
     const bool in_archive = image.rfind("/vsizip/", 0) == 0 || image.rfind("/vsitar/", 0) == 0;
     if (!is_local(image) && !in_archive) return std::nullopt;
     if (auto product = beside(image, bands)) return product;

@@ -23,11 +23,13 @@
 namespace hsi::raster {
 namespace {
 
-/// One row per array with two axes that has one flag. If two arrays have the same name, the first is used.
+/// An array with two axes that contains one flag. If several rows have the same flag name, the first existing
+/// array is used.
 struct ArrayRow {
     const char* array;
     const char *name, *also;
-    bool has_other_codes = false; ///< PRISMA's codes for pixels that are not classified, and for errors
+    /// The array has PRISMA's codes for errors and for pixels that are not classified.
+    bool has_other_codes = false;
 };
 constexpr ArrayRow array_rows[] = {
     // PRISMA L1 (ASI, PRISMA Products Specification Document)
@@ -47,22 +49,24 @@ constexpr ArrayRow array_rows[] = {
 };
 const std::vector<double> other_codes = {10, 255};
 
-/// NASA OBPG, level 2 flags: bits that the attributes flag_masks and flag_meanings describe.
+/// The array of NASA OBPG's level 2 flags. Each flag is a bit, which the attributes flag_masks and
+/// flag_meanings describe.
 constexpr const char* bit_array = "/geophysical_data/l2_flags";
 constexpr std::pair<const char*, const char*> bit_names[] = {{"CLDICE", "cloud"}, {"HIGLINT", "glint"}};
 
-/// EMIT L2A masks (NASA JPL, D-107862): one band per flag, at positions that differ between versions.
+/// The array of EMIT L2A masks (NASA JPL, D-107862). Each flag is a band, whose position depends on the
+/// product version.
 constexpr const char* band_array = "/mask";
 constexpr const char* band_labels[] = {"/sensor_band_parameters/mask_bands", "/mask_bands"};
 
-/// EnMAP (DLR, EN-PCV-ICD-2009): ..QL_QUALITY_NAME.TIF, a raster with one band per flag.
+/// EnMAP (DLR, EN-PCV-ICD-2009) stores flags in ..QL_QUALITY_NAME.TIF, a raster with one band per flag.
 constexpr const char* enmap_part = "QL_QUALITY_";
 constexpr std::pair<const char*, const char*> enmap_also[] = {{"cloudshadow", "shadow"}};
 constexpr const char* enmap_classes = "classes";
 constexpr std::pair<const char*, double> enmap_numbers[] = {{"land", 1}, {"water", 2}};
 
-/// DESIS L2A (DLR, PAV-DES-TN): ..QL_QUALITY-2.tif, in which some flags have two bands: over land, over
-/// water.
+/// DESIS L2A (DLR, PAV-DES-TN) stores flags in ..QL_QUALITY-2.tif. Some flags have two bands: one over land
+/// and one over water.
 constexpr const char* desis_part = "QL_QUALITY-2";
 struct BandRow {
     const char* name;
@@ -76,7 +80,7 @@ bool has_name(const QualityLayers& found, const std::string& name) {
                        [&](const QualityLayer& layer) { return layer.name == name; });
 }
 
-/// Returns the texts of an array with one axis; empty without such an array.
+/// Returns the texts of a string array with one axis; empty if there is no such array.
 std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name) {
     constexpr uint64_t most = 10000;
     const auto array = file.array(name);
@@ -96,15 +100,15 @@ std::vector<std::string> texts_in(const ArrayFile& file, const std::string& name
     return texts;
 }
 
-/// Adds an array with two axes as a raster, with lines and samples as stored. Returns false if the array is
-/// absent.
+/// Adds an array with two axes as a raster, with lines and samples in the stored order. Returns false if the
+/// array does not exist.
 bool add_plane(QualityLayers& found, const ArrayFile& file, const std::string& array, bool bits = false) {
     if (!file.array(array)) return false;
     auto plane = read_array(file, array, {WantedArray::Use::plane});
     if (!plane) return false;
-    plane->lines_rise = plane->samples_fall = false; // as the product's cube
+    plane->lines_rise = plane->samples_fall = false; // the same order as the product's cube
     plane->geotransform.reset();
-    // netCDF's own default fill value is -2147483647: two flags of 32.
+    // netCDF's default fill value, -2147483647, is valid here because it means two of 32 flags.
     if (bits && attribute_numbers(file.array(array), "_FillValue").size() == 0)
         plane->parts.front().nodata.reset();
     found.rasters.push_back({file.path(), std::make_shared<const Product>(std::move(*plane))});
@@ -172,7 +176,7 @@ void add_arrays(QualityLayers& found, const std::string& path) {
     add_array_rows(found, *file);
 }
 
-/// Returns the names in a folder, in order.
+/// Returns the sorted names of the entries of a folder.
 std::vector<std::string> names_in(const std::string& folder) {
     constexpr int most = 10000;
     const GdalErrors quiet;
@@ -182,7 +186,7 @@ std::vector<std::string> names_in(const std::string& folder) {
     return names;
 }
 
-/// Returns the position of `part` in a file's name, ignoring case; npos if the name lacks it.
+/// Returns the position of `part` in a file name, ignoring case; npos if the name does not contain it.
 size_t place_of(const std::string& name, const char* part) { return lower(name).find(lower(part)); }
 
 bool is_tiff_name(const std::string& name) {
@@ -202,7 +206,7 @@ void add_enmap_raster(QualityLayers& found, const std::string& path, const std::
             found.layers.push_back({of, "", raster, {1}, 0, number});
 }
 
-/// Adds the rasters of EnMAP and DESIS whose names begin with `stem`.
+/// Adds the quality rasters of EnMAP and DESIS whose names begin with `stem`.
 void add_quality_rasters(QualityLayers& found, const std::string& folder, const std::string& stem) {
     for (const std::string& name : names_in(folder)) {
         if (name.rfind(stem, 0) != 0 || !is_tiff_name(name)) continue;
@@ -221,7 +225,8 @@ void add_quality_rasters(QualityLayers& found, const std::string& folder, const 
     }
 }
 
-/// Returns the name of the mask of an EMIT scene: the same parts of the name after level, type and version.
+/// Returns the path of the mask that belongs to an EMIT scene. The names of both files are equal after level,
+/// type and version. The text is empty if there is no mask.
 std::string emit_mask_of(const std::string& scene) {
     constexpr const char* kind = "EMIT_L2A_MASK_";
     const std::string name = name_of(scene), folder = folder_of(scene);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The names that products give to bands of view and sun angles.
+// Recognises the names that products give to bands of view and sun angles.
 #include "raster/view_geometry.h"
 
 #include <cctype>
@@ -27,7 +27,7 @@ std::optional<Angle> angle_called(const std::string& name) {
     std::string plain;
     bool relative = false;
     for (size_t i = 0; i < text.size(); ++i) {
-        // A capital letter also begins a word (sensorRelAzimuth).
+        // A capital letter also begins a word, as in sensorRelAzimuth.
         const bool begins = i == 0 || std::isalpha(static_cast<unsigned char>(text[i - 1])) == 0 ||
                             std::isupper(static_cast<unsigned char>(name[i])) != 0;
         relative = relative || (begins && text.compare(i, 3, "rel") == 0);

@@ -19,7 +19,7 @@ std::string nm_text(double value) {
     return text;
 }
 
-/// Returns the good bands with a wavelength, from the shortest to the longest.
+/// Returns the bands that are good and have a wavelength, from the shortest wavelength to the longest.
 std::vector<BandAt> by_wavelength(const std::vector<BandAt>& bands) {
     std::vector<BandAt> known;
     std::copy_if(bands.begin(), bands.end(), std::back_inserter(known),
@@ -40,7 +40,8 @@ int nearest_band(const BandChoice& choice, const std::vector<BandAt>& known, con
     for (size_t k = 1; k < known.size(); ++k)
         if (std::abs(known[k].wavelength_nm - wanted) < std::abs(known[best].wavelength_nm - wanted))
             best = k;
-    constexpr double least = 5; // nm; neighbours of two spectrometers may be closer
+    // Nanometres. Neighbouring bands of two spectrometers may be closer.
+    constexpr double least = 5;
     double step = least;
     if (best > 0) step = std::max(step, known[best].wavelength_nm - known[best - 1].wavelength_nm);
     if (best + 1 < known.size())

@@ -12,34 +12,35 @@
 
 namespace hsi::raster {
 
-/// Pixels that are converted at once; all their bands stay in the cache.
+/// Number of pixels that are converted at once. All bands of these pixels fit into the processor's cache.
 inline constexpr int64_t pixels_at_once = 128;
 
-/// A band of a block and its band in the tile.
+/// A band that is read, with its index in the file and its index in the tile.
 struct WantedBand {
-    int64_t index = 0; ///< in the file
-    int target = 0;    ///< index in the bands of the source
+    int64_t index = 0; ///< index of the band in the file
+    int target = 0;    ///< index among the selected bands of the source
 };
 
-/// Sorts by index.
+/// Sorts the bands by their index in the file.
 inline void sort_bands_of(std::vector<WantedBand>& wanted) {
     std::stable_sort(wanted.begin(), wanted.end(),
                      [](const WantedBand& a, const WantedBand& b) { return a.index < b.index; });
 }
 
-/// Converts interleaved pixels to one row per wanted band. Use one object per thread.
+/// Converts pixels with interleaved bands to one row per wanted band. Use one object per thread.
 class BandRows {
   public:
     explicit BandRows(const SourceState& source) : m_source(source) {}
 
-    /// Returns true if converting all `bands` is faster when `wanted` of them are used.
+    /// Returns true if it is faster to convert all `bands` bands of a pixel than only the `wanted` ones.
     bool suits(GDALDataType type, int64_t wanted, int64_t bands) const {
         return m_source.parts.empty() && !m_source.more_invalid && exact_in_float(sample_type(type)) &&
                wanted * 4 >= bands;
     }
 
-    /// Converts `pixels` pixels (at most pixels_at_once) of `bands` samples, which begin at band `first`. The
-    /// wanted bands [low, high) are sorted and are written to row(WantedBand).
+    /// Converts `pixels` pixels (at most pixels_at_once), each with `bands` samples, of which the first
+    /// belongs to band `first`. The wanted bands [low, high) must be sorted. Each band is written to
+    /// row(WantedBand).
     template <class Wanted, class Row>
     void turn(const char* samples, GDALDataType type, bool swapped, int64_t bands, size_t pixels,
               int64_t first, Wanted low, Wanted high, const Row& row) {

@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Reads all bytes. \return the system's error; 0: success, -1: the file is too short.
+/// Reads all bytes. Returns 0 on success, -1 if the file is too short, or else errno.
 int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     while (bytes > 0) {
         const ssize_t n = ::pread(file, to, bytes, static_cast<off_t>(at));
@@ -30,7 +30,8 @@ int read_at(int file, char* to, uint64_t bytes, uint64_t at) {
     return 0;
 }
 
-/// Returns the maximum size, because no filter makes noise larger, and a wrong size must not take memory.
+/// Returns the maximum plausible size of a stored chunk. No filter enlarges noise by more, and a wrong size
+/// in the file must not allocate memory.
 uint64_t most_stored(uint64_t chunk_bytes) { return chunk_bytes + chunk_bytes / 2 + 4096; }
 
 } // namespace

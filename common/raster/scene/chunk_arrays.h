@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arrays of a product in HDF5. Each reader reads and decodes the chunks that it needs.
+// The arrays of a product in HDF5 whose chunks are decoded without the HDF5 library.
 #pragma once
 
 #include "core/host_memory.h"
@@ -18,30 +18,30 @@ namespace hsi::raster {
 
 class ChunkArrays {
   public:
-    /// `names`: names of the arrays, for messages. `remote`: not null for a server's file. Throws Error if
-    /// the file cannot be opened.
+    /// `names` are the names of the arrays, for messages. `remote` is the file on a server; null for a local
+    /// file. Throws Error if the file cannot be opened.
     ChunkArrays(std::string path, std::vector<std::string> names, std::vector<Hdf5Chunks> arrays,
                 std::shared_ptr<RemoteFile> remote);
 
     const Hdf5Chunks& array(size_t part) const { return m_arrays[part]; }
     size_t size() const { return m_arrays.size(); }
     uint64_t largest_chunk() const { return m_largest; }
-    /// Returns the memory of the lists of positions.
+    /// Returns the bytes of the lists of chunk positions.
     uint64_t list_bytes() const;
-    /// Returns the memory of hands.
+    /// Returns the maximum bytes of the buffers of a decoder (make_hands()).
     uint64_t hands_bytes() const { return m_hands; }
 
-    /// Returns chunk `number` (Hdf5Chunks::number()) of a part.
+    /// Returns the key and the size of chunk `number` (Hdf5Chunks::number()) of a part.
     BlockStore::Block block(size_t part, size_t number) const {
         return {static_cast<uint64_t>(part) << 32 | number, m_arrays[part].chunk_bytes()};
     }
-    /// Returns the position of a chunk that was written.
+    /// Returns the position of a chunk in the file. The chunk must have been written.
     RemoteFile::Extent place(size_t part, size_t number) const;
     RemoteFile* remote() const { return m_remote.get(); }
-    /// Makes hands, which must not outlive the arrays.
+    /// Makes a decoder for one thread, which must not outlive this object.
     std::unique_ptr<BlockHands> make_hands() const;
 
-    /// Returns the store that all readers share.
+    /// Returns the store of decoded chunks that all readers share.
     BlockStore& store() const { return *m_store; }
 
   private:
@@ -53,8 +53,8 @@ class ChunkArrays {
     const std::vector<Hdf5Chunks> m_arrays;
     uint64_t m_largest = 0, m_hands = 0, m_file_bytes = 0;
     const std::shared_ptr<RemoteFile> m_remote;
-    FileHandle m_file;                   ///< if it is local
-    std::unique_ptr<BlockStore> m_store; ///< its helpers use the members above
+    FileHandle m_file;                   ///< the file if it is local
+    std::unique_ptr<BlockStore> m_store; ///< the last member, because its threads use the members above
 };
 
 } // namespace hsi::raster

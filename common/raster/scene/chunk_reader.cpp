@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads tiles from the chunks of a product's arrays, which each reader decodes itself.
+// Reads tiles from the chunks of a product's arrays. The chunks are decoded without the HDF5 library.
 #include "raster/scene/band_rows.h"
 #include "raster/scene/chunk_arrays.h"
 #include "raster/scene/source_impl.h"
@@ -21,8 +21,8 @@ namespace {
 /// A chunk that a tile needs.
 struct NeededChunk {
     size_t part = 0, number = 0;
-    std::array<int64_t, 3> begin{}; ///< along the array's axes
-    bool keep = false;              ///< neighbours of the tile also need it
+    std::array<int64_t, 3> begin{}; ///< index of the first sample along each axis of the array
+    bool keep = false;              ///< neighbouring tiles also need the chunk
 };
 
 class ChunkReader final : public stream::CubeReader {
@@ -60,10 +60,10 @@ class ChunkReader final : public stream::CubeReader {
                 m_store.forget();
                 m_store.want(blocks_of(needed));
             }
-            m_begun.reset(); // after a failure, the reader begins again
+            m_begun.reset(); // after an error, the next call must announce its chunks again
             if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
-        // Chunks that others are decoding come last.
+        // Chunks that other threads are decoding are handled last.
         std::vector<const NeededChunk*> later;
         for (const NeededChunk& chunk : needed)
             if (!take(chunk, false, tile, dst)) later.push_back(&chunk);
@@ -91,7 +91,7 @@ class ChunkReader final : public stream::CubeReader {
     }
 
   private:
-    /// Starts fetching the chunks for the window, except those that have arrived.
+    /// Starts fetching the chunks of the window that have not arrived yet.
     void announce(const Rect& tile, const std::vector<NeededChunk>& chunks) {
         if (m_arrays.remote()->is_announced(key_of(tile))) return;
         std::vector<BlockStore::Placed> blocks;
@@ -103,7 +103,7 @@ class ChunkReader final : public stream::CubeReader {
         m_store.await(*m_arrays.remote(), key_of(tile), blocks);
     }
 
-    /// Returns the chunks part by part, in the order of the array.
+    /// Returns the chunks that a tile needs, part by part in the order of each array.
     std::vector<NeededChunk> chunks_of(const Rect& tile) const {
         std::vector<NeededChunk> chunks;
         for (size_t p = 0; p < m_wanted.size(); ++p) {
@@ -151,7 +151,8 @@ class ChunkReader final : public stream::CubeReader {
         return m_arrays.array(chunk.part).places[chunk.number].written();
     }
 
-    /// Returns false if another thread decodes the chunk, unless `wait`.
+    /// Copies the samples of a chunk into the tile. Returns false if another thread is decoding the chunk and
+    /// `wait` is false.
     bool take(const NeededChunk& chunk, bool wait, const Rect& tile, const CubeView<float>& dst) {
         if (!is_written(chunk)) {
             spread(chunk, nullptr, tile, dst);
@@ -168,7 +169,7 @@ class ChunkReader final : public stream::CubeReader {
 
     static int64_t chunk(const Hdf5Chunks& array, int axis) { return array.chunk[static_cast<size_t>(axis)]; }
 
-    /// samples: null for a chunk that contains only the fill value.
+    /// Copies the samples of a chunk into the tile. `samples` is null if the whole chunk has the fill value.
     void spread(const NeededChunk& needed, const char* samples, const Rect& tile,
                 const CubeView<float>& dst) {
         const CubePart& part = m_source->product->parts[needed.part];
@@ -177,7 +178,7 @@ class ChunkReader final : public stream::CubeReader {
         const Rect place = intersect(Rect{begin(part.sample_axis), begin(part.line_axis),
                                           chunk(array, part.sample_axis), chunk(array, part.line_axis)},
                                      tile);
-        int64_t step[3]; // from one sample to the next along an axis of the array
+        int64_t step[3]; // bytes from one sample to the next along each axis of the array
         step[2] = array.sample_bytes;
         step[1] = array.chunk[2] * step[2];
         step[0] = array.chunk[1] * step[1];
@@ -225,14 +226,14 @@ class ChunkReader final : public stream::CubeReader {
     const std::shared_ptr<const SourceState> m_source;
     const ChunkArrays& m_arrays;
     BlockStore& m_store;
-    std::vector<std::vector<WantedBand>> m_wanted; ///< per part, by index
+    std::vector<std::vector<WantedBand>> m_wanted; ///< wanted bands of each part, sorted by index
     BandRows m_rows;
     const std::unique_ptr<BlockHands> m_hands;
     HostBuffer<char> m_own;
-    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
-    bool m_helped = false;                   ///< helpers decode ahead of this reader
-    std::optional<Rect> m_next, m_begun;     ///< in the file: the next window, and the one that helpers have
-                                             ///< begun
+    std::optional<RemoteFile::Reader> m_far; ///< reader of the remote file; empty: the file is local
+    bool m_helped = false;                   ///< helper threads decode chunks in advance
+    /// Windows in the file: the next window, and the window whose chunks the helper threads have begun.
+    std::optional<Rect> m_next, m_begun;
 };
 
 } // namespace

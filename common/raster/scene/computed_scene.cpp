@@ -18,7 +18,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns the documents that this thread is opening, each because of the previous one.
+/// Returns the virtual scenes that this thread is opening. Each one is the source of the previous one.
 std::vector<std::string>& being_opened() {
     thread_local std::vector<std::string> names;
     return names;
@@ -43,7 +43,8 @@ class ChainOpening {
     ChainOpening& operator=(const ChainOpening&) = delete;
 };
 
-/// Returns the text for DocumentSource::values: "224 x -9999", and so on for bands that differ.
+/// Returns the text for DocumentSource::values, which states the nodata value of runs of bands: "224 x
+/// -9999".
 std::string values_text_of(const SourceState& s) {
     std::string all;
     const auto text_of = [&](size_t k) {
@@ -95,14 +96,14 @@ std::shared_ptr<RasterSource> open_behind(const DocumentSource& source, const st
     return scene;
 }
 
-/// Reads the bands and window of the source from computed values, as they would be read from its file.
+/// Reads the selected bands and the window of a virtual scene by computing its values.
 class ComputedReader final : public stream::CubeReader {
   public:
     explicit ComputedReader(std::shared_ptr<const SourceState> source)
         : m_source(std::move(source)), m_scene(*m_source->computed()), m_reader(m_scene.cube->open_reader()),
           m_whole(takes_all(*m_source)) {}
 
-    /// Returns true if these are all bands, in their order.
+    /// Returns true if the source selects all bands in their order.
     static bool takes_all(const SourceState& s) {
         if (!s.parts.empty() || static_cast<int>(s.bands.size()) != s.computed()->cube->shape().bands)
             return false;
@@ -139,7 +140,7 @@ class ComputedReader final : public stream::CubeReader {
         return {window.x + own.x, window.y + own.y, window.w, window.h};
     }
 
-    /// Computes the values that the file's reader would return after storing these.
+    /// Converts computed values to what a reader would return if the values had been stored in a file.
     void deliver(size_t k, const float* values, float* to, size_t count) {
         const StoreRule& rule = m_scene.rule;
         const NodataMatch& nodata = m_source->nodata[k];
@@ -147,7 +148,7 @@ class ComputedReader final : public stream::CubeReader {
             if (values != to) std::copy_n(values, count, to);
             return;
         }
-        m_stored.resize(count); // 8 bytes per value
+        m_stored.resize(count); // 8 bytes per value, enough for each type
         void* const samples = m_stored.data();
         if (rule.floats()) {
             auto* const stored = static_cast<float*>(samples);
@@ -194,7 +195,8 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
     const ChainOpening opening(name);
     auto made = std::make_shared<ComputedScene>();
     made->link = document.link;
-    made->watch = SourceWatch(document.source, name); // before the files are compared with the document
+    // Starts before the files are compared with the document, so that no change is missed.
+    made->watch = SourceWatch(document.source, name);
     check_unchanged(document.source, name);
     const std::string inside = "a scene in '" + name + "'";
     try {
@@ -212,7 +214,8 @@ std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, cons
                 behind, stream::make_operation(document.link, behind->shape()), document.link.output,
                 document.store);
         }
-    } catch (const UsageError& e) { // bands and a window are not from the user here
+    } catch (const UsageError& e) {
+        // Bands and window come from the document, not from the user.
         throw Error("'" + name + "' does not fit its source: " + e.what(), e.advice());
     } catch (const Error& e) {
         throw Error("'" + name + "': " + e.what(), e.advice());
@@ -246,7 +249,7 @@ std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const S
 
 int computed_on(const SourceState& source) {
     const auto& scene = *source.computed();
-    // Missing values are already NaN; values that equal nodata by chance are replaced there.
+    // The computation already returns NaN for missing values, and replaces valid values that equal nodata.
     const auto moved = scene.rule.move();
     const auto as_it_comes = [&](const NodataMatch& n) {
         return !n.active || (moved && std::memcmp(n.bytes, &moved->from, sizeof moved->from) == 0);
@@ -282,7 +285,8 @@ DocumentSource document_source(const RasterSource& like) {
                              "' is opened with a mask, which a virtual scene cannot store",
                          "Write another format, or leave out -mask-output.");
     DocumentSource source;
-    // A named header states more than the data that it describes.
+    // An ENVI header that the user has named is stored instead of the data file, because it determines the
+    // data file.
     source.path = s.options.header.empty() ? s.options.path : s.options.header;
     source.open_options = s.options.open_options;
     source.drivers = s.options.drivers;
@@ -292,9 +296,10 @@ DocumentSource document_source(const RasterSource& like) {
     if (!s.options.document) source.values = values_text_of(s);
     if (const Rect w = s.window(); w.x != 0 || w.y != 0 || w.w != s.file.samples || w.h != s.file.lines)
         source.window = w;
+    // A document in memory is stored with its content, because it is lost when the process ends.
     if (s.options.document)
         source.scene = s.options.document;
-    else if (!is_local(source.path) && is_scene_document(source.path)) // lost when the process ends
+    else if (!is_local(source.path) && is_scene_document(source.path))
         source.scene = std::make_shared<const SceneDocument>(read_scene_document(source.path));
     else
         source.files = files_as_they_are(source.path);

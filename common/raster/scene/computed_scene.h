@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An opened virtual scene (raster/scene_document.h): the scene behind it, the operation, and readers that
-// return what a file of its values would contain.
+// An opened virtual scene (raster/scene_document.h): the source scene, the operation, and readers of computed
+// values. The readers return the same values as readers of a file into which the computed values were
+// written.
 #pragma once
 
 #include "raster/sample_convert.h"
@@ -16,34 +17,38 @@ namespace hsi::raster {
 
 struct ComputedScene final : Chain {
     std::shared_ptr<const RasterSource> behind;
-    std::shared_ptr<stream::CubeSource> cube;         ///< all bands, whole lines
-    std::shared_ptr<stream::ComputedSource> computed; ///< the same cube; null: the grid of a lookup table
-    StoreRule rule;                                   ///< of the file that it replaces
+    std::shared_ptr<stream::CubeSource> cube; ///< all bands and all lines
+    /// `cube` if it is computed by an operation; null: an orthorectified grid.
+    std::shared_ptr<stream::ComputedSource> computed;
+    StoreRule rule; ///< how a file would store the values
     stream::Link link;
-    SourceWatch watch; ///< of the files behind it
+    SourceWatch watch; ///< detects changes of the source files
 
     std::vector<Link> links() const override;
     std::string source() const override;
     void compute_on(const std::vector<CudaDevice>& devices) const override;
 };
 
-/// Opens the files behind the document called `name`, all of which must be unchanged, and makes its
-/// operation. Throws Error, also for a scene that is computed from itself.
+/// Opens the source of the virtual scene `name`, and creates its operation. \throws Error if a source file
+/// has changed, or if the scene is computed from itself.
 std::shared_ptr<ComputedScene> open_computed(const SceneDocument& document, const std::string& name);
 
-/// Opens all facts except the pixels as a dataset. Throws Error if its pixels and bands differ from `cube`.
+/// Opens the metadata of a virtual scene as a dataset without pixels. Throws Error if its size or number of
+/// bands differs from `cube`.
 DatasetHandle open_description(const SceneDocument& document, const stream::CubeShape& cube,
                                const std::string& name);
 
-/// Makes a reader for a source with SourceState::computed().
+/// Makes a reader for a source whose SourceState::computed() is not null.
 std::unique_ptr<stream::CubeReader> make_computed_reader(std::shared_ptr<const SourceState> source);
-/// Returns the device that it computes on, if its values are those of the steps without changes; else -1.
+/// Returns the CUDA device on which the values are computed; -1 if there is none, or if the values are
+/// changed after the computation.
 int computed_on(const SourceState& source);
-/// Returns CubeSource::window_bytes() of such a source.
+/// Returns CubeSource::window_bytes() of a source whose SourceState::computed() is not null.
 uint64_t computed_window_bytes(const SourceState& source, int64_t samples, int64_t lines);
 
-/// Returns the reference to the scene `like` in a document, as it was opened: its path and the selected
-/// parts. Throws UsageError for selections that documents cannot state (a mask, or pixels from elsewhere).
+/// Returns the description of the opened scene `like` for a document: its path and the selected bands and
+/// window. Throws UsageError for selections that a document cannot state (a mask, or pixels from another
+/// source).
 DocumentSource document_source(const RasterSource& like);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The SceneFacts of an opened source.
+// Collects the facts about an opened source (SceneFacts).
 #include "core/counted.h"
 #include "core/text.h"
 #include "raster/gdal_type.h"
@@ -45,7 +45,7 @@ class OgrReference final : public SpatialReference {
     const std::shared_ptr<const OGRSpatialReference> m;
 };
 
-/// Returns one number per band; empty if no band has one.
+/// Returns one value per band; empty if all values are NaN.
 std::vector<double> numbers_of(const SourceState& s, double BandMetadata::*number) {
     std::vector<double> out;
     for (const BandMetadata& b : s.scene.bands)

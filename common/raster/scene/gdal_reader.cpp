@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes
-// each block once.
+// Reads tiles through GDAL. One RasterIO call reads all bands, so that a format with interleaved bands
+// decodes each block only once.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -21,8 +21,8 @@
 namespace hsi::raster {
 namespace {
 
-/// A handle with larger buffers is closed after a pass, because later plans do not include the memory of the
-/// handle.
+/// Handles with larger buffers are closed after a pass, because the memory estimates of later passes do not
+/// include these buffers.
 constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
 class GdalReader final : public stream::CubeReader {
@@ -71,7 +71,7 @@ class GdalReader final : public stream::CubeReader {
 
   private:
     void check(CPLErr result, const GdalErrors& errors) const {
-        // Some drivers report a damaged block and still return success.
+        // Some drivers report an error for a damaged block, but return success.
         if (result != CE_None || errors.any())
             throw Error("cannot read " + m_source->name() + ": " + errors.text());
     }
@@ -80,8 +80,8 @@ class GdalReader final : public stream::CubeReader {
         return m_source->blocks.samples > 0 ? m_source->blocks.samples : m_dataset->GetRasterXSize();
     }
 
-    /// Returns true if the window consists of whole blocks of the file. Each block is then needed once, and
-    /// GDAL's block cache would only copy it.
+    /// Returns true if the window consists of whole blocks of the file. Each block is then needed only once,
+    /// so GDAL's block cache is not useful.
     bool covers_blocks(const Rect& r) const {
         const int64_t bx = block_samples(), by = m_source->blocks.lines;
         return r.x % bx == 0 && r.y % by == 0 &&
@@ -90,8 +90,8 @@ class GdalReader final : public stream::CubeReader {
                bx * by <= largest_block;
     }
 
-    /// Returns the first selected band after k, and before `end`, that is another band of the file; the bands
-    /// between are parts of the same samples.
+    /// Returns the index of the next selected band after k, up to `end`, that is a different band of the
+    /// file. The bands before it are parts of the same samples.
     size_t behind(size_t k, size_t end) const {
         size_t next = k + 1;
         while (next < end && m_bands[next] == m_bands[k])
@@ -102,7 +102,7 @@ class GdalReader final : public stream::CubeReader {
     /// A block that a tile needs, for the selected bands [first, end).
     struct NeededBlock {
         BlockStore::Block block;
-        int64_t x, y; ///< its first pixel
+        int64_t x, y; ///< sample and line of its first pixel
         bool keep;
         size_t first, end;
     };
@@ -124,7 +124,7 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Starts fetching the blocks for the window, except those that have arrived.
+    /// Starts fetching the blocks of the window that have not arrived yet.
     void announce(const Rect& r) {
         if (m_source->server.file->is_announced(key_of(r))) return;
         std::vector<BlockStore::Placed> blocks;
@@ -135,10 +135,10 @@ class GdalReader final : public stream::CubeReader {
         m_source->tiff()->store->await(*m_source->server.file, key_of(r), blocks);
     }
 
-    /// Reads through the store of the source's decoded blocks.
+    /// Reads a tile from the store of decoded blocks, and decodes missing blocks.
     void read_decoded(const Rect& r, const CubeView<float>& dst) {
         if (m_source->server.file) announce(r);
-        // Blocks that others are decoding come last.
+        // Blocks that other threads are decoding are handled last.
         std::vector<NeededBlock> later;
         for_blocks(r, [&](const NeededBlock& needed) {
             if (!take(needed, false, r, dst)) later.push_back(needed);
@@ -148,7 +148,8 @@ class GdalReader final : public stream::CubeReader {
         if (m_source->server.file) m_source->server.file->done(key_of(r));
     }
 
-    /// Returns false if another thread decodes the block, unless `wait`.
+    /// Copies the samples of a block into the tile. Returns false if another thread is decoding the block and
+    /// `wait` is false.
     bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
         m_scratch.resize(needed.block.bytes);
         if (m_source->server.file && !m_source->tiff()->store->holds(needed.block))
@@ -226,21 +227,22 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Reads runs of bands of one type in that type, one piece at a time that fits into the scratch. Works
-    /// along the file's blocks, because otherwise every block would be decoded repeatedly.
+    /// Reads a tile in the data type of the file, in pieces that fit into the scratch buffer. A piece has
+    /// consecutive bands of the same type. Pieces follow the blocks of the file, because a block would
+    /// otherwise be decoded repeatedly.
     void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
         const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->blocks.lines, r.h);
         for (size_t a = 0; a < m_bands.size();) {
             const GDALDataType type = m_source->scene.bands[a].type;
             const int64_t size = GDALGetDataTypeSizeBytes(type);
             size_t most = m_bands.size();
-            if (m_source->blocks.bands_apart) // otherwise a block contains all bands
+            if (m_source->blocks.bands_apart) // if bands share blocks, all bands are read together
                 most = a + static_cast<size_t>(std::max<int64_t>(1, wide_scratch_bytes / (size * bx * by)));
             size_t b = a + 1;
             while (b < std::min(most, m_bands.size()) && m_source->scene.bands[b].type == type)
                 ++b;
             const int64_t pixel = size * static_cast<int64_t>(b - a);
-            // Whole lines if a row of blocks fits.
+            // If a row of blocks fits into the scratch buffer, pieces consist of whole lines.
             const bool rows = r.w * by * pixel <= wide_scratch_bytes;
             const int64_t lines =
                 rows ? std::max<int64_t>(by, wide_scratch_bytes / (r.w * pixel) / by * by) : by;
@@ -257,14 +259,14 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Returns a piece from `at` on that ends at a block's end, of about `most` pixels or less, and at most
-    /// `left`.
+    /// Returns the length of a piece that begins `at` and ends at the end of a block. The length is about
+    /// `most` or less, and at most `left`.
     static int64_t piece(int64_t at, int64_t most, int64_t block, int64_t left) {
         const int64_t past = (at + most) / block * block;
         return std::min(left, past > at ? past - at : most);
     }
 
-    /// Reads bands [a, b) of one type to (x, y) of the tile.
+    /// Reads the bands [a, b), which have one type, to position (x, y) of the tile.
     void read_piece(const Rect& r, size_t a, size_t b, const CubeView<float>& dst, int64_t x, int64_t y,
                     const GdalErrors& errors) {
         const GDALDataType type = m_source->scene.bands[a].type;
@@ -290,7 +292,7 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Sets bands [first, first + count) to NaN where the mask of file band `band` is 0.
+    /// Sets the bands [first, first + count) of the tile to NaN where the mask of file band `band` is 0.
     void apply_mask(int band, int first, int count, const Rect& r, const CubeView<float>& dst,
                     const GdalErrors& errors) {
         m_mask.resize(static_cast<size_t>(r.w * r.h));
@@ -310,19 +312,19 @@ class GdalReader final : public stream::CubeReader {
     }
 
     const std::shared_ptr<const SourceState> m_source;
-    std::vector<int> m_bands; ///< RasterIO takes a non-const pointer
+    std::vector<int> m_bands; ///< not const because RasterIO() takes a non-const pointer
     DatasetHandle m_dataset;
     BandRows m_rows;
     std::unique_ptr<TiffDecoder> m_tiff;     ///< null: GDAL decodes the blocks
-    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
-    std::vector<WantedBand> m_wanted;        ///< of blocks of all bands
+    std::optional<RemoteFile::Reader> m_far; ///< reader of the remote file; empty: the file is local
+    std::vector<WantedBand> m_wanted;        ///< wanted bands if blocks contain all bands
     bool m_wide = false;
-    std::vector<int> m_of_file; ///< bands that are read at once
+    std::vector<int> m_of_file; ///< file bands of one RasterIO() call
     std::vector<char> m_scratch;
     std::vector<uint8_t> m_mask;
 };
 
-/// Checks whether all requested bytes have arrived.
+/// Checks after each read that a server has delivered all requested bytes to GDAL.
 class WholeReader final : public stream::CubeReader {
   public:
     WholeReader(ReaderMaker make, std::shared_ptr<const SourceState> source) : m_source(std::move(source)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angles that depend on the positions of pixels on the ground: rasters of another grid, slopes of a DEM, the
-// sun.
+// Computes angles that depend on the ground position of pixels. They come from rasters with another grid,
+// from slopes of a DEM, or from the position of the sun.
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -45,7 +45,8 @@ OGRSpatialReference srs_of(const std::string& wkt) {
     return srs;
 }
 
-/// Transforms from one SRS to another; empty if they are the same, or if one is unknown.
+/// Transforms coordinates from one SRS to another. It has no effect if both are equal, or if one of them is
+/// unknown.
 class Reprojection {
   public:
     Reprojection(const std::string& from, const std::string& to) {
@@ -58,7 +59,7 @@ class Reprojection {
                         "Warp the file to the SRS of the scene (gdalwarp -t_srs).");
     }
     explicit operator bool() const { return m_made != nullptr; }
-    /// Transforms points; those that cannot be transformed become infinite.
+    /// Transforms points; coordinates become infinite if the transformation fails.
     void transform(std::vector<double>& x, std::vector<double>& y) const {
         if (m_made) m_made->Transform(static_cast<int>(x.size()), x.data(), y.data());
     }
@@ -84,7 +85,7 @@ std::string geographic_wkt(const std::string& wkt) {
     return made;
 }
 
-/// Planes of the scene's size, computed by a reader.
+/// Planes with the size of the scene that a reader computes.
 class Planes : public stream::CubeSource {
   public:
     Planes(const Placement& scene, int bands) : m_scene(scene) { m_scene.shape.bands = bands; }
@@ -102,14 +103,14 @@ const Affine& georeference(const std::optional<Affine>& geotransform, const std:
     return *geotransform;
 }
 
-/// Returns the centre of pixel i of line y of the window in the SRS of the scene.
+/// Returns the position of a pixel's centre in the SRS of the scene. i is the sample and y the line within
+/// the window.
 std::array<double, 2> centre(const Affine& scene, const Rect& window, size_t i, int64_t y) {
     return apply(scene, static_cast<double>(window.x) + static_cast<double>(i) + 0.5,
                  static_cast<double>(window.y + y) + 0.5);
 }
 
-// --- Nearest pixels
-// --------------------------------------------------------------------------------
+// --- Rasters with another grid -----------------------------------------------
 
 class Nearest final : public Planes {
   public:
@@ -186,13 +187,12 @@ class Nearest final : public Planes {
     const Affine m_from, m_to;
 };
 
-// --- Slopes
-// ----------------------------------------------------------------------------------------
+// --- Slope and aspect of a DEM -----------------------------------------------
 
-/// Metres per degree of longitude and of latitude on the ellipsoid of WGS 84.
+/// Metres per degree of longitude and latitude on the ellipsoid of WGS 84.
 constexpr GroundScale per_degree{degree, 6378137, 0.00669437999014};
 
-/// Returns the metres per unit of heights, by the unit's name; 1 for unknown units.
+/// Returns the length of a unit of height in metres; 1 for an unknown unit.
 double metres_per(const std::string& unit) {
     constexpr double international = 0.3048, survey = 1200.0 / 3937;
     for (const char* const name : {"us-ft", "ftUS", "us_survey_foot", "US survey foot", "US survey feet",
@@ -249,7 +249,7 @@ class Dem {
                               : metres_per(unit);
         m_path = path;
     }
-    double metres() const { return m_metres; } ///< metres per unit of a grid that is not geographic
+    double metres() const { return m_metres; } ///< metres per unit of the grid if it is not geographic
     const Affine& geotransform() const { return m_geotransform; }
     int64_t samples() const { return m_used->GetRasterXSize(); }
     int64_t lines() const { return m_used->GetRasterYSize(); }
@@ -269,7 +269,7 @@ class Dem {
     }
 
   private:
-    DatasetHandle m_file, m_warped; ///< the second reads the first
+    DatasetHandle m_file, m_warped; ///< `m_warped` is a view of `m_file`
     GDALDataset* m_used = nullptr;
     GDALRasterBand* m_band = nullptr;
     Affine m_geotransform{};
@@ -279,7 +279,7 @@ class Dem {
     std::string m_path;
 };
 
-/// Returns true north minus grid azimuth at the middle of the scene, in degrees.
+/// Returns the true azimuth of grid north at the centre of the scene, in degrees.
 double convergence_of(const Placement& scene) {
     if (scene.srs_wkt.empty()) return 0;
     const auto srs = srs_of(scene.srs_wkt);
@@ -309,7 +309,7 @@ class Slopes final : public Planes {
 
   private:
     struct Gradient {
-        double p = 0, q = 0; ///< rise to the east and north of the grid
+        double p = 0, q = 0; ///< slope to the east and to the north of the grid
     };
     class Reader final : public stream::CubeReader {
       public:
@@ -355,12 +355,14 @@ class Slopes final : public Planes {
                 dst.row(1, y)[i] = static_cast<float>(facing);
             }
         }
-        /// Rounds, because centres of pixels of two grids that agree are whole numbers.
+        /// Rounds a coordinate that is almost a whole number. If two grids agree, the pixel centres of one
+        /// grid are at whole coordinates of the other.
         static double snapped(double v) {
             constexpr double near = 1e-6;
             return std::fabs(v - std::round(v)) < near ? std::round(v) : v;
         }
-        /// Interpolates bilinearly between the gradients at four centres.
+        /// Returns the gradient at a position by bilinear interpolation between the gradients at four pixel
+        /// centres.
         Gradient gradient(double x, double y) const {
             const double c = std::floor(x), r = std::floor(y);
             Gradient all;
@@ -382,7 +384,7 @@ class Slopes final : public Planes {
                        : std::numeric_limits<double>::quiet_NaN();
         }
         Gradient horn(int64_t c, int64_t r) const {
-            double along = 0, down = 0; // rise to the next column and row
+            double along = 0, down = 0; // difference of height towards the next column and the next row
             for (int k = -1; k <= 1; ++k) {
                 const double weight = k == 0 ? 2 : 1;
                 along += weight * (height(c + 1, r + k) - height(c - 1, r + k));
@@ -418,10 +420,10 @@ class Slopes final : public Planes {
     const double m_convergence;
 };
 
-// --- The sun
-// ---------------------------------------------------------------------------------------
+// --- Position of the sun -----------------------------------------------------
 
-/// Longitude and latitude are transformed at nodes and linearly interpolated between them.
+/// Computes the position of the sun. Longitude and latitude are transformed at nodes and linearly
+/// interpolated between them.
 class Sun final : public Planes {
   public:
     Sun(const std::array<double, 2>& days, const Placement& scene)
@@ -432,7 +434,7 @@ class Sun final : public Planes {
     }
 
   private:
-    static constexpr int64_t spacing = 32; ///< of nodes
+    static constexpr int64_t spacing = 32; ///< distance of the nodes in pixels
     class Reader final : public stream::CubeReader {
       public:
         explicit Reader(const Sun& all) : m_all(all), m_way(all.m_scene.srs_wkt, all.m_to_wkt) {}
@@ -458,7 +460,7 @@ class Sun final : public Planes {
         }
 
       private:
-        /// Returns longitudes and latitudes of the nodes of a line.
+        /// Returns longitude and latitude of the nodes on a line.
         std::array<std::vector<double>, 2> nodes(int64_t line, const Rect& window) const {
             std::array<std::vector<double>, 2> made;
             const int64_t first = window.x / spacing, last = (window.x + window.w - 1) / spacing + 1;

@@ -23,18 +23,19 @@
 namespace hsi::raster {
 namespace {
 
-/// The interval between checks of the file. A line is detected at most this interval after it has arrived.
+/// The interval between two checks of the file, which is the longest delay until a new line is noticed.
 constexpr auto between_looks = std::chrono::milliseconds(5);
 
-/// A header must be unchanged for this time before it is read again, because it may be incomplete.
+/// A changed header is read only when it has been unchanged for this time, because it may be incomplete
+/// before.
 constexpr auto settling = std::chrono::milliseconds(100);
 
-/// Fields that determine the position of a line, with their defaults.
+/// Header fields that determine the position of lines in the file, with their defaults.
 constexpr std::pair<const char*, const char*> layout_keys[] = {
     {"samples", ""},        {"bands", ""},       {"data type", ""},        {"interleave", "bsq"},
     {"header offset", "0"}, {"byte order", "0"}, {"file compression", "0"}};
 
-/// Fields that describe the scene. Headers of results contain them from the first line on.
+/// Header fields that describe the scene. Headers of outputs contain these fields from the first line on.
 constexpr const char* scene_keys[] = {"wavelength",
                                       "wavelength units",
                                       "fwhm",
@@ -74,7 +75,7 @@ bool same_element(const std::string& a, const std::string& b) {
     return x && y ? *x == *y : equal_names(a, b);
 }
 
-/// Returns the change of a header's field, in words; empty if the two values differ only in spelling.
+/// Describes the change of a header field in words; empty if the values differ only in spelling.
 std::string change(const std::string& was, const std::string& is) {
     const auto before = elements(was), now = elements(is);
     if (was.empty() || is.empty()) return was == is ? "" : is.empty() ? "is missing now" : "was missing";
@@ -87,7 +88,7 @@ std::string change(const std::string& was, const std::string& is) {
     return {};
 }
 
-/// Refuses a FIFO or a device, which have no size for counting lines.
+/// Throws Error for a FIFO or a device, because the number of lines is derived from the file size.
 void check_regular(const std::string& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -174,7 +175,8 @@ GrowingFile::HeaderState GrowingFile::header_state() const {
     return {info.st_ino, info.st_size, time_of(info)};
 }
 
-/// \return false if the header was not read, because it may be incomplete.
+/// Reads the header if it has changed. Returns false if the header was not read, because it may be
+/// incomplete.
 bool GrowingFile::look_at_header() {
     const HeaderState state = header_state();
     const auto now = std::chrono::steady_clock::now();
@@ -187,7 +189,7 @@ bool GrowingFile::look_at_header() {
     return m_header_is_read;
 }
 
-/// \return false if the header has changed meanwhile.
+/// Returns false if the header has changed while it was read.
 bool GrowingFile::read_header() {
     if (m_header_state == HeaderState()) {
         m_header_fault = "'" + m_file.header + "' was removed or renamed while the run followed its lines";
@@ -197,7 +199,7 @@ bool GrowingFile::read_header() {
     try {
         header = read_envi_header(m_file.header);
     } catch (const Error&) {
-        // An unreadable file has no header.
+        // An unreadable file is handled like a file without a header.
     }
     if (header_state() != m_header_state) return false;
     if (header.find("samples") == nullptr || header.find("data type") == nullptr) {
@@ -212,7 +214,7 @@ bool GrowingFile::read_header() {
                         key + "' " + text,
                     "Run it again.");
     };
-    const bool one_band = word(m_header, "bands") == "1"; // the same in every interleave
+    const bool one_band = word(m_header, "bands") == "1"; // with one band, all interleaves are equal
     for (const auto& [key, otherwise] : layout_keys)
         if (!one_band || !equal_names(key, "interleave"))
             check(key, change(word(m_header, key, otherwise), word(header, key, otherwise)));
@@ -251,7 +253,8 @@ std::string GrowingFile::bytes_at(int64_t begin) const {
     return bytes;
 }
 
-/// Marks a few hundred lines of a scene of any length, spread over all lines so far.
+/// Remembers bytes of a line, to detect a later change. Up to 512 lines are remembered, which are spread over
+/// all lines that have arrived.
 void GrowingFile::mark(int64_t line) {
     constexpr size_t most = 512;
     if (m_comings++ % m_marked_each != 0) return;
@@ -310,7 +313,7 @@ std::string GrowingFile::rest() const {
     const int64_t whole = data / m_line_bytes, part = data % m_line_bytes;
     if (m_promised && whole >= *m_promised) {
         const int64_t beyond = data - *m_promised * m_line_bytes;
-        if (beyond < m_row_bytes) return {}; // as for a complete file
+        if (beyond < m_row_bytes) return {}; // incomplete rows at the end are also ignored in a complete file
         return "'" + m_file.data + "' has " + counted(beyond, "byte") + " after the " +
                counted(*m_promised, "line") + " that its header states";
     }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* domain_name = "GEOLOCATION";
 
-/// Splits HDF5:"path"://array or ZARR:"path":/array, as add_geolocation() (product.cpp) writes it; both are
-/// empty for other names.
+/// Splits a name HDF5:"path"://array or ZARR:"path":/array, which add_geolocation() (product.cpp) writes,
+/// into path and array. Both are empty for other names.
 std::pair<std::string, std::string> parts_of(const std::string& subdataset) {
     const std::string begin = "HDF5:\"", middle = "\":/";
     const size_t end = subdataset.rfind(middle);
@@ -49,7 +49,8 @@ std::optional<Locations> locations_behind(const SourceState& state) {
             sample + state.file.samples > product->samples || line + state.file.lines > product->lines)
             return std::nullopt;
         return Locations{product, line, sample};
-    } catch (const Error&) { // the name is now that of another file, or the file was removed
+    } catch (const Error&) {
+        // The name may now belong to another file, or the file may have been removed.
         return std::nullopt;
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Longitude and latitude of every pixel of a scene without a geotransform, from the arrays of its product, or
-// of the product that it was made from, which its GEOLOCATION domain names.
+// Finds the longitude and latitude of the pixels of a scene without a geotransform. They are in arrays of the
+// scene's product, or of the product from which the scene was made; its domain GEOLOCATION names this
+// product.
 #pragma once
 
 #include "raster/products/product.h"
@@ -15,22 +16,24 @@
 
 namespace hsi::raster {
 
-/// Pixel (line, sample) of the file is pixel (line + this line, sample + this sample) of the product.
+/// The position of a file within the swath of its product: pixel (l, s) of the file is pixel (line + l,
+/// sample + s) of the product.
 struct Locations {
-    std::shared_ptr<const Product> product; ///< with arrays of longitude and latitude
+    std::shared_ptr<const Product> product; ///< has arrays of longitude and latitude
     int64_t line = 0, sample = 0;
 };
 
-/// Returns nullopt for a scene with a geotransform, or if the product is not where the domain states. Domains
-/// of other programs, which need not refer to centres of pixels, are left to GDAL.
+/// Returns the locations of a scene. nullopt if the scene has a geotransform, or if the product does not
+/// exist at the path in the domain. GEOLOCATION domains of other programs are left to GDAL, because they may
+/// not refer to pixel centres.
 std::optional<Locations> locations_behind(const SourceState& state);
 
-/// Returns the product in the GEOLOCATION domain of a scene without a geotransform; empty: no domain, or a
-/// domain of another program.
+/// Returns the path of the product in the GEOLOCATION domain of a scene without a geotransform; empty if the
+/// scene has no such domain, or a domain of another program.
 std::string product_of_locations(const SceneMetadata& scene);
 
-/// Returns the earlier position (sample, line) of the first pixel of a part of a scene. Its GEOLOCATION
-/// domain is shifted by -srcwin.
+/// Returns the position (sample, line) that the first pixel of a file has in the original scene. The
+/// GEOLOCATION domain of a part that was cut with -srcwin states it.
 std::optional<std::pair<int64_t, int64_t>> first_pixel(const SceneMetadata& scene);
 
 } // namespace hsi::raster

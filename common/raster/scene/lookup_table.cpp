@@ -18,15 +18,16 @@
 namespace hsi::raster {
 
 struct LookupTable::Impl {
-    std::string path, asked;        ///< the opened path, and the requested one
-    std::optional<Product> product; ///< empty: a raster
+    std::string path, asked;        ///< the opened path, and the path that the user gave
+    std::optional<Product> product; ///< empty: the table is a raster
     int64_t samples = 0, lines = 0, swath_samples = 0, swath_lines = 0;
     std::array<double, 6> geotransform{};
     std::shared_ptr<const OGRSpatialReference> srs;
 
     std::string name() const { return "the lookup table of '" + path + "'"; }
 
-    /// Converts indices from 1 (negative where a pixel fills a gap, 0 for none) to indices from 0.
+    /// Converts indices that count from 1 to indices that count from 0. A negative index marks a pixel that
+    /// fills a gap; 0 means that there is no pixel.
     void convert(const std::array<std::vector<int32_t>, 2>& numbers, std::vector<SwathPixel>& out) const {
         out.resize(numbers[0].size());
         for (size_t i = 0; i < out.size(); ++i) {
@@ -45,7 +46,7 @@ namespace {
 
 using Table = LookupTable::Impl;
 
-/// Removes the value of pixels without an index; 0 always counts as such.
+/// Replaces the fill value by 0, which also means that there is no pixel.
 void drop_fill(std::vector<int32_t>& numbers, std::optional<double> fill) {
     if (!fill) return;
     std::replace_if(
@@ -122,7 +123,7 @@ class RasterLookup final : public LookupReader {
     std::array<std::vector<int32_t>, 2> m_numbers;
 };
 
-/// Takes a raster with two bands of integers and a geotransform.
+/// Opens a raster as a table: two bands of integers, and a geotransform.
 void take_raster(Table& table) {
     const DatasetHandle dataset = open_raster(table.path);
     const auto refuse = [&](const std::string& what) {
@@ -136,7 +137,7 @@ void take_raster(Table& table) {
         if (!GDALDataTypeIsInteger(type) || GDALDataTypeIsComplex(type))
             refuse("its bands are " + std::string(GDALGetDataTypeName(type)));
     }
-    read_esri_header(*dataset); // it refuses headers that GDAL reads in another way
+    read_esri_header(*dataset); // throws Error for headers that GDAL reads differently
     if (dataset->GetGeoTransform(table.geotransform.data()) != CE_None) refuse("it has no geotransform");
     table.samples = dataset->GetRasterXSize();
     table.lines = dataset->GetRasterYSize();
@@ -162,11 +163,12 @@ void take_product(Table& table, const Product& product) {
     table.srs = product.lookup->srs;
 }
 
-constexpr int64_t piece_side = 256;                          ///< of the grid, read at once
-constexpr uint64_t swath_scratch_bytes = uint64_t{32} << 20; ///< of the swath, read at once
+constexpr int64_t piece_side = 256; ///< side of the grid window that is read at once, in pixels
+/// Bytes of the swath window that is read at once.
+constexpr uint64_t swath_scratch_bytes = uint64_t{32} << 20;
 constexpr uint64_t table_piece_bytes = piece_side * piece_side * (sizeof(SwathPixel) + 2 * sizeof(int32_t));
 
-/// The swath's pixels in the order of the grid.
+/// Reads pixels of the swath in the order of the grid.
 class GridReader final : public stream::CubeReader {
   public:
     GridReader(std::unique_ptr<LookupReader> table, const stream::CubeSource& swath, int64_t x, int64_t y)
@@ -186,7 +188,8 @@ class GridReader final : public stream::CubeReader {
     }
 
   private:
-    /// Converts from the table's scene to the part of it that is read.
+    /// Converts a pixel of the table's scene to a pixel of the part that is read. A pixel outside this part
+    /// becomes missing.
     void move(SwathPixel& p) const {
         p.sample -= m_x;
         p.line -= m_y;
@@ -197,7 +200,7 @@ class GridReader final : public stream::CubeReader {
         return m_pixels[static_cast<size_t>(y * m_width + x)];
     }
 
-    /// Returns the smallest window of the swath that contains the pixels of a part of the piece.
+    /// Returns the smallest window of the swath that contains all pixels of a part of the grid window.
     Rect span(const Rect& part) const {
         int64_t left = m_shape.samples, right = 0, top = m_shape.lines, bottom = 0;
         for (int64_t y = part.y; y < part.bottom(); ++y)
@@ -212,8 +215,8 @@ class GridReader final : public stream::CubeReader {
         return {left, top, right - left, bottom - top};
     }
 
-    /// Reads a part of the piece. If the window of the swath that it needs exceeds the scratch memory, reads
-    /// the part in two halves.
+    /// Reads a part of the grid window. If it needs a window of the swath that exceeds the scratch memory,
+    /// reads it in two halves.
     void gather(const Rect& part, const Rect& piece, const CubeView<float>& dst) {
         const Rect from = span(part);
         const auto pixel = static_cast<uint64_t>(m_shape.bands) * sizeof(float);
@@ -258,9 +261,9 @@ class GridReader final : public stream::CubeReader {
     const std::unique_ptr<LookupReader> m_table;
     const std::unique_ptr<stream::CubeReader> m_swath;
     const stream::CubeShape m_shape;
-    const int64_t m_x, m_y; ///< of the swath's first pixel in the table's scene
+    const int64_t m_x, m_y; ///< position of the swath's first pixel in the table's scene
     std::vector<SwathPixel> m_pixels;
-    int64_t m_width = 0; ///< of the piece
+    int64_t m_width = 0; ///< width of the current grid window
     std::vector<float> m_scratch;
     CubeView<float> m_view;
 };
@@ -278,7 +281,7 @@ class GridSource final : public stream::CubeSource {
         return std::make_unique<GridReader>(m_table->open_reader(), *m_swath, m_x, m_y);
     }
     uint64_t reader_bytes() const override {
-        // One pixel of the swath may exceed the scratch.
+        // A single pixel of the swath may exceed the scratch memory.
         const auto pixel = static_cast<uint64_t>(m_swath->shape().bands) * sizeof(float);
         const int64_t most = static_cast<int64_t>(std::max<uint64_t>(1, swath_scratch_bytes / pixel)),
                       across = std::min(most, m_swath->shape().samples);

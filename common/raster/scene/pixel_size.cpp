@@ -33,9 +33,9 @@ std::optional<GroundScale> ground_scale(const RasterSource& source) {
 
 namespace {
 
-/// Returns the area of the ellipsoid between the equator and a latitude, in radians, per radian of longitude
-/// and a^2 / 2 (J. P. Snyder, Map projections: a working manual, USGS Professional Paper 1395, 1987, eq.
-/// 3-12).
+/// Returns the area of the ellipsoid between the equator and a latitude (radians), per radian of longitude
+/// and divided by a^2 / 2 (J. P. Snyder, Map projections: a working manual, USGS Professional Paper 1395,
+/// 1987, eq. 3-12).
 double zone(double latitude, double e) {
     const double s = std::sin(latitude);
     if (e == 0) return 2 * s;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads tiles from the arrays of a product, in pieces along the chunks of the file, for any order of its
-// axes, so that each chunk is decoded once if the tile contains it.
+// Reads tiles from the arrays of a product through GDAL, for any order of the axes. Tiles are read in pieces
+// that follow the chunks of the file, so that each chunk is decoded once if a tile contains it.
 #include "core/error.h"
 #include "parallel/work_ahead.h"
 #include "raster/gdal_errors.h"
@@ -23,31 +23,32 @@
 namespace hsi::raster {
 namespace {
 
-/// The bytes of a piece, if a chunk is not larger: its values in the file's own type, and the memory of HDF5
-/// for each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
+/// array_piece_bytes: bytes of a piece unless a single chunk is larger. They include the values in the data
+/// type of the file, and bytes_beside_chunk for each chunk. HDF5 needs this memory per chunk during a read
+/// (measured).
 constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
 
-/// Returns the maximum bytes of values in a piece of this part.
+/// Returns the maximum bytes of the values in a piece of this part.
 uint64_t values_in_piece(const CubePart& part) {
     const uint64_t chunk = part.chunk_bytes();
-    if (chunk == 0) return array_piece_bytes; // stored in one piece
+    if (chunk == 0) return array_piece_bytes; // the array is not chunked
     return std::max(chunk, array_piece_bytes / (chunk + bytes_beside_chunk) * chunk);
 }
 
-/// The number of pieces decoded in advance. It is small, because each piece needs memory that must be
-/// cleared, and may have left the caches when it is taken.
+/// The number of pieces that are decoded in advance. It is small because each piece needs memory that must be
+/// cleared, and because a piece may leave the processor's caches before it is used.
 constexpr uint64_t most_ahead = 8;
 
-/// A band of a part and its band in the tile.
+/// A wanted band: its index in the part, and its index in the tile.
 struct Wanted {
     int64_t index = 0;
     int target = 0;
 };
 
-/// The unit of decoding: a box of a part, with the bands [first, last) among its wanted bands.
+/// The unit of decoding: a box of a part, which contains the wanted bands with indices [first, last).
 struct Piece {
     size_t part;
-    Rect place; ///< in the file
+    Rect place; ///< window in the file
     int64_t band, band_end;
     size_t first, last;
 };
@@ -59,8 +60,8 @@ uint64_t largest_chunk(const Product& product) {
     return chunk;
 }
 
-/// Returns the maximum bytes of a piece: the aim of cut_run(), or a chunk, or a line of an array in one
-/// piece.
+/// Returns the maximum bytes of a piece: the size for which cut_run() aims, a larger chunk, or a line of an
+/// array without chunks.
 uint64_t piece_bytes(const Product& product) {
     uint64_t bytes = std::max(array_piece_bytes, largest_chunk(product));
     for (const CubePart& part : product.parts)
@@ -69,9 +70,10 @@ uint64_t piece_bytes(const Product& product) {
     return bytes;
 }
 
-/// A product's arrays in one handle for all readers of an HDF5 file. The library decodes on one thread at a
-/// time with any handle, and each handle would keep an index of the chunks, which takes tens of megabytes if
-/// chunks are small. Several threads decode Zarr at once, with one handle per thread.
+/// The arrays of a product, opened once for all readers of an HDF5 file. More handles are useless because the
+/// HDF5 library decodes on only one thread at a time. Each handle would also keep an index of the chunks,
+/// which takes tens of megabytes if chunks are small. For Zarr, each thread has its own handle, because
+/// several threads can decode at once.
 struct OpenArrays {
     explicit OpenArrays(const Product& product) : file(ArrayFile::open(product.path)) {
         if (!file) throw Error("cannot open '" + product.path + "'");
@@ -81,14 +83,14 @@ struct OpenArrays {
         }
     }
     std::shared_ptr<ArrayFile> file;
-    std::vector<std::shared_ptr<GDALMDArray>> parts; ///< of Product::parts
+    std::vector<std::shared_ptr<GDALMDArray>> parts; ///< one array per entry of Product::parts
     std::mutex mutex;                                ///< locked while values are read
 };
 
 std::shared_ptr<OpenArrays> arrays_of(const Product& product) {
     if (product.driver != "HDF5") return std::make_shared<OpenArrays>(product);
     static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<OpenArrays>> open; // closed with its last reader
+    static std::map<std::string, std::weak_ptr<OpenArrays>> open; // a file is closed with its last reader
     const std::lock_guard lock(mutex);
     auto& known = open[product.path];
     auto arrays = known.lock();
@@ -130,7 +132,7 @@ class ProductReader final : public stream::CubeReader {
             m_ahead->clear();
             m_ahead->add(pieces);
         }
-        m_begun.reset(); // after a failure, the reader begins again
+        m_begun.reset(); // after an error, the next call must add its pieces again
         if (m_next) m_ahead->add(pieces_of(*m_next));
         for (const Piece& piece : pieces)
             spread(piece, m_ahead->take(), tile, dst);
@@ -140,13 +142,15 @@ class ProductReader final : public stream::CubeReader {
     void prefetch(const Rect& window) override { m_next = m_source->in_file(window); }
 
     uint64_t look_ahead(uint64_t bytes, int /*threads: the library works on one*/) override {
-        // At least two, so that the reader can alternate; the first is always counted.
+        // The first piece is not counted. At least one more piece is needed, so that decoding and reading can
+        // overlap.
         const uint64_t piece = piece_bytes(*m_source->product), more = std::min(bytes / piece, most_ahead);
         if (more == 0) return 0;
         try {
             m_ahead = std::make_unique<parallel::WorkAhead<Piece>>(
                 more + 1, piece, [this](const Piece& one, char* values) { decode(one, values); });
-        } catch (const std::system_error&) { // no more threads can be started; continue without
+        } catch (const std::system_error&) {
+            // No more threads can be started, so the reader continues without.
             return 0;
         }
         return more * piece;
@@ -160,8 +164,8 @@ class ProductReader final : public stream::CubeReader {
         return pieces;
     }
 
-    /// Makes runs of wanted bands. The bands between wanted bands are also read if leaving them out saves
-    /// nothing.
+    /// Cuts the wanted bands of a part into runs. Bands between wanted bands are also read if leaving them
+    /// out would not save time.
     void cut_part(size_t p, const Rect& r, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
         const int64_t along_bands = part.chunk[static_cast<size_t>(part.band_axis)];
@@ -176,12 +180,12 @@ class ProductReader final : public stream::CubeReader {
         }
     }
 
-    /// Returns the end of a piece that begins `at`: `count` whole chunks, not beyond `end`.
+    /// Returns the end of a piece that begins `at` and covers `count` whole chunks, but not more than `end`.
     static int64_t piece_end(int64_t at, int64_t chunk, int64_t count, int64_t end) {
         return std::min(end, (at / chunk + count) * chunk);
     }
 
-    /// Cuts bands wanted[a, b) into pieces of the scratch's size. A piece has as many bands as fit, then as
+    /// Cuts the wanted bands [a, b) into pieces of limited size. A piece has as many bands as fit, then as
     /// many samples, then as many lines.
     void cut_run(size_t p, const Rect& r, size_t a, size_t b, std::vector<Piece>& pieces) const {
         const CubePart& part = m_source->product->parts[p];
@@ -222,7 +226,7 @@ class ProductReader final : public stream::CubeReader {
         return static_cast<size_t>(piece.place.area() * (piece.band_end - piece.band));
     }
 
-    /// Reads the values of a piece along the array's axes, in its type.
+    /// Reads the values of a piece in the order of the array's axes and in the array's type.
     void decode(const Piece& piece, char* values) {
         const CubePart& part = part_of(piece);
         GUInt64 start[3];
@@ -243,7 +247,7 @@ class ProductReader final : public stream::CubeReader {
     void spread(const Piece& piece, const char* values, const Rect& tile, const CubeView<float>& dst) const {
         const CubePart& part = part_of(piece);
         const Rect& place = piece.place;
-        size_t step[3]; // from one value to the next along an axis of the array
+        size_t step[3]; // bytes from one value to the next along each axis of the array
         size_t count[3];
         count[part.line_axis] = static_cast<size_t>(place.h);
         count[part.sample_axis] = static_cast<size_t>(place.w);
@@ -252,7 +256,8 @@ class ProductReader final : public stream::CubeReader {
         step[1] = count[2] * step[2];
         step[0] = count[1] * step[1];
         const size_t line = step[part.line_axis], pixel = step[part.sample_axis], band = step[part.band_axis];
-        constexpr int64_t block = 128; // pixels: all their bands stay in the cache
+        // Number of pixels whose bands all fit into the processor's cache.
+        constexpr int64_t block = 128;
         for (int64_t y = 0; y < place.h; ++y)
             for (int64_t x = 0; x < place.w; x += block)
                 for (size_t k = piece.first; k < piece.last; ++k) {
@@ -270,17 +275,19 @@ class ProductReader final : public stream::CubeReader {
 
     const std::shared_ptr<const SourceState> m_source;
     const std::shared_ptr<OpenArrays> m_arrays;
-    std::vector<std::vector<Wanted>> m_wanted; ///< bands of each part, in the order of their index
+    std::vector<std::vector<Wanted>> m_wanted; ///< wanted bands of each part, sorted by index
     std::vector<char> m_scratch;
-    std::optional<Rect> m_next, m_begun; ///< in the file: the next window, and the one that is already
-                                         ///< decoded
-    std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead; ///< with its thread, which uses the members above
+    /// Windows in the file: the next window, and the window that is already being decoded.
+    std::optional<Rect> m_next, m_begun;
+    /// The decoding thread, which uses the members above.
+    std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead;
 };
 
 } // namespace
 
 uint64_t product_reader_bytes(const Product& product) {
-    return 2 * largest_chunk(product) + piece_bytes(product); // decoded, as stored, and the scratch
+    // Two chunks (decoded and as stored) and the scratch buffer.
+    return 2 * largest_chunk(product) + piece_bytes(product);
 }
 
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source) {

@@ -34,7 +34,7 @@ std::string short_text(double v) {
     return text;
 }
 
-/// The position of a value on an axis.
+/// The position of a value between two nodes of an axis.
 struct Place {
     size_t first = 0;
     double part = 0; ///< fraction of the way to the next node
@@ -51,7 +51,8 @@ Place place_on(const std::vector<double>& axis, double value, const std::string&
     return {i, (value - axis[i]) / (axis[i + 1] - axis[i])};
 }
 
-/// Reads tables with the axes that mag1c and emit-ghg expect, which the tables do not state.
+/// Reads a table with the axes that mag1c and emit-ghg expect; the file itself does not state the values of
+/// the axes.
 SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDALMDArray& array,
                                   const TableConditions& c) {
     const std::vector<double> heights{1, 2, 4, 10, 20, 120}, elevations{0, 0.5, 1, 2, 3},
@@ -104,7 +105,7 @@ SimulatedRadiances read_simulated(const std::string& path, ArrayFile& file, GDAL
     return table;
 }
 
-/// Returns the cells of a text line, between commas, semicolons or tabs.
+/// Returns the numbers in a text line, between commas, semicolons or tabs.
 std::vector<double> cells_of(std::string line) {
     for (char& c : line)
         if (c == ';' || c == '\t') c = ',';
@@ -116,7 +117,7 @@ std::vector<double> cells_of(std::string line) {
     return cells;
 }
 
-/// Returns nullopt for a file that is not such a text.
+/// Reads a text table; nullopt if the file does not begin with "wavelength".
 std::optional<SimulatedRadiances> read_columns(const std::string& path) {
     if (!is_regular_file(path)) return {};
     std::string begin = beginning_of_file(path, 16);
@@ -165,8 +166,8 @@ SimulatedRadiances read_raster(const std::string& path, const TableConditions& c
         throw Error("-lut " + path + " has " + std::to_string(shape.samples) + " samples, but " +
                         std::to_string(table.concentrations.size()) + " concentrations",
                     "Give the concentration of each sample with -concentrations.");
-    // Reads in double precision, which readers of scenes do not offer, because k is a small difference of
-    // radiances.
+    // The radiances are read in double precision, because k is computed from small differences of radiances.
+    // RasterSource has only single precision.
     const GdalErrors errors;
     const DatasetHandle dataset(GDALDataset::Open(path.c_str(), GDAL_OF_RASTER | GDAL_OF_VERBOSE_ERROR));
     const auto& stored = source->facts().bands.values;

@@ -55,7 +55,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Refuses a file: "'a.nc' has no raster bands", with the possible subdatasets.
+/// Throws Error for a file without raster bands, and lists its subdatasets.
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;
     const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
@@ -70,7 +70,8 @@ namespace {
     throw Error(name + " has no raster bands", advice);
 }
 
-/// Takes -bbl FILE.csv instead of the file's list; bands that are not in the table keep the file's mark.
+/// Applies -bbl FILE.csv instead of the bad band list of the file. Bands that the table does not contain keep
+/// the mark in the file.
 void take_bad_bands(SourceState& s) {
     const std::string& path = s.options.bad_bands;
     if (path.empty()) return;
@@ -115,9 +116,9 @@ void choose_bands(SourceState& s) {
         return;
     }
     for (const BandMetadata& b : s.scene.bands) {
-        // An alpha band marks where the others are valid; it does not belong to the spectrum.
+        // An alpha band marks valid pixels of the other bands, and does not belong to the spectrum.
         if (count > 1 && b.interpretation == GCI_AlphaBand) {
-            // GDAL gives any four bands of bytes these meanings by default.
+            // By default, GDAL calls the fourth of four bands of bytes an alpha band.
             if (count == 4)
                 s.notes.push_back("band " + std::to_string(b.file_band) + " of " + s.name() +
                                   " is called alpha: it marks valid pixels and is not used as a band of the "
@@ -136,7 +137,7 @@ void choose_bands(SourceState& s) {
                     "Use -bbl ignore, or -b.");
 }
 
-/// Leaves out the bands of -exclude-range; bands without a wavelength are kept.
+/// Removes the bands of -exclude-range. Bands without a wavelength are kept.
 void exclude_bands(SourceState& s) {
     if (s.options.excluded.empty()) return;
     const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
@@ -181,13 +182,14 @@ void choose_window(SourceState& s) {
 void find_mask(SourceState& s, GDALDataset& dataset) {
     bool same = true;
     int first = 0;
-    // An alpha band that is named with -b is an ordinary band and not a mask.
+    // An alpha band that the user selects with -b is an ordinary band and not a mask.
     const bool alpha_is_a_band =
         std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
                     [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
     for (size_t k = 0; k < s.bands.size(); ++k) {
         const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
-        // Readers compare nodata values of single bands; a tuple of them for all bands is a mask.
+        // Readers compare nodata values of single bands themselves. A list of nodata values for all bands
+        // (NODATA_VALUES) is a mask.
         int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
         if ((kind & GMF_ALPHA) && alpha_is_a_band) kind = GMF_ALL_VALID;
         const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
@@ -200,7 +202,7 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
         if (kind != 0) s.masking.kind = MaskKind::band;
     }
     if (s.masking.kind == MaskKind::band && same && first == 2) s.masking.kind = MaskKind::dataset;
-    // GDAL uses an alpha band as a mask only in files with two or four bands.
+    // GDAL uses an alpha band as a mask only if the file has two or four bands.
     if (s.masking.kind == MaskKind::none && s.masking.alpha > 0)
         s.masking.kind = MaskKind::dataset;
     else
@@ -208,14 +210,14 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
     s.scene.masked = s.masking.kind != MaskKind::none;
 }
 
-/// Adds a note: Float32 files are often converted to Float64 with a nodata value of six digits, which for
-/// GDAL equals none of their values.
+/// Adds a note about a nodata value with too few digits. If a Float32 file is converted to Float64, its
+/// nodata value is often written with six digits, so that GDAL finds no equal value.
 void note_short_nodata(SourceState& s) {
     for (const BandMetadata& b : s.scene.bands) {
         if (b.type != GDT_Float64 || !b.nodata) continue;
         const double value = b.nodata->as_double(),
                      limit = std::copysign(double{std::numeric_limits<float>::max()}, value);
-        constexpr double near = 1e-4; // four digits
+        constexpr double near = 1e-4; // maximum relative difference: four digits agree
         const auto range = nodata_range(*b.nodata, sample_type(b.type));
         if (!(std::fabs(value - limit) < near * std::fabs(limit)) || !range || range->holds(limit)) continue;
         s.notes.push_back((s.options.nodata ? std::string("-srcnodata ") : "the nodata value ") +
@@ -239,7 +241,7 @@ void match_nodata(SourceState& s) {
     note_short_nodata(s);
     for (size_t k = 0; k < s.nodata.size(); ++k) {
         const BandMetadata& b = s.scene.bands[k];
-        // Readers always check for NaN.
+        // NaN needs no comparison with nodata, because readers always check for NaN.
         if (!b.nodata || s.nodata[k].active || std::isnan(b.nodata->as_double())) continue;
         s.notes.push_back((s.options.nodata ? "-srcnodata " : "the nodata value ") +
                           number_text(b.nodata->as_double()) +
@@ -249,7 +251,7 @@ void match_nodata(SourceState& s) {
     }
 }
 
-/// Selects scene, window, bands and types; all other settings depend on how pixels are read.
+/// Sets the metadata and size of the scene. All other settings depend on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
     for (const std::string& note : s.scene.notes)
@@ -272,7 +274,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     match_nodata(s);
 }
 
-/// Prepares a virtual scene that computes.
+/// Prepares a virtual scene (.hsi), whose values are computed when they are read.
 void choose_computed(SourceState& s) {
     const SceneDocument document =
         s.options.document ? *s.options.document : read_scene_document(s.options.path);
@@ -292,7 +294,7 @@ void choose_computed(SourceState& s) {
     s.blocks.lines = layout.block_lines;
 }
 
-/// Returns the type of the values; signed samples may mean unsigned values (_Unsigned).
+/// Returns the data type of the values of an array. Signed samples may mean unsigned values (_Unsigned).
 GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     const bool turned =
         (meant == GDT_Byte && array.type == GDT_Int16) || (meant == GDT_UInt16 && array.type == GDT_Int16) ||
@@ -300,8 +302,8 @@ GDALDataType meant_type(const Hdf5Chunks& array, GDALDataType meant) {
     return turned && array.sample_bytes == GDALGetDataTypeSizeBytes(meant) ? meant : array.type;
 }
 
-/// Returns the positions of the arrays of an HDF5 file, if they are decoded here; null if the library decodes
-/// them.
+/// Returns the arrays of an HDF5 file if their chunks can be decoded without the HDF5 library; otherwise
+/// null.
 std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening& opening) {
     if (!is_local(s.product->path) && VSIIsLocal(s.product->path.c_str())) return nullptr;
     std::vector<std::string> names;
@@ -316,7 +318,7 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
     for (size_t p = 0; p < arrays.size(); ++p) {
         const CubePart& part = s.product->parts[p];
         const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
-        // GDAL and the bytes of the file must agree on the array; GDAL may not state the chunks.
+        // GDAL and the chunk index of the file must agree on the array. GDAL may not provide the chunk size.
         if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
             size(part.sample_axis) != s.product->samples ||
             (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
@@ -330,7 +332,8 @@ std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s, RemoteOpening
                                          std::move(remote));
 }
 
-/// Returns a row of the chunks with the selected bands, over all samples of the window.
+/// Returns the number and bytes of the chunks in one row of chunks, for the selected bands and all samples of
+/// the window.
 BlockRow chunk_row(const SourceState& s) {
     BlockRow row;
     for (size_t p = 0; p < s.chunks()->size(); ++p) {
@@ -354,7 +357,7 @@ BlockRow chunk_row(const SourceState& s) {
     return row;
 }
 
-/// Returns bytes and number of the blocks of a GeoTIFF that one row of blocks needs.
+/// Returns the number and bytes of the blocks of a GeoTIFF in one row of blocks.
 BlockRow block_row(const SourceState& s) {
     const Rect w = s.window();
     const int64_t across = (w.right() - 1) / s.blocks.samples - w.x / s.blocks.samples + 1;
@@ -363,12 +366,12 @@ BlockRow block_row(const SourceState& s) {
     return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.blocks.lines};
 }
 
-/// Prepares a product whose cube is read along its chunks, without GDAL's two-dimensional readers.
+/// Prepares a product whose cube is read from its arrays, without GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s, RemoteOpening& opening) {
     const CubePart& part = s.product->parts.front();
     s.blocks.samples = part.chunk_samples(s.file.samples);
     s.blocks.lines = part.chunk_lines();
-    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL does not always state the chunks
+    if (auto chunks = chunk_arrays_of(s, opening)) { // GDAL may not provide the chunk size
         const auto& chunk = chunks->array(0).chunk;
         s.blocks.samples = chunk[static_cast<size_t>(part.sample_axis)];
         s.blocks.lines = chunk[static_cast<size_t>(part.line_axis)];
@@ -397,9 +400,10 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     s.blocks.bands_apart = interleave == nullptr || !EQUAL(interleave, "PIXEL");
     if (const char* const codec = dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE"))
         s.blocks.codec = codec;
-    // Only for a GTiff is it certain that uncompressed blocks are read directly.
+    // Only for GTiff is it certain that GDAL reads uncompressed blocks directly.
     s.blocks.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") || !s.blocks.codec.empty();
-    // An alpha band is in the blocks that it masks, so GDAL must decode them anyway.
+    // If an alpha band is in the same blocks as the masked bands, GDAL must decode these blocks for the mask
+    // anyway.
     const bool masks_itself = s.masking.kind != MaskKind::none && !s.blocks.bands_apart;
     if (s.scene.driver == "GTiff" && !s.blocks.half && !masks_itself &&
         (!s.blocks.bands_apart || s.blocks.samples * s.blocks.lines <= largest_block))
@@ -432,7 +436,7 @@ void choose_access(SourceState& s, GDALDataset& dataset, RemoteOpening& opening)
     if (s.scene.driver == "ENVI" && !s.growing) check_raw_end(s);
 }
 
-/// Returns the type of a path that is not a raster, and advice; empty: unknown.
+/// Returns what kind of file a path is if it is not a raster, and advice; empty if unknown.
 std::pair<std::string, std::string> other_kind(const std::string& path) {
     VSIStatBufL info{};
     if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
@@ -458,7 +462,7 @@ std::pair<std::string, std::string> other_kind(const std::string& path) {
             "Use a raster as src; labels, points and masks can be vector files."};
 }
 
-/// \throws Error for a FITS file whose image has one axis, or more axes than GDAL's driver supports.
+/// Throws Error for a FITS file whose image has only one axis, or more axes than GDAL's driver supports.
 void check_fits_axes(const std::string& path) {
     constexpr size_t header = 2880, card = 80, key = 10;
     const std::string text = beginning_of_file(path, header);
@@ -471,7 +475,7 @@ void check_fits_axes(const std::string& path) {
         return 0;
     };
     const int axes = number("NAXIS");
-    constexpr int most_axes = 999; // limit of the standard
+    constexpr int most_axes = 999; // limit of the FITS standard
     if (axes < 1 || axes == 2 || axes == 3 || axes > most_axes) return;
     std::string shape, first;
     for (int k = 1; k <= axes; ++k)
@@ -486,7 +490,7 @@ void check_fits_axes(const std::string& path) {
                                 path + "')[" + first + "], fits.getheader('" + path + "'))");
 }
 
-/// Opens a file that is still being written, once its first line exists.
+/// Opens a growing file after its first line has arrived.
 std::shared_ptr<GrowingFile> begin_to_follow(const OpenOptions& options) {
     auto file = std::make_shared<GrowingFile>(options.path, *options.follow, options.cancel);
     if (file->wait(0) == 0) {
@@ -520,14 +524,14 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
                              options.drivers, options.open_options});
     };
     DatasetHandle dataset = open();
-    // If a directory cannot be read, drivers skip it with a warning, or stop.
+    // If the directory of a file such as a TIFF cannot be read, drivers skip it with a warning, or fail.
     const auto lacks_bytes = [&] {
         const std::string failures = errors.text(std::string());
         return errors.warnings().find("IO error") != std::string::npos ||
                failures.find("read ") != std::string::npos || failures.find("Read ") != std::string::npos;
     };
     const std::string file = file_of_subdataset(options.path);
-    constexpr int most_tries = 4; // a file may also be truncated
+    constexpr int most_tries = 4; // the number is limited because a truncated file never becomes readable
     Tries tries(file, most_tries);
     while (lacks_bytes() && forget_cached(file) && tries.again()) {
         errors.clear();
@@ -575,7 +579,8 @@ void DatasetPool::give(DatasetHandle dataset) {
 
 uint64_t SourceState::block_bytes() const {
     const auto block = static_cast<uint64_t>(blocks.samples * blocks.lines);
-    int largest = 0; // of one sample; or of all bands of the file if they share blocks
+    // Bytes of one sample, for the largest type of the selected bands.
+    int largest = 0;
     for (const BandMetadata& b : scene.bands)
         largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
     return block * static_cast<uint64_t>(blocks.bands_apart ? largest : largest * scene.file_bands);
@@ -606,7 +611,7 @@ RemoteFile* SourceState::server_file() const { return chunks() ? chunks()->remot
 
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
-    if (tiff()) return 2 * block; // as stored and decoded
+    if (tiff()) return 2 * block; // one block as stored and one decoded
     uint64_t bytes = blocks.compressed ? 2 * block : block;
     if (wide())
         bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
@@ -633,7 +638,7 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
     SourceState* const s = &state;
     s->options = options;
     s->server.asked = opening.file();
-    // A given driver or open option decides how the file is read.
+    // If the user gives a driver or open options, the file is not read as a virtual scene.
     if (options.document ||
         (options.drivers.empty() && options.open_options.empty() && is_scene_document(options.path))) {
         choose_computed(*s);
@@ -692,8 +697,8 @@ SourceState opened(const OpenOptions& options, RemoteOpening& opening) {
         throw Error("-follow: " + s->name() + " is not read as a raw file",
                     "Leave -follow out if the file is complete.");
     s->pool = std::make_shared<DatasetPool>(s->options, stack);
-    // A raw file is read without GDAL, but without_bands() may still need a handle; opening again is then
-    // cheap.
+    // A raw file is read without GDAL, so its handle is not kept. without_bands() may still need a handle,
+    // which can be opened again at low cost.
     if (!s->raw()) s->pool->give(std::move(dataset));
     return state;
 }
@@ -718,7 +723,7 @@ std::shared_ptr<RasterSource> open_raster(const OpenOptions& options) {
     } catch (const Error& error) {
         const bool blamed = std::string(error.what()).find(server_is_to_blame) != std::string::npos;
         if (blamed || VSIIsLocal(file.c_str())) throw;
-        // A file that a server does not deliver looks damaged, empty or of another type.
+        // If a server does not deliver a file, the file looks damaged, empty or of another type.
         const std::string trouble = trouble_with(file);
         if (trouble.empty()) return open_once();
         throw Error("cannot open '" + options.path + "': " + trouble + " (" + error.what() + ")",
@@ -769,7 +774,7 @@ std::shared_ptr<RasterSource> FileSource::grown_to(int64_t lines) const {
     SourceState s = *m;
     s.scene.window.h = s.file.lines = lines;
     s.growing->show(lines);
-    s.pool = std::make_shared<DatasetPool>(s.options); // its handles know only one line
+    s.pool = std::make_shared<DatasetPool>(s.options); // older handles assume a single line
     return SourceAccess::make(std::move(s));
 }
 
@@ -828,7 +833,7 @@ std::unique_ptr<stream::CubeReader> FileSource::open_reader() const {
 
 uint64_t FileSource::stored_bytes_per_pixel() const {
     uint64_t bytes = 0;
-    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
+    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of the same band are read together
         if (m->parts.empty() || m->parts[k] == m->parts[0])
             bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
     return bytes;
@@ -861,7 +866,7 @@ void FileSource::check_unchanged() const {
     m->server.asked.check_unchanged(nullptr);
 }
 bool FileSource::held_by_system() const {
-    constexpr size_t probes = 4096; // checking every page of 10 GB takes a tenth of a second
+    constexpr size_t probes = 4096; // checking every page of a 10 GB file takes a tenth of a second
     return m->raw() && !m->server.file && m->raw()->file->held_by_system(probes);
 }
 
@@ -874,8 +879,8 @@ uint64_t FileSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
     if (m->computed()) return m->computed()->behind->cache_bytes();
     if (m->raw() || m->in_arrays() || m->grid || m->tiff()) return least;
-    // Two rows of blocks, because lanes work in neighbouring rows. A pixel-interleaved block contains all
-    // bands of the file.
+    // Two rows of blocks are cached, because threads work in neighbouring rows. A block with interleaved
+    // bands contains all bands of the file.
     const Rect w = m->scene.window;
     const auto blocks_across =
         static_cast<uint64_t>((w.right() - 1) / m->blocks.samples - w.x / m->blocks.samples + 1);
@@ -901,7 +906,7 @@ uint64_t FileSource::take_memory(uint64_t most, int lanes) const {
     RemoteFile* const remote = m->server_file();
     const auto samples = static_cast<uint64_t>(m->scene.window.area()) * stored_bytes_per_pixel();
     uint64_t fetched = 0;
-    if (remote != nullptr) { // the stored bytes normally do not exceed the samples
+    if (remote != nullptr) { // the stored bytes rarely exceed the decoded samples
         fetched = remote->share_memory(most / (store != nullptr ? 2 : 1), samples);
         most -= std::min(fetched, most);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads tiles directly from the file: the kernel copies each row of floats to its destination. Other types,
-// byte orders and interleaves are converted in a scratch that stays in the second-level cache.
+// Reads tiles directly from a raw file. Rows of native floats are read straight to their destination. Other
+// types, byte orders and interleaves are converted in a buffer that fits into the level 2 cache.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/system.h"
@@ -33,7 +33,7 @@ class RawReader final : public stream::CubeReader {
         m_highest = m_source->bands[m_order.back()] - 1;
         m_same_nodata = std::all_of(m_source->nodata.begin(), m_source->nodata.end(),
                                     [&](const NodataMatch& n) { return n == m_source->nodata.front(); });
-        // Bands inside the pixel: BIP, also with gaps.
+        // The bands of a pixel are next to each other (BIP), possibly with gaps.
         m_pixel_interleaved = m_highest > m_lowest && m_raw.band_step < m_raw.pixel_step;
         if (m_source->server.file)
             m_far.emplace(*m_source->server.file, false);
@@ -46,8 +46,8 @@ class RawReader final : public stream::CubeReader {
         RemoteFile::Hold hold;
         if (m_far) {
             const RemoteFile::Extents extents = extents_of(in_file);
-            m_source->server.file->announce(key_of(in_file),
-                                            extents); // for several connections, one after another
+            // The extents are announced first, so that several connections fetch them.
+            m_source->server.file->announce(key_of(in_file), extents);
             hold = m_source->server.file->need(extents);
             m_source->server.file->done(key_of(in_file));
         }
@@ -71,14 +71,15 @@ class RawReader final : public stream::CubeReader {
     }
 
     void prefetch(const Rect& window) override {
-        if (m_far || m_in_memory) return; // checking whether bytes are in memory costs a pass over the pages
+        if (m_far || m_in_memory) return; // system::read_ahead() would only cost time
         const int64_t x = window.x + m_source->window().x, y = window.y + m_source->window().y;
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
             const int64_t end = m_raw.at(last_band, y + window.h - 1, x + window.w - 1) + m_raw.sample_bytes;
             system::read_ahead(m_source->raw()->file->get(), begin, end);
         };
-        // Only in a band-sequential file are the parts far apart; otherwise the window is one range.
+        // Only a band-sequential file has the bands of a window far apart; in other files, the window is one
+        // range.
         if (m_raw.band_step > m_raw.line_step) {
             for (const int band : m_source->bands)
                 advise(band - 1, band - 1);
@@ -88,7 +89,7 @@ class RawReader final : public stream::CubeReader {
     }
 
   private:
-    /// Returns the parts of the file that the window needs.
+    /// Returns the byte ranges of the file that the window needs.
     RemoteFile::Extents extents_of(const Rect& r) const {
         RemoteFile::Extents extents;
         const auto add = [&](int64_t first_band, int64_t last_band, int64_t first_line, int64_t last_line) {
@@ -96,7 +97,7 @@ class RawReader final : public stream::CubeReader {
                 {static_cast<uint64_t>(m_raw.at(first_band, first_line, r.x)),
                  static_cast<uint64_t>(m_raw.at(last_band, last_line, r.right() - 1) + m_raw.sample_bytes)});
         };
-        // Whole lines of the window are one range.
+        // If the window has whole lines, its lines are one range.
         const bool whole = r.w == m_source->file.samples;
         if (m_raw.band_step > m_raw.line_step) {
             for (const size_t k : m_order)
@@ -116,7 +117,7 @@ class RawReader final : public stream::CubeReader {
 
     bool in_parts() const { return !m_source->parts.empty(); }
 
-    /// Calls f(index of the selected band, line of the window) in ascending file order.
+    /// Calls f(index of the selected band, line of the window) in the order of the file.
     template <class F>
     void for_rows(int64_t lines, F&& f) const {
         if (m_raw.band_step > m_raw.line_step) {
@@ -132,7 +133,7 @@ class RawReader final : public stream::CubeReader {
 
     struct Pending {
         size_t band;
-        const char* from; ///< in the scratch; unused for floats
+        const char* from; ///< position in the scratch buffer; not used for floats
         float* row;
     };
 
@@ -190,7 +191,8 @@ class RawReader final : public stream::CubeReader {
             std::max<size_t>(1, read_scratch_bytes > span ? (read_scratch_bytes - span) / step + 1 : 1));
         m_scratch.resize((chunk - 1) * step + span);
         const bool dense = m_raw.band_step == m_raw.sample_bytes;
-        // Converting all bands between the lowest and the highest is faster unless few of them are needed.
+        // Converting all bands between the lowest and the highest selected band is faster, unless few of them
+        // are selected.
         const size_t between = static_cast<size_t>(m_highest - m_lowest) + 1;
         const bool turn = dense && m_order.size() * 4 >= between &&
                           (m_same_nodata || exact_in_float(sample_type(m_raw.type))) && !in_parts();
@@ -213,7 +215,8 @@ class RawReader final : public stream::CubeReader {
                 size_t float_step = step / sizeof(float);
                 if (!as_is) {
                     m_floats.resize(n * between);
-                    // Wide types are compared before they lose digits; all bands then have the same value.
+                    // Wide types are compared with nodata before the conversion loses digits. All bands then
+                    // have the same nodata value.
                     const NodataMatch match =
                         exact_in_float(sample_type(m_raw.type)) ? NodataMatch{} : m_source->nodata.front();
                     if (step == between * static_cast<size_t>(m_raw.sample_bytes)) {
@@ -232,8 +235,8 @@ class RawReader final : public stream::CubeReader {
             }
     }
 
-    /// Converts runs of neighbouring bands with known positions; a band that is requested twice is a separate
-    /// run.
+    /// Converts pixels to rows, for each run of consecutive bands of the file. A band that is selected twice
+    /// begins a new run.
     void turn_chunk(const float* floats, size_t step, size_t pixels, int64_t line, size_t x,
                     const CubeView<float>& dst) {
         for (size_t a = 0; a < m_order.size();) {
@@ -255,11 +258,11 @@ class RawReader final : public stream::CubeReader {
     const std::shared_ptr<const SourceState> m_source;
     const RawLayout m_raw;
     ScatterReader m_scatter;
-    std::vector<size_t> m_order;         ///< selected bands by their position in the file
-    int64_t m_lowest = 0, m_highest = 0; ///< file bands from 0
+    std::vector<size_t> m_order;         ///< indices of the selected bands, in the order of the file
+    int64_t m_lowest = 0, m_highest = 0; ///< lowest and highest selected file band, from 0
     bool m_same_nodata = true, m_pixel_interleaved = false;
-    bool m_in_memory = false;                ///< whether the file is in memory, by a sample of its pages
-    std::optional<RemoteFile::Reader> m_far; ///< of a server's file
+    bool m_in_memory = false;                ///< the file is in memory, judged by a sample of its pages
+    std::optional<RemoteFile::Reader> m_far; ///< reader of the remote file; empty: the file is local
     std::vector<char> m_scratch;
     std::vector<float> m_floats;
     std::vector<float*> m_rows;

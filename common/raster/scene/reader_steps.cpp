@@ -13,7 +13,7 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns number * scale + offset of a reader's numbers. A pixel whose numbers are all 0 is invalid and
+/// Returns scaled values: stored value * scale + offset. A pixel whose stored values are all 0 is invalid and
 /// becomes NaN.
 class ScaledReader final : public stream::CubeReader {
   public:
@@ -46,10 +46,11 @@ class ScaledReader final : public stream::CubeReader {
   private:
     const std::unique_ptr<stream::CubeReader> m_reader;
     const BandValues m_values;
-    std::vector<char> m_some; ///< pixels of a line with a number that is not 0
+    std::vector<char> m_some; ///< for each pixel of a line: whether it has a value other than 0
 };
 
-/// Only detects infinite values, which may also be infinities of the file.
+/// Detects infinite values in bands of doubles. They may come from the conversion to float, or may be
+/// infinite in the file.
 class WatchedReader final : public stream::CubeReader {
   public:
     WatchedReader(std::unique_ptr<stream::CubeReader> reader, std::vector<bool> doubles,
@@ -78,13 +79,14 @@ class WatchedReader final : public stream::CubeReader {
     const std::shared_ptr<std::atomic<bool>> m_infinity;
 };
 
-/// The examined parts of a scene, fewer if these have enough values.
+/// Size and number of the parts of a scene that are examined. Fewer parts are examined if they contain enough
+/// values.
 constexpr int64_t piece_samples = 64, piece_lines = 16;
 constexpr int least_pieces = 4, most_pieces = 64;
 constexpr size_t enough_values = 512, most_values = 4096;
 
-/// Returns the n-th part; the parts are spread over the scene (M. Roberts, "The unreasonable effectiveness of
-/// quasirandom sequences", 2018).
+/// Returns the n-th part. The parts are spread over the scene by a quasirandom sequence (M. Roberts, "The
+/// unreasonable effectiveness of quasirandom sequences", 2018).
 Rect piece_of(const stream::CubeShape& shape, int n) {
     const auto at = [n](double step, int64_t room) {
         const double share = 0.5 + step * n;
@@ -94,7 +96,8 @@ Rect piece_of(const stream::CubeShape& shape, int n) {
     return {at(0.7548776662466927, shape.samples - w), at(0.5698402909980532, shape.lines - h), w, h};
 }
 
-/// Returns some values of a source of doubles' bits, by band: non-zero values within the range of floats.
+/// Returns sample values of each band: non-zero values within the range of floats. The bands of `bits` are
+/// the bits of doubles.
 std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     const auto shape = bits.shape();
     const auto reader = bits.open_reader();
@@ -123,7 +126,7 @@ std::vector<std::vector<double>> some_values(const stream::CubeSource& bits) {
     return values;
 }
 
-/// Returns the value below which the given fraction of all values are.
+/// Returns the quantile of the values at the fraction `share`.
 double quantile(std::vector<double>& values, double share) {
     const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
     std::nth_element(values.begin(), values.begin() + at, values.end());
@@ -137,11 +140,11 @@ double deviation_from(const std::vector<double>& values, double level) {
     return std::sqrt(sum);
 }
 
-/// Returns level, spread and step of a band whose values single precision does not distinguish well enough. A
-/// few outliers do not decide.
+/// Returns median, spread and step of a band if single precision does not resolve its values well enough;
+/// nullopt otherwise. Quantiles are used, so that a few outliers have no influence.
 std::optional<CoarseBand> judge(std::vector<double> values) {
-    constexpr double share = 1.0 / 256; // maximum of rounding, as a fraction of the spread
-    constexpr double quartile = 0.6745; // of a normal distribution, in standard deviations
+    constexpr double share = 1.0 / 256; // maximum rounding error as a fraction of the spread
+    constexpr double quartile = 0.6745; // quartile of a normal distribution in standard deviations
     if (values.size() < 2) return std::nullopt;
     CoarseBand band;
     band.level = quantile(values, 0.5);
@@ -154,7 +157,7 @@ std::optional<CoarseBand> judge(std::vector<double> values) {
     const auto level = static_cast<float>(std::fabs(band.level));
     band.step = static_cast<double>(std::nextafter(level, std::numeric_limits<float>::infinity())) -
                 static_cast<double>(level);
-    // A spread of 0: there are no differences to keep.
+    // If the spread is 0, there are no differences to resolve.
     if (!(band.spread > 0 && quantile(rounding, 0.75) > band.spread * share)) return std::nullopt;
     return band;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Processes a scene's stored values after they were read, for any storage: applies their scale, and detects
+// Steps between a reader of stored values and its user, for any storage: applying scales, and detecting
 // values that single precision cannot represent. Does not call GDAL.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace hsi::raster {
 
-/// Returns a reader of scaled values, number * scale + offset, if there are scales. A pixel whose numbers are
-/// all 0 is invalid and becomes NaN.
+/// Returns a reader of scaled values (stored value * scale + offset), or `reader` itself if `values` has no
+/// scales. A pixel whose stored values are all 0 is invalid and becomes NaN.
 std::unique_ptr<stream::CubeReader> reader_of_meanings(std::unique_ptr<stream::CubeReader> reader,
                                                        BandValues values);
 
-/// Returns a reader that sets `infinity` if it reads an infinite value in a band of `doubles` (one per band);
-/// `reader` itself without such bands.
+/// Returns a reader that sets `infinity` if it reads an infinite value in a band whose entry in `doubles` is
+/// true. Returns `reader` itself if all entries are false.
 std::unique_ptr<stream::CubeReader> reader_that_watches(std::unique_ptr<stream::CubeReader> reader,
                                                         std::vector<bool> doubles,
                                                         std::shared_ptr<std::atomic<bool>> infinity);
 
-/// Returns RasterSource::coarse_bands() of a source whose bands are the bits of doubles (sample_convert.h),
-/// three for each of `numbers`.
+/// Returns RasterSource::coarse_bands() for bands of doubles. The bands of `bits` are the bits of these
+/// doubles (sample_convert.h), three for each entry of `numbers`.
 std::vector<CoarseBand> coarse_among(const stream::CubeSource& bits, const std::vector<int>& numbers);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The meaning of a scene's stored values, and readers that apply it.
+// Determines the scales and units of a scene's stored values, and makes readers of scaled values.
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/gdal_type.h"
@@ -57,12 +57,12 @@ std::vector<CoarseBand> FileSource::coarse_bands() const {
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source) {
     if (!source->parts.empty() && source->parts[0] >= SamplePart::low_bits)
-        return reader; // bits are always finite
+        return reader; // values that are made of bits are always finite
     std::vector<bool> doubles;
     for (const BandMetadata& b : source->scene.bands)
         doubles.push_back(b.type == GDT_Float64);
     if (std::find(doubles.begin(), doubles.end(), true) == doubles.end())
-        return reader; // such values are always finite
+        return reader; // only doubles can exceed the range of floats
     return reader_that_watches(std::move(reader), std::move(doubles), source->infinity);
 }
 
@@ -72,7 +72,7 @@ RasterSource::Beyond FileSource::count_beyond_float() const {
     constexpr int64_t strip = 64;
     constexpr double top = std::numeric_limits<float>::max();
     const SourceState& s = *m;
-    if (!s.pool) return {}; // these values do not come from a file
+    if (!s.pool) return {}; // the values do not come from a file
     const DatasetHandle dataset = s.pool->take();
     const Rect window = s.window();
     const auto w = static_cast<int>(window.w);

@@ -35,31 +35,32 @@ namespace hsi::raster {
 
 namespace {
 
-/// Leaves out "data ignore value = none", because GDAL reads "none" as 0, so that pixels that are 0 would be
-/// missing.
+/// Ignores a "data ignore value" that is not a number, such as "none". GDAL reads it as 0, so pixels with the
+/// value 0 would become missing.
 void leave_out_word_for_nodata(SourceState& s) {
     const std::string* const text = s.scene.envi.find("data ignore value");
     if (text == nullptr) return;
     char* end = nullptr;
-    CPLStrtod(text->c_str(), &end); // NaN is also a number here
+    CPLStrtod(text->c_str(), &end); // NaN is accepted as a number
     if (end != text->c_str() && *end == '\0') return;
     for (BandMetadata& b : s.scene.bands)
         b.nodata.reset();
     s.notes.push_back(s.name() + ": data ignore value = " + *text + " is not a number and is ignored");
 }
 
-/// Checks the whole number: GDAL reads as much as possible from the beginning of a text, and uses 32 bits.
+/// Checks that a text is a whole number within 32 bits, because GDAL ignores text after the first digits and
+/// uses 32 bits. \throws Error.
 void check_whole_number(const std::string& text, const std::string& what) {
     const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if (!digits) throw Error(what + ", which is not a whole number", "Write only digits.");
-    constexpr size_t longest = 10; // number of digits
+    constexpr size_t longest = 10; // maximum number of digits
     constexpr int64_t most = std::numeric_limits<int32_t>::max();
     if (text.size() > longest || std::stoll(text) > most)
         throw Error(what + ", but GDAL's limit is " + std::to_string(most),
                     "Cut the file into smaller pieces.");
 }
 
-/// Returns true for drivers that return a file's samples in the file's order.
+/// Returns true for drivers that return samples in the order of the file.
 bool keeps_order(const std::string& driver) {
     static const std::set<std::string> names = {"EHdr",  "ENVI",    "GTiff",   "GenBin", "ISCE",
                                                 "ISIS2", "ISIS3",   "MFF",     "PAux",   "PDS",
@@ -67,15 +68,15 @@ bool keeps_order(const std::string& driver) {
     return names.count(driver) > 0;
 }
 
-using Sample = std::array<char, 8>; ///< of any type, the rest 0
+using Sample = std::array<char, 8>; ///< a sample of any type; unused bytes are 0
 
-/// Compares single samples as read by a layout and by RasterIO.
+/// Compares single samples, read with a raw layout and with RasterIO().
 class LayoutTrial {
   public:
     LayoutTrial(const SourceState& s, GDALDataset& dataset) : m_s(s), m_dataset(dataset) {}
 
-    /// Compares a sample; band from 1, the others from 0. Returns false if the two differ, or if one cannot
-    /// be read.
+    /// Compares a sample. `band` counts from 1, `line` and `sample` from 0. Returns false if the two values
+    /// differ, or if one cannot be read.
     bool agrees(int band, int64_t line, int64_t sample) const {
         Sample told{}, read{};
         if (!raw(band, line, sample, told)) return false;
@@ -85,7 +86,7 @@ class LayoutTrial {
         return result == CE_None && told == read;
     }
 
-    /// Returns true if the samples at the two positions differ, as the layout reads them.
+    /// Returns true if the samples at two positions differ, both read with the raw layout.
     bool differ(int band, int64_t line, int64_t sample, int other_band, int64_t other_line,
                 int64_t other_sample) const {
         Sample a{}, b{};
@@ -113,8 +114,8 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
            dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
 }
 
-/// Adds a note if a file has gains of the bands and also a factor or other gains for all bands. Only the
-/// bands' own gains are used.
+/// Adds a note if the bands have gains and the header also states a factor or gains for all bands. Only the
+/// gains of the bands are used.
 void note_two_scales(SourceState& s) {
     const std::string* const factor = s.scene.envi.find("reflectance scale factor");
     const double divisor = factor ? envi_number(*factor).value_or(0) : 0;
@@ -174,8 +175,8 @@ void check_envi_header(SourceState& s) {
 
 namespace {
 
-/// Adds notes about widths that a format stores elsewhere than in a list of a header, and in any format about
-/// wavelengths and widths with an unlikely magnitude.
+/// Adds notes about FWHM that are not in a list of an ENVI header, and about wavelengths and FWHM with an
+/// unlikely magnitude.
 void note_widths(SourceState& s) {
     std::vector<double> nm, widths;
     std::vector<int> numbers;
@@ -189,7 +190,7 @@ void note_widths(SourceState& s) {
                 first = b.file_band;
                 below = b.fwhm;
             }
-            b.fwhm.clear(); // also in outputs
+            b.fwhm.clear(); // outputs do not inherit the invalid value
         }
         nm.push_back(b.wavelength_nm);
         widths.push_back(b.fwhm_nm);
@@ -206,7 +207,7 @@ void check_band_lists(SourceState& s) {
     for (const std::string& note : unit_notes(s.scene))
         s.notes.push_back(s.name() + ": " + note);
     const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
-        // Wavelengths and widths may include their unit.
+        // Wavelengths and FWHM may have a unit.
         if (key == "wavelength") return !band.wavelength.empty() && CPLAtof(band.wavelength.c_str()) >= 0;
         const auto number = envi_number(entry);
         if (key == "fwhm") return (number ? *number : envi_number(band.fwhm).value_or(-1)) >= 0;
@@ -215,7 +216,7 @@ void check_band_lists(SourceState& s) {
                    EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
         return number && (*number != 0 || key.find("gain") == std::string::npos);
     };
-    // Finds the first impossible entry of a selected band, and the number of such entries.
+    // Finds the first invalid entry among the selected bands, and the number of invalid entries.
     const auto unknown = [&](const char* key) {
         std::pair<std::string, size_t> found;
         const std::string* const text = s.scene.envi.find(key);
@@ -293,15 +294,15 @@ void check_types(SourceState& s, GDALDataset* dataset) {
 }
 
 bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
-    constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
+    constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks for a sample
     const bool known = keeps_order(s.scene.driver);
-    if (known) check_raw_span(s);    // GDAL reads 0 beyond the end
-    if (s.server.file) return known; // each check would be a request
+    if (known) check_raw_span(s);    // GDAL reads 0 beyond the end of the file
+    if (s.server.file) return known; // each comparison would be a request
     const int64_t block =
         std::max<int64_t>(s.blocks.samples, 1) * s.blocks.lines * s.raw()->layout.sample_bytes;
     if ((s.blocks.bands_apart ? block : block * s.scene.file_bands) > most) return known;
-    // The order is proved by samples that differ from those in mirrored positions. Samples of the whole file
-    // are compared, since much of it may be empty.
+    // If samples at mirrored positions differ, agreement of both readings proves the order. Samples of the
+    // whole file are compared, because large parts of it may be empty.
     const Rect area = known ? s.window() : Rect{0, 0, s.file.samples, s.file.lines};
     const int last_band = s.scene.file_bands;
     const int64_t last_line = area.bottom() - 1, last_sample = area.right() - 1;

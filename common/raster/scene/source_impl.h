@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared code of a RasterSource and its readers.
+// Declarations that RasterSource and its readers share.
 #pragma once
 
 #include "raster/codec/block_codec.h"
@@ -26,11 +26,11 @@
 
 namespace hsi::raster {
 
-/// Opens for reading. Throws Error with the file and GDAL's reason. `stack`, if not empty: the text that GDAL
-/// opens instead of the path (Product::stack).
+/// Opens a dataset for reading. Throws Error with the file name and GDAL's reason. If `stack` is not empty,
+/// GDAL opens this text instead of the path (Product::stack).
 DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack = {});
 
-/// Handles of one file. One thread uses a handle at a time, and handles are reused by later passes.
+/// Dataset handles of one file. Only one thread uses a handle at a time; later passes reuse handles.
 class DatasetPool {
   public:
     explicit DatasetPool(OpenOptions options, std::string stack = {})
@@ -45,14 +45,15 @@ class DatasetPool {
     std::vector<DatasetHandle> m_idle;
 };
 
-/// Scratch for values that must be compared before they become floats, unless blocks are larger.
+/// Size of the buffer for values that must be compared with nodata before they become floats; a larger block
+/// needs more.
 inline constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
 
-/// Samples of a block that is read without the block cache. Larger blocks (a whole band in one block) are
-/// read through RasterIO.
+/// Maximum number of samples in a block that is read without GDAL's block cache. Larger blocks (such as a
+/// whole band) are read through RasterIO().
 inline constexpr int64_t largest_block = int64_t{4} << 20;
 
-/// The source of masked pixels in the file.
+/// Which mask of the file marks missing pixels.
 enum class MaskKind { none, dataset, band };
 
 struct ComputedScene;
@@ -61,107 +62,113 @@ struct Product;
 class ChunkArrays;
 class BlockStore;
 
-/// The way of reading a source's pixels, with the state that all of its readers share.
-struct ThroughGdal {}; ///< by make_gdal_reader(), with RasterIO
-struct RawFile {       ///< by make_raw_reader()
+/// How the pixels of a source are read, with the state that all its readers share.
+struct ThroughGdal {}; ///< make_gdal_reader() reads the pixels with RasterIO()
+struct RawFile {       ///< a file without compression, which make_raw_reader() reads
     RawLayout layout;
     std::shared_ptr<const FileHandle> file;
 };
-struct TiffBlocks { ///< of a GeoTIFF: by make_gdal_reader(), without GDAL
+struct TiffBlocks { ///< a GeoTIFF whose blocks make_gdal_reader() decodes without GDAL
     BlockCoding coding;
     std::shared_ptr<BlockStore> store;
 };
-struct ProductArrays {}; ///< the cube of the product: by make_product_reader()
+struct ProductArrays {}; ///< make_product_reader() reads the cube of the product
 using Backing = std::variant<ThroughGdal, RawFile, TiffBlocks, ProductArrays, std::shared_ptr<ChunkArrays>,
                              std::shared_ptr<const ComputedScene>>;
 
-/// The table and grid of orthorectified() scenes.
+/// The lookup table and the grid of an orthorectified scene.
 struct OnGrid {
-    std::shared_ptr<const stream::CubeSource> pixels; ///< the source of all pixels, instead of the file
+    /// All pixels are read from this source instead of the file.
+    std::shared_ptr<const stream::CubeSource> pixels;
     std::shared_ptr<const RasterSource> swath;
-    std::string table; ///< the lookup table's path
+    std::string table; ///< path of the lookup table
 };
 
-/// Blocks of the file.
+/// The blocks of the file.
 struct FileBlocks {
     int64_t samples = 0, lines = 1;
-    bool bands_apart = true; ///< false: decoding a block yields all bands of the file
-    bool half = false; ///< they contain half-precision floats, which only RasterIO converts to the scene's
-                       ///< type
-    bool compressed = true; ///< they are decoded: GDAL also holds them as stored
-    std::string codec;      ///< GDAL's name for the compression; empty: none, or unknown
+    bool bands_apart = true; ///< false: decoding a block gives all bands of the file
+    /// Blocks contain half-precision floats, which only RasterIO() converts to the type of the scene.
+    bool half = false;
+    bool compressed = true; ///< blocks are decoded, and GDAL also holds the stored bytes
+    std::string codec;      ///< GDAL's name of the compression; empty: none or unknown
 };
 
-/// The whole file; the scene is a window of it.
+/// The whole file, of which the scene is a window.
 struct FilePixels {
     int64_t samples = 0, lines = 0;
-    bool lines_rise = false, samples_fall = false; ///< of the product: its array has them in reverse order
+    /// The product's array has lines or samples in reverse order.
+    bool lines_rise = false, samples_fall = false;
 };
 
-/// The remote part of a source.
+/// The state of a source on a server.
 struct FromServer {
-    std::shared_ptr<RemoteFile> file; ///< not null: the raw file, or the file decoded without GDAL, is remote
-    Losses losses;                    ///< since it was opened
-    ServedFile asked;                 ///< requested by the user
+    /// File that is fetched without GDAL; null: the file is local, or GDAL reads it.
+    std::shared_ptr<RemoteFile> file;
+    Losses losses;    ///< bytes that the server has failed to deliver since the source was opened
+    ServedFile asked; ///< the file that the user named
 };
 
 /// Pixels that are missing for other reasons than nodata.
 struct Masking {
     MaskKind kind = MaskKind::none;
-    int alpha = 0; ///< file band whose 0 masks pixels out, if GDAL does not use it as the mask
-    std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels are missing (with_mask())
+    int alpha = 0; ///< file band that masks pixels where it is 0, if GDAL does not use it as a mask; 0: none
+    /// The mask of with_mask(), which marks further missing pixels; null: none.
+    std::shared_ptr<const stream::PixelMask> counted;
 };
 
 struct Scales {
-    bool own = false;     ///< a band of the file has a scale: lists of its ENVI header do not count
-    bool applied = false; ///< readers return number * scale + offset
+    bool own = false;     ///< a band of the file has a scale; lists in the ENVI header are not considered
+    bool applied = false; ///< readers return stored value * scale + offset
 };
 
 struct SourceState {
-    OpenOptions options;                    ///< path: the opened file, which may differ from the user's name
-    std::shared_ptr<const Product> product; ///< null: not a known product
+    OpenOptions options; ///< `path` is the opened file, which may differ from the user's name
+    std::shared_ptr<const Product> product; ///< null: the file is not a known product
     Backing backing;
-    std::optional<OnGrid> grid; ///< `backing` is then the backing of its swath, except for parts that are
-                                ///< read directly
-    SceneMetadata scene;        ///< its bands are the selected ones
-    std::vector<int> bands;     ///< file bands behind them
+    /// The grid of an orthorectified scene, from which all pixels are read. `backing` is then the backing of
+    /// the swath, in which ThroughGdal replaces RawFile and ProductArrays.
+    std::optional<OnGrid> grid;
+    SceneMetadata scene;    ///< metadata; `bands` are the selected bands
+    std::vector<int> bands; ///< file band of each selected band, from 1
     std::vector<int> bad;
     std::vector<std::string> notes;  ///< notes for the user
-    GDALDataType type = GDT_Unknown; ///< type that represents the values of all selected bands
-    std::vector<NodataMatch> nodata; ///< one per selected band, in that band's own type
-    bool more_invalid = false;       ///< the product's parts have invalid samples in addition to nodata
+    GDALDataType type = GDT_Unknown; ///< data type that can represent the values of all selected bands
+    std::vector<NodataMatch> nodata; ///< nodata of each selected band, in the data type of the band
+    bool more_invalid = false;       ///< the parts of the product have invalid samples in addition to nodata
     Scales scales;
-    std::vector<SamplePart> parts; ///< the part of each selected band that is read; empty: values
+    /// Which part of the value of each selected band is read; empty: whole values.
+    std::vector<SamplePart> parts;
     Masking masking;
     FileBlocks blocks;
-    // Return the backing; null if it is another one.
+    // These functions return the backing if it has the named type; otherwise null.
     const RawFile* raw() const { return std::get_if<RawFile>(&backing); }
     const TiffBlocks* tiff() const { return std::get_if<TiffBlocks>(&backing); }
     ChunkArrays* chunks() const;
     const ComputedScene* computed() const;
-    /// Returns whether the product's cube is read through its arrays.
+    /// Returns whether the cube of the product is read from its arrays.
     bool in_arrays() const { return std::holds_alternative<ProductArrays>(backing) || chunks() != nullptr; }
-    /// Returns the store of decoded blocks or chunks; null without a store.
+    /// Returns the store of decoded blocks or chunks; null if there is none.
     BlockStore* store() const;
-    /// Returns the remote file that readers of the source fetch; null: the file is local, or GDAL reads it.
+    /// Returns the remote file that readers fetch themselves; null if the file is local or GDAL reads it.
     RemoteFile* server_file() const;
-    std::shared_ptr<GrowingFile> growing; ///< not null: the file is still being written
+    std::shared_ptr<GrowingFile> growing; ///< not null: another program is still writing the file
     FromServer server;
     std::shared_ptr<DatasetPool> pool;
 
     FilePixels file;
-    /// Set if a reader has found an infinite value in a band of doubles; shared by sources that leave out
-    /// bands.
+    /// Set if a reader has found an infinite value in a band of doubles. Sources with fewer bands of the same
+    /// scene share it.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
-    /// Returns the mask of file band `band`, for MaskKind::dataset or band.
+    /// Returns the mask band of file band `band`. Call it only for MaskKind::dataset and MaskKind::band.
     GDALRasterBand& mask_of(GDALDataset& dataset, int band) const {
         GDALRasterBand* const own = dataset.GetRasterBand(masking.alpha > 0 ? masking.alpha : band);
         return masking.alpha > 0 ? *own : *own->GetMaskBand();
     }
 
     Rect window() const { return scene.window; }
-    /// Converts a window of the scene to a window of the file, whose first line may be the scene's last line.
+    /// Converts a window of the scene to a window of the file, in which lines or samples may be reversed.
     Rect in_file(const Rect& r) const {
         Rect in{r.x + scene.window.x, r.y + scene.window.y, r.w, r.h};
         if (file.lines_rise) in.y = file.lines - in.bottom();
@@ -169,8 +176,8 @@ struct SourceState {
         return in;
     }
     Rect file_window() const { return in_file({0, 0, scene.window.w, scene.window.h}); }
-    /// Return the tile with its lines in the order of the file, and then its samples in the order of the
-    /// scene.
+    /// lines_in_file() returns a view of the tile with its lines in the order of the file. turn_samples()
+    /// then brings the samples of the tile into the order of the scene.
     CubeView<float> lines_in_file(const CubeView<float>& tile) const {
         CubeView<float> turned = tile;
         if (!file.lines_rise) return turned;
@@ -184,13 +191,12 @@ struct SourceState {
             for (int64_t line = 0; line < tile.lines; ++line)
                 std::reverse(tile.row(k, line), tile.row(k, line) + tile.samples);
     }
-    /// Returns the bytes of one block of the file: of all bands if they are stored together.
+    /// Returns the bytes of one block of the file, which contains all bands if the bands share blocks.
     uint64_t block_bytes() const;
-    /// Returns whether some values must be compared with nodata before they become floats, or are read in
-    /// parts.
+    /// Returns whether values must be compared with nodata before they become floats, or are read in parts.
     bool wide() const;
-    /// Converts samples of selected band k, `stride` bytes apart, to the values that its reader returns; see
-    /// sample_convert.h.
+    /// Converts samples of the selected band k, which are `stride` bytes apart, to the values that a reader
+    /// returns. See sample_convert.h.
     void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
                  size_t count) const {
         to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, sample_type(stored), swapped,
@@ -199,54 +205,56 @@ struct SourceState {
             blank_invalid(product->part_of(static_cast<size_t>(bands[k]) - 1).invalid, src, stride,
                           sample_type(stored), swapped, dst, count);
     }
-    /// Returns the memory of a reader and its handle, for reading through GDAL.
+    /// Returns the memory of a reader that reads through GDAL, including its dataset handle.
     uint64_t reader_bytes() const;
     std::string name() const { return "'" + options.path + "'"; }
 };
 
 std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
-/// Makes a reader for a source in arrays.
+/// Makes a reader of a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
 using ReaderMaker = std::unique_ptr<stream::CubeReader> (*)(std::shared_ptr<const SourceState> source);
-/// Returns the result of one of these two makers, as a reader that fails if a server has not delivered all
-/// bytes to GDAL. For a local file, or a remote file that is fetched without GDAL, returns the reader itself.
+/// Returns a reader from make_gdal_reader() or make_product_reader(). The reader throws Error if a server has
+/// not delivered all bytes to GDAL. The check is left out for a local file and for a remote file that is
+/// fetched without GDAL.
 std::unique_ptr<stream::CubeReader> whole_reader(ReaderMaker make, std::shared_ptr<const SourceState> source);
-uint64_t product_reader_bytes(const Product& product); ///< the memory of such a reader
-/// Makes a reader for a source with chunks.
+uint64_t product_reader_bytes(const Product& product); ///< memory of a reader from make_product_reader()
+/// Makes a reader of a source whose chunks are decoded without the HDF5 library.
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
 uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
 
-/// Returns the key of a window of the file, as a reader of a server's file announces it.
+/// Returns the key under which a reader announces a window of a remote file.
 inline RemoteFile::Key key_of(const Rect& window) { return {window.x, window.y, window.w, window.h}; }
 
-/// Returns a reader that detects infinite values in bands of doubles; `reader` itself without such bands.
+/// Returns a reader that detects infinite values in bands of doubles; `reader` itself if there are no such
+/// bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source);
 
-/// Returns a reader of the scaled values of `reader` if the source is scaled; else `reader`.
+/// Returns a reader of scaled values if the source is scaled; otherwise `reader` itself.
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source);
 
-/// Returns the scale, offset and unit of the selected bands.
+/// Returns scale, offset and unit of the selected bands.
 BandValues values_of(const SourceState& source);
 SceneFacts facts_of(const SourceState& source);
 
-/// A scene that is read through GDAL, or without it. Its public functions are those of its bases.
+/// A scene that is read through GDAL or without it. The base classes describe its public functions.
 class FileSource final : public RasterSource {
   public:
     explicit FileSource(std::shared_ptr<const SourceState> state);
     const SourceState& state() const { return *m; }
     const SceneFacts& facts() const override { return m_facts; }
 
-    stream::CubeShape shape() const override; ///< of the window and the kept bands
+    stream::CubeShape shape() const override; ///< size of the window, and number of the selected bands
     stream::BlockLayout layout() const override;
     std::unique_ptr<stream::CubeReader> open_reader() const override;
     uint64_t stored_bytes_per_pixel() const override;
     int computes_on() const override;
     uint64_t device_bytes(int64_t samples, int64_t lines) const override;
-    /// Returns GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own
-    /// scratch.
+    /// Returns the memory of a reader: GDAL's buffers of a handle (one block decoded and one as stored), and
+    /// the reader's scratch buffer.
     uint64_t reader_bytes() const override;
     uint64_t window_bytes(int64_t samples, int64_t lines) const override;
 
@@ -275,19 +283,20 @@ class FileSource final : public RasterSource {
     const SceneFacts m_facts;
 };
 
-/// Access for other files of common/raster.
+/// Gives other files of common/raster access to the state of a source.
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
     static std::shared_ptr<RasterSource> make(SourceState state);
-    /// Returns the same pixels with every band in these parts; bits belong to samples of type `as`.
+    /// Returns a source in which each band is replaced by the given parts of its values. Parts that are bits
+    /// belong to samples of type `as`.
     static std::shared_ptr<RasterSource> divided(const RasterSource& source,
                                                  const std::vector<SamplePart>& parts, GDALDataType as);
 };
 
-/// Throws Error unless every sample of the selected bands and the window is inside the file.
+/// Throws Error if a sample of the selected bands and the window is beyond the end of the file.
 void check_raw_span(const SourceState& source);
-/// Throws Error, for a separate header, if the data extend for a line or more beyond the described end, since
-/// the header then belongs to other data.
+/// Throws Error if the data extend for one line or more beyond the end that a separate header describes,
+/// because the header then belongs to other data.
 void check_raw_end(const SourceState& source);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angles in products, and their positions.
+// Finds view and sun angles in the files of products.
 #include "raster/view_geometry.h"
 
 #include "core/cube_view.h"
@@ -26,7 +26,7 @@ using view::AngleInput;
 
 bool contains(const std::string& text, const char* what) { return text.find(what) != std::string::npos; }
 
-/// The angles found in a file.
+/// The angles that were found in a file.
 struct Found {
     const Placement& place;
     std::vector<FileAngle> angles;
@@ -42,10 +42,9 @@ struct Found {
     }
 };
 
-// --- Arrays of HDF5 and netCDF
-// ----------------------------------------------------------------------
+// --- Arrays of HDF5 and netCDF -----------------------------------------------
 
-/// A plane of an array: (line, sample), or for (line, sample, band) the plane of a band.
+/// A plane of an array with the axes (line, sample), or the plane of one band of (line, sample, band).
 class ArrayPlane final : public stream::CubeSource {
   public:
     ArrayPlane(std::string path, std::string array, std::optional<size_t> band, const Placement& place)
@@ -124,7 +123,7 @@ std::string unit_in(const GDALMDArray& array) {
         if (unit.empty()) unit = text_in(array.GetAttribute(name));
     return unit;
 }
-/// Returns the number of an array with one element.
+/// Returns the number in an array with one element; nullopt if there is no such array.
 std::optional<double> number_of(const std::shared_ptr<GDALGroup>& group, const std::string& name) {
     const auto array = group ? group->OpenMDArray(name) : nullptr;
     if (!array) return std::nullopt;
@@ -163,7 +162,7 @@ void add_array(Found& to, Angle angle, const std::string& path, const GDALMDArra
     to.add(angle, std::move(input), std::make_shared<ArrayPlane>(path, array.GetFullName(), band, to.place));
 }
 
-/// Adds every array of the group whose name is an angle.
+/// Adds every array of the group whose name denotes an angle.
 void add_named_arrays(Found& to, const std::string& path, const GDALGroup& group) {
     for (const auto& name : group.GetMDArrayNames())
         if (const auto angle = angle_called(name))
@@ -185,7 +184,7 @@ bool add_emit(Found& to, const std::string& path, const GDALGroup& root) {
     return true;
 }
 
-/// Returns the whole numbers in an array with two axes.
+/// Returns the distinct whole numbers in an array with two axes.
 std::set<int32_t> numbers_in(GDALMDArray& array) {
     const auto& dims = array.GetDimensions();
     const size_t count[2] = {static_cast<size_t>(dims[0]->GetSize()),
@@ -196,7 +195,7 @@ std::set<int32_t> numbers_in(GDALMDArray& array) {
     return {values.begin(), values.end()};
 }
 
-/// Adds the sun of a tile, by the flight line of each pixel.
+/// Adds the sun angles of a NEON tile, which depend on the flight line of each pixel.
 void add_neon_tile(Found& to, const std::string& path, const GDALGroup& metadata,
                    const std::shared_ptr<GDALGroup>& logs) {
     const auto ancillary = metadata.OpenGroup("Ancillary_Imagery");
@@ -204,7 +203,8 @@ void add_neon_tile(Found& to, const std::string& path, const GDALGroup& metadata
     if (!index || index->GetDimensionCount() != 2 || !logs) return;
     auto lines = logs->GetGroupNames();
     std::sort(lines.begin(), lines.end());
-    // If the index lists its files, the entry that names a flight line is the flight line's number.
+    // If the index lists its files, the position of the file that names a flight line is the number of the
+    // flight line.
     std::vector<std::string> files;
     if (const auto listed = index->GetAttribute("Data_Files")) {
         const std::string text = text_in(listed);
@@ -285,7 +285,7 @@ bool add_prisma(Found& to, const std::string& path, const GDALGroup& root) {
     return false;
 }
 
-/// Returns false if the file is not one of these.
+/// Adds the angles in an HDF5 or netCDF file. Returns false if the file is not a known product.
 bool add_arrays(Found& to, const std::string& path) {
     const auto file = ArrayFile::open(path);
     if (!file) return false;
@@ -298,8 +298,7 @@ bool add_arrays(Found& to, const std::string& path) {
     return add_emit(to, path, *root) || add_prisma(to, path, *root) || add_neon(to, path, *root);
 }
 
-// --- XML of EnMAP
-// ----------------------------------------------------------------------------------
+// --- XML files of EnMAP ------------------------------------------------------
 
 struct CloseXml {
     void operator()(CPLXMLNode* node) const { CPLDestroyXMLNode(node); }

@@ -32,9 +32,10 @@ namespace hsi::raster {
 namespace {
 
 using namespace tiff;
-constexpr uint64_t together = 1; ///< value of planar_configuration: interleaved bands
+constexpr uint64_t together = 1; ///< value of the tag planar_configuration for interleaved bands
 
-/// Returns the bytes of a value of each type of TIFF (revision 6.0, section 2, and BigTIFF); 0: unknown.
+/// Returns the bytes per value of a TIFF type (revision 6.0, section 2, and BigTIFF); 0 if the type is
+/// unknown.
 size_t value_bytes(uint16_t type) {
     constexpr size_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
     return type < std::size(bytes) ? bytes[type] : 0;
@@ -51,7 +52,7 @@ struct Entry {
         std::memcpy(&number, value.data(), sizeof number);
         return number;
     }
-    /// Returns the first of whole numbers; 0 for other types.
+    /// Returns the first value if the type is a whole number; otherwise 0.
     uint64_t first() const {
         switch (value.empty() ? 0 : type) {
         case type_short:
@@ -65,14 +66,14 @@ struct Entry {
         }
     }
 };
-using Directory = std::vector<Entry>; // in the order of the tags
+using Directory = std::vector<Entry>; // sorted by tag
 
 template <class T>
 std::string bytes_of(T value) {
     return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-/// The directories of a TIFF in this machine's byte order, and the bytes before them.
+/// The directories of a TIFF in the byte order of this machine, and the bytes before the first directory.
 class Directories {
   public:
     explicit Directories(const std::string& bytes) : m_bytes(bytes) {
@@ -101,7 +102,7 @@ class Directories {
     }
     uint64_t place(uint64_t at) const { return m_big ? number<uint64_t>(at) : number<uint32_t>(at); }
 
-    /// \return the position of the pointer to the next directory.
+    /// Reads the directory at byte `at`. Returns the position of the pointer to the next directory.
     uint64_t read(uint64_t at) {
         const uint64_t entries = m_big ? number<uint64_t>(at) : number<uint16_t>(at);
         if (entries > 4096 || m_all.size() > 64) throw unknown();
@@ -127,14 +128,14 @@ class Directories {
     std::vector<Directory> m_all;
 };
 
-/// A resolution of the COG.
+/// A resolution of the COG: the image or an overview.
 struct Level {
-    int overview = 0; ///< of the stage; 0: the image itself
+    int overview = 0; ///< number of the overview; 0: the image itself
     int64_t samples = 0, lines = 0, across = 0, blocks = 0;
     bool compressed = false;
     BlockCoding coding;
     Directory directory;
-    int64_t first = 0; ///< of its blocks, in the order of the file
+    int64_t first = 0; ///< index of its first block, in the order of the file
 };
 
 const Entry* find(const Directory& directory, Tag tag) {
@@ -153,7 +154,7 @@ void replace(Directory& directory, Tag tag, uint16_t type, uint64_t count, std::
         if (entry.tag == tag) entry = {tag, type, count, std::move(value)};
 }
 
-/// Reads the coding in a directory. Returns false if only GDAL supports it.
+/// Reads the compression that a directory states. Returns false if only GDAL supports it.
 bool read_coding(Level& level, int wanted_level) {
     level.compressed = true;
     level.coding.by_default = wanted_level == 0;
@@ -207,7 +208,8 @@ class CogWriter {
                  {image_width, image_length, tile_width, tile_length, tile_offsets, tile_byte_counts})
                 if (find(level.directory, tag) == nullptr) return false;
         }
-        for (auto level = m_levels.rbegin(); level != m_levels.rend(); ++level) { // the smallest first
+        // The smallest overview is first in the file.
+        for (auto level = m_levels.rbegin(); level != m_levels.rend(); ++level) {
             level->first = m_blocks;
             m_blocks += level->blocks;
         }
@@ -251,14 +253,17 @@ class CogWriter {
         return stage;
     }
 
-    /// Returns all bytes before the first block. Their length does not depend on offsets and counts.
+    /// Returns all bytes before the first block. Their number does not depend on the positions and sizes of
+    /// the blocks.
     std::string directories() const {
         std::string bytes = m_model.head();
         struct Later {
             uint64_t at;
             std::string value;
         };
-        std::vector<Later> arrays; // after all directories, so that these are read with the file's beginning
+        // The arrays of positions and sizes follow all directories, so that a reader gets the directories
+        // with its first request.
+        std::vector<Later> arrays;
         const size_t inside = m_model.big() ? 8 : 4;
         const auto put = [&](std::string& to, uint64_t value) {
             to += m_model.big() ? bytes_of(value) : bytes_of(static_cast<uint32_t>(value));
@@ -300,7 +305,7 @@ class CogWriter {
         return bytes;
     }
 
-    /// Returns a level's directory with its own size and positions.
+    /// Returns the directory of a level with its size, and with the positions and sizes of its blocks.
     Directory complete(const Level& level) const {
         Directory directory = level.directory;
         const auto set = [&](Tag tag, int64_t value) {
@@ -313,7 +318,8 @@ class CogWriter {
         std::string offsets, counts;
         for (int64_t block = level.first; block < level.first + level.blocks; ++block) {
             const auto number = static_cast<size_t>(block);
-            const uint64_t place = m_file ? m_file->offsets()[number] : 0; // unknown yet
+            // The positions are 0 until the blocks have been written.
+            const uint64_t place = m_file ? m_file->offsets()[number] : 0;
             offsets += m_model.big() ? bytes_of(place) : bytes_of(static_cast<uint32_t>(place));
             counts += bytes_of(static_cast<uint32_t>(m_file ? m_file->sizes()[number] : 0));
         }
@@ -323,8 +329,8 @@ class CogWriter {
         return directory;
     }
 
-    /// Returns the level and the index there of block `number` of all blocks, counted in the order of the
-    /// file.
+    /// Returns the level that contains block `number`, counted in the order of the file, and the index of the
+    /// block within this level.
     std::pair<const Level*, int64_t> find_block(int64_t number) const {
         const auto level =
             std::find_if(m_levels.begin(), m_levels.end(), [&](const Level& l) { return l.first <= number; });
@@ -333,7 +339,7 @@ class CogWriter {
 
     void work() {
         const DatasetHandle stage = open_stage();
-        std::optional<BlockCoder> coder; // for the level of the last block
+        std::optional<BlockCoder> coder; // encoder for the level of the previous block
         const Level* coder_of = nullptr;
         std::unique_lock lock(m_mutex);
         while (true) {
@@ -359,7 +365,7 @@ class CogWriter {
         return static_cast<uint64_t>(m_cog.threads) * static_cast<uint64_t>(m_form.bytes());
     }
 
-    /// Reads a block's samples with interleaved bands; 0 beyond the scene.
+    /// Reads the samples of a block with interleaved bands. Samples beyond the scene are 0.
     void read(GDALDataset& stage, const Level& level, int64_t block, char* to) const {
         const int64_t side = m_cog.block_side, x = block % level.across * side,
                       y = block / level.across * side;
@@ -384,15 +390,15 @@ class CogWriter {
     const CogFile& m_cog;
     const Directories& m_model;
     int m_bands = 0;
-    std::vector<Level> m_levels; ///< the image first
+    std::vector<Level> m_levels; ///< the image is first
     BlockForm m_form;
     int64_t m_blocks = 0;
     std::optional<CogOverviews> m_overviews;
 
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_mutex; ///< guards the members below
     std::condition_variable m_changed;
-    int64_t m_next = 0;                  ///< first block that is not taken
-    std::optional<OrderedBlocks> m_file; ///< once it is begun
+    int64_t m_next = 0;                  ///< next block to compress
+    std::optional<OrderedBlocks> m_file; ///< empty until write() has created the file
     bool m_stop = false;
 };
 

@@ -25,15 +25,15 @@ int CPL_STDCALL go_on(double, const char*, void* cancel) {
     return flag != nullptr && flag->requested() ? 0 : 1;
 }
 
-/// Returns the bytes that GDAL needs to make the overviews of a band: lines that the smallest overview's
-/// kernel reaches, with a mask, and the resulting lines.
+/// Returns the bytes that GDAL needs to make the overviews of a band: the lines that the kernel of the
+/// smallest overview covers, with a mask, and the resulting lines.
 uint64_t bytes_of_band(int samples, int largest_factor) {
     constexpr uint64_t value_and_mask = 9, block_lines = 256, kernel = 8;
     return static_cast<uint64_t>(samples) * value_and_mask *
            (block_lines + kernel * static_cast<uint64_t>(largest_factor));
 }
 
-/// Copies the facts that GDAL reads from a band when it makes an overview of it.
+/// Copies the properties of a band that GDAL reads when it makes an overview from the band.
 void describe_like(GDALRasterBand& from, GDALRasterBand& to) {
     int known = 0;
     if (from.GetRasterDataType() == GDT_Int64) {
@@ -57,7 +57,7 @@ CogOverviews::CogOverviews(const OverviewTask& task) {
     if (!raster) throw Error(errors.text());
     const int bands = raster->GetRasterCount();
     const uint64_t fitting = task.memory / bytes_of_band(raster->GetRasterXSize(), task.factors.back());
-    // A mask that bands share is copied with them.
+    // A mask that all bands share must be in the same file as the bands.
     const bool shared = (raster->GetRasterBand(1)->GetMaskFlags() & (GMF_PER_DATASET | GMF_ALPHA)) != 0;
     const int parts = static_cast<int>(
         std::clamp<uint64_t>(fitting, 1, static_cast<uint64_t>(shared ? 1 : std::min(task.threads, bands))));
@@ -95,7 +95,7 @@ void CogOverviews::remove() noexcept {
     m_parts.clear();
 }
 
-/// Creates a file with empty overviews of an image that has no blocks.
+/// Creates a TIFF with overviews. Neither the image nor the overviews have any blocks yet.
 void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
     const GdalErrors errors;
     const DatasetHandle raster = open(task.raster, GDAL_OF_READONLY);
@@ -107,8 +107,8 @@ void CogOverviews::make(Part& part, int bands, const OverviewTask& task) {
         part.file.reset(tiff->Create(part.path.c_str(), raster->GetRasterXSize(), raster->GetRasterYSize(),
                                      bands, raster->GetRasterBand(1)->GetRasterDataType(), options.List()));
     if (!part.file || errors.any()) throw Error(errors.text());
-    for (int b = 1; b <= bands;
-         ++b) // GDAL makes one overview from another, according to this description of the values
+    // GDAL may make an overview from another overview, according to the properties of the band.
+    for (int b = 1; b <= bands; ++b)
         describe_like(*raster->GetRasterBand(part.first_band + b), *part.file->GetRasterBand(b));
     if (errors.any()) throw Error(errors.text());
     part.file.reset();

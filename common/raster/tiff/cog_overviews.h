@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Creates overviews of all bands of a raster with all threads; GDAL would use one thread.
+// Creates overviews of all bands of a raster on all threads. GDAL would use only one thread.
 #pragma once
 
 #include "core/cancel.h"
@@ -14,27 +14,29 @@
 namespace hsi::raster {
 
 struct OverviewTask {
-    std::string raster;       ///< path of the raster; side files get names that begin with it
-    std::vector<int> factors; ///< the reduction factor of each overview, rising
-    std::string resampling;   ///< GDAL's name: CUBIC, NEAREST ...
+    std::string raster;       ///< path of the raster; names of temporary files begin with it
+    std::vector<int> factors; ///< reduction factor of each overview, ascending
+    std::string resampling;   ///< GDAL's name of the method: CUBIC, NEAREST ...
     int threads = 1;
-    uint64_t memory = 0; ///< bytes that the threads may take together
+    uint64_t memory = 0; ///< bytes that all threads may use together
     const CancelFlag* cancel = nullptr;
 };
 
-/// The overviews are in files next to the raster, which are removed with the object. Each file has some of
-/// the bands.
+/// Overviews in temporary files next to the raster, which the destructor removes. Each file contains the
+/// overviews of some bands.
 class CogOverviews {
   public:
-    /// Creates the overviews. The values do not depend on the number of threads. \throws Error, Cancelled.
+    /// Creates the overviews. Their values do not depend on the number of threads. \throws Error and
+    /// Cancelled.
     explicit CogOverviews(const OverviewTask& task);
     CogOverviews(const CogOverviews&) = delete;
     CogOverviews& operator=(const CogOverviews&) = delete;
     ~CogOverviews();
 
-    /// Reads a window of all bands of an overview (counted from 0): value (band, line, sample) is written to
-    /// byte `to` + band * band_step + line * line_step + sample * pixel_step. Any thread may call it. `turn`
-    /// distributes calls over the files. \throws Error.
+    /// Reads a window of all bands of an overview, counted from 0. The value of (band, line, sample) is
+    /// written to `to` + band * band_step + line * line_step + sample * pixel_step; steps are in bytes.
+    /// Thread-safe. Calls with different `turn` begin with different files, so that threads do not wait for
+    /// each other. \throws Error.
     struct Window {
         int overview, x, y, samples, lines;
         GDALDataType type;
@@ -45,7 +47,7 @@ class CogOverviews {
   private:
     struct Part {
         std::string path;
-        int first_band = 0; ///< counted from 0
+        int first_band = 0; ///< first band of the file, counted from 0
         mutable std::mutex mutex;
         DatasetHandle file;
     };

@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
-// The structure of a TIFF: TIFF revision 6.0 (Adobe, 1992), section 2; for a BigTIFF the same with 64-bit
-// positions, as libtiff documents it.
+// Source for the structure of a TIFF: TIFF revision 6.0 (Adobe, 1992), section 2. A BigTIFF has the same
+// structure with 64-bit positions, as libtiff documents it.
 namespace hsi::raster {
 namespace {
 
@@ -36,7 +36,7 @@ class TiffFile {
         m_directory = m_big ? number(head.data() + 8, 8) : number(head.data() + 4, 4);
         m_entries = number(read(m_directory, m_big ? 8 : 2).data(), m_big ? 8 : 2);
         const uint64_t behind = m_directory + (m_big ? 8 : 2) + m_entries * entry_bytes();
-        // A second directory would belong to an image that was not requested.
+        // A second directory would belong to another image, which was not requested.
         if (m_entries > 4096 || number(read(behind, places_bytes()).data(), places_bytes()) != 0)
             throw unknown();
     }
@@ -51,7 +51,8 @@ class TiffFile {
         return at;
     }
 
-    /// Replaces the values of a directory's entry, which has the same number of values and is wide enough.
+    /// Replaces the values of a directory entry. The entry must have the same number of values, and its type
+    /// must be wide enough.
     void replace(int tag, const std::vector<uint64_t>& values) {
         for (uint64_t k = 0; k < m_entries; ++k) {
             const uint64_t at = m_directory + (m_big ? 8 : 2) + k * entry_bytes();
@@ -142,7 +143,9 @@ void enter_tiff_blocks(const std::string& path, const TiffShape& shape, const st
 }
 
 WriteLayout place_tiff_blocks(WriteLayout layout, const TiffShape& shape) {
-    constexpr int64_t page = 4096; // writers of neighbouring blocks do not use the same page
+    // The first block begins at a page boundary. If blocks consist of whole pages, as usual, writers of
+    // different blocks never use the same page.
+    constexpr int64_t page = 4096;
     TiffFile file(layout.path);
     layout.swapped = file.swapped() && layout.sample_bytes > 1;
     const int64_t planes = shape.planes(), in_pixel = shape.apart ? 1 : shape.bands;

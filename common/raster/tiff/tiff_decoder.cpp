@@ -24,8 +24,8 @@
 namespace hsi::raster {
 namespace {
 
-/// Returns whether bytes must be swapped. "II": the least significant byte is first; "MM": the most
-/// significant.
+/// Returns whether the bytes of the samples must be swapped. "II" means little-endian, and "MM" means
+/// big-endian.
 bool is_swapped(const std::string& path) {
     return beginning_of_file(path, 2) != (std::endian::native == std::endian::little ? "II" : "MM");
 }
@@ -46,7 +46,7 @@ bool is_tiled(GDALDataset& dataset) {
     return across != dataset.GetRasterXSize();
 }
 
-/// Returns the bits of a byte in reverse order.
+/// Returns a byte with its bits in reverse order.
 char turned(char byte) {
     auto v = static_cast<uint8_t>(byte);
     v = static_cast<uint8_t>((v & 0x0f) << 4 | v >> 4);
@@ -70,14 +70,14 @@ std::optional<BlockCoding> tiff_coding(GDALDataset& dataset) {
     else if (codec == "LZW")
         coding.codec = BlockCoding::Codec::lzw;
     else if (codec.empty() && !is_local(path) && is_tiled(dataset))
-        coding.codec = BlockCoding::Codec::none; // otherwise GDAL would fetch it, on one thread
+        coding.codec = BlockCoding::Codec::none; // GDAL would fetch an uncompressed remote file on one thread
     else if (codec.starts_with("LERC")) {
-        // An alpha band of bytes is LERC's mask, not a band of the block.
+        // LERC stores an alpha band of bytes as its mask, and not as a band of the block.
         for (int b = 1; b <= dataset.GetRasterCount(); ++b)
             if (dataset.GetRasterBand(b)->GetColorInterpretation() == GCI_AlphaBand) return std::nullopt;
         coding.lerc = lerc_of(dataset.GetRasterBand(1)->GetRasterDataType());
         if (!coding.lerc) return std::nullopt;
-        if (is_swapped(path)) return std::nullopt; // libtiff swaps the bytes before LERC gets the values
+        if (is_swapped(path)) return std::nullopt; // libtiff swaps the bytes before it encodes them with LERC
         if (codec == "LERC")
             coding.codec = BlockCoding::Codec::none;
         else if (codec == "LERC_ZSTD")
@@ -125,15 +125,15 @@ RemoteFile::Extent TiffDecoder::place(uint64_t block) const {
                row = static_cast<int>(number / m_across % m_down),
                band = static_cast<int>(number / m_across / m_down);
     GDALRasterBand& of = *m_dataset.GetRasterBand(band + 1);
-    // Does not use CPLSPrintf(), because GDAL overwrites the texts of that function if the first query makes
-    // GDAL search for other files.
+    // CPLSPrintf() is not used, because GDAL overwrites its buffers if the first query makes GDAL search for
+    // side files.
     const std::string where = "_" + std::to_string(column) + "_" + std::to_string(row);
     const auto fact = [&](const char* name) -> int64_t {
         const char* const text = of.GetMetadataItem((name + where).c_str(), "TIFF");
         return text != nullptr ? std::atoll(text) : 0;
     };
     const int64_t at = fact("BLOCK_OFFSET"), size = fact("BLOCK_SIZE");
-    // No codec makes noise larger, and a wrong size must not take memory.
+    // No codec enlarges noise by more than this, and a wrong size in the file must not allocate memory.
     if (at <= 0 || size <= 0 || size > m_form.bytes() + m_form.bytes() / 2 + 4096) return {};
     return {static_cast<uint64_t>(at), static_cast<uint64_t>(at + size)};
 }
@@ -164,10 +164,10 @@ bool TiffDecoder::decode_here(uint64_t block, int band, int64_t column, int64_t 
     // The tag FillOrder may state that the bits of each byte are in reverse order.
     std::transform(stored.begin(), stored.end(), stored.begin(), turned);
     if (m_decoder.decode(stored, lines, samples)) return true;
-    // LZW before 1990 begins differently.
+    // Streams of LZW from before 1990 begin differently, and GDAL decodes them.
     if (m_lzw && size > 1 && stored[0] == 0 && (turned(stored[1]) & 1) != 0) return false;
-    // GDAL would return the output of a damaged block until its samples are complete, and does not check the
-    // checksum.
+    // GDAL is not used for a damaged block, because it would return the samples that can be decoded, and does
+    // not check the check sum.
     refuse("does not decode to its " + counted(lines * m_form.line_samples * m_form.sample_bytes, "byte"));
     return false;
 }
@@ -189,7 +189,7 @@ void TiffDecoder::decode_there(int band, int64_t column, int64_t row, char* samp
                                m_dataset.GetRasterBand(1)->GetRasterDataType(), static_cast<int>(m_form.step),
                                nullptr, pixel, pixel * block_samples(), m_form.sample_bytes, nullptr);
     }
-    // Some drivers report a damaged block and still return success.
+    // Some drivers report an error for a damaged block, but return success.
     if (result != CE_None || errors.any()) throw Error("cannot read " + m_name + ": " + errors.text());
 }
 

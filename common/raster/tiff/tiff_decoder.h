@@ -16,17 +16,18 @@
 
 namespace hsi::raster {
 
-/// Returns the compression of a dataset's blocks; nullopt if only GDAL can read them: other codecs and
-/// formats, files that are neither local nor on a known server, LERC in the other byte order, or samples with
-/// odd numbers of bits.
+/// Returns how the blocks of a dataset are coded; nullopt if only GDAL can read them. These are other codecs
+/// and formats, LERC in another byte order, samples with an unusual number of bits, and remote files in a
+/// file system that is not supported.
 std::optional<BlockCoding> tiff_coding(GDALDataset& dataset);
 
-/// Blocks are numbered (band * down + row) * across + column, from 0. Blocks of all bands together have band
-/// 0.
+/// Decodes the blocks of a TIFF. Blocks are numbered (band * down + row) * across + column, from 0. If blocks
+/// contain all bands, `band` is 0.
 class TiffDecoder final : public BlockHands {
   public:
-    /// `dataset`: belongs to the caller's thread, and must outlive the object. `together`: all bands in each
-    /// block. `name`: for messages. `remote`: not null for a server's file.
+    /// `dataset` belongs to the caller's thread and must outlive this object. `together`: each block contains
+    /// all bands. `name` is the name of the file for messages. `remote` is the file on a server; null for a
+    /// local file.
     TiffDecoder(GDALDataset& dataset, const BlockCoding& coding, bool together, std::string name,
                 std::shared_ptr<RemoteFile> remote);
 
@@ -41,10 +42,10 @@ class TiffDecoder final : public BlockHands {
                 static_cast<uint64_t>(m_form.bytes())};
     }
 
-    /// Returns its position in the file; empty if it was never written.
+    /// Returns the position of a block in the file; empty if the block was never written.
     RemoteFile::Extent place(uint64_t block) const;
-    /// Decodes line by line, with interleaved bands if they share a block. GDAL reads blocks that were never
-    /// written, and other unusual blocks. Throws Error for a damaged block.
+    /// Decodes a block line by line. If bands share blocks, the samples have interleaved bands. GDAL decodes
+    /// blocks that were never written, and other unusual blocks. Throws Error for a damaged block.
     void decode(uint64_t block, char* samples) override;
 
   private:
@@ -54,7 +55,7 @@ class TiffDecoder final : public BlockHands {
     GDALDataset& m_dataset;
     const std::string m_name;
     const std::shared_ptr<RemoteFile> m_remote;
-    FileHandle m_file; ///< if it is local
+    FileHandle m_file; ///< the file if it is local
     BlockForm m_form;
     int64_t m_across = 0, m_down = 0;
     const bool m_lzw;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tags and types of a TIFF's directory (TIFF revision 6.0, Adobe, 1992, section 2 and appendix A; BigTIFF as
-// libtiff documents it) that the writers of its blocks need.
+// The tags and types of a TIFF directory that the writers of blocks need (TIFF revision 6.0, Adobe, 1992,
+// section 2 and appendix A; BigTIFF as libtiff documents it).
 #pragma once
 
 #include <cstdint>
