@@ -12,10 +12,10 @@ namespace hsi {
 using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
 
 struct LabelClass {
-    int value = 0;                     ///< 0..65535, the value of its pixels
-    std::string name;                  ///< empty: none
-    int64_t pixels = 0;                ///< with this label: counted in a file, or trained with
-    std::optional<Colour> colour = {}; ///< empty: none
+    int value = 0;      ///< 0..65535, the value of its pixels
+    std::string name;   ///< empty: the class has no name
+    int64_t pixels = 0; ///< Number of pixels with this label in a file, or number of training pixels.
+    std::optional<Colour> colour = {}; ///< empty: the class has no colour
     double weight = 1;                 ///< weight of the errors of its training pixels, for classifiers that
                                        ///< use weights
 };

@@ -19,7 +19,7 @@ inline constexpr uint64_t product_text = uint64_t{64} << 20; ///< metadata in XM
 inline constexpr uint64_t options = uint64_t{16} << 20;      ///< more than any system's command line
 } // namespace largest_file
 
-/// Text files must not contain zero bytes: reading stops with an error at the first.
+/// Text files must not contain zero bytes: reading stops with an error at the first zero byte.
 enum class FileHolds { text, bytes };
 
 /// Returns the whole file. Throws Error with size and name if the file is larger than `limit` bytes; such a

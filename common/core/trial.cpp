@@ -38,7 +38,7 @@ bool is_alone() { return system::threads() == 1; }
     }
     try {
         work();
-    } catch (...) { // the parent gets the same exception
+    } catch (...) { // the parent repeats the work and gets the same exception
     }
     ::_exit(0); // skips the exit handlers of the parent
 }
@@ -57,7 +57,7 @@ std::string called(int status) {
     case SIGILL:
         return "illegal instruction";
     default:
-        return ""; // another process ended it
+        return ""; // not a crash: another process has ended the child
     }
 }
 
