@@ -11,8 +11,8 @@
 
 namespace hsi::math {
 
-double exp(double x); ///< 0.56 ulp; 1 ulp where the result is subnormal
-double log(double x); ///< natural; 0.56 ulp
+double exp(double x); ///< Error: 0.56 ulp; 1 ulp if the result is subnormal.
+double log(double x); ///< Returns the natural logarithm. Error: 0.56 ulp.
 
 /// Error: 2 ulp.
 double log10(double x);
@@ -24,8 +24,8 @@ double pow(double x, double y);
 double sin(double x);
 double cos(double x);
 
-double asin(double x); ///< 1 ulp
-double acos(double x); ///< 1.2 ulp
+double asin(double x); ///< Error: 1 ulp.
+double acos(double x); ///< Error: 1.2 ulp.
 
 /// Returns the angle of the point (x, y) in (-pi, pi]. Error: 1.6 ulp.
 double atan2(double y, double x);
