@@ -556,7 +556,7 @@ Ending Ranks::conclude_all(Ending mine) {
         all.together = complete && std::all_of(m_endings.begin(), m_endings.end(),
                                                [](const auto& one) { return one.second.together; });
     }
-    // without texts, since only the root prints them
+    // The verdict has no texts, since only the root prints them.
     m_verdict = packed({all.code, "", "", all.echo, all.together});
     // If a verdict states that ranks leave alone, its receiver also leaves alone, and mpirun then kills the
     // other ranks. finish() sends this verdict, after all messages have been printed.
