@@ -46,7 +46,7 @@ std::vector<CudaDevice> probe() {
     return found; // the driver remains loaded, since the CUDA runtime needs it next
 }
 
-/// Starts the context that the CUDA runtime also uses. It exists as long as the process.
+/// Starts the context that the CUDA runtime also uses. The context exists as long as the process.
 void start_context(int ordinal) {
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) return;
@@ -92,7 +92,7 @@ void hide_other_cuda_devices(const DeviceChoice& choice, int there) {
 CudaStart::CudaStart(const DeviceChoice& choice) {
     if (choice.kind != DeviceChoice::Kind::cuda) return;
     static std::atomic<bool> begun{false};
-    // an earlier call of this library has started the devices
+    // An earlier call of this library has started the devices.
     if (!process_is_ours() && begun.exchange(true)) return;
     try {
         m_thread = std::thread([devices = choice.devices] {

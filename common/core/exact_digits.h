@@ -31,10 +31,11 @@ HSI_HOST_DEVICE inline Term split(double x) {
     // exponent.
     const int stored = static_cast<int>(bits >> 52 & 0x7ff);
     const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
-    // position of bit 0 of `magnitude`, counted in bits from digit 0
+    // The position of bit 0 of `magnitude`, counted in bits from digit 0.
     const int position = (stored > 1 ? stored : 1) - 1075 - base_exponent;
     const int shift = position % 32;
-    const uint64_t lower = magnitude << shift, upper = shift > 0 ? magnitude >> (64 - shift) : 0; // 85 bits
+    const uint64_t lower = magnitude << shift,
+                   upper = shift > 0 ? magnitude >> (64 - shift) : 0; // together 85 bits
     const int64_t sign = bits >> 63 ? -1 : 1;
     return {position / 32, sign * static_cast<int64_t>(lower & 0xffffffffu),
             sign * static_cast<int64_t>(lower >> 32), sign * static_cast<int64_t>(upper)};

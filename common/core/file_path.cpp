@@ -97,7 +97,7 @@ std::vector<std::string> links_on_the_way(const std::string& path) {
     constexpr int most = 40; // the limit of the Linux kernel
     std::vector<std::string> links;
     if (!is_local(path)) return links;
-    // after each round, the target of the link that was just followed
+    // After each round, `at` is the target of the link that was just followed.
     std::string at = without_trailing_slashes(path);
     while (links.size() <= most) {
         std::string next = link_target(at);

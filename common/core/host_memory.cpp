@@ -27,7 +27,7 @@ bool g_small = false; // true: this process runs one of our programs, and its he
 /// small arrays. The size of a block is a power of two.
 class KeptPages {
   public:
-    /// Returns false in a process of our own, which keeps only the memory in use.
+    /// Returns true if blocks of this size are kept. A process of our own keeps no blocks.
     static bool holds(size_t bytes) { return bytes <= largest && !process_is_ours(); }
     static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
     /// Returns null if no block is kept.

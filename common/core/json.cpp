@@ -110,7 +110,7 @@ class Builder {
         return &around.back();
     }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
-    /// Returns the path of the value that begins.
+    /// Returns the path of the value that is read next.
     std::string path_of_next() {
         if (m_around.empty()) return {};
         const auto& [json, path] = m_around.back();

@@ -112,7 +112,7 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
     };
     std::vector<Group> groups;
     std::ifstream file(root + "/proc/self/cgroup");
-    // 4:cpu,cpuacct:/job in version 1, 0::/job in version 2
+    // A line is 4:cpu,cpuacct:/job in version 1, and 0::/job in version 2.
     for (std::string line; std::getline(file, line);) {
         const size_t first = line.find(':'), second = line.find(':', first + 1);
         if (first == std::string::npos || second == std::string::npos) continue;
@@ -154,7 +154,7 @@ std::optional<double> share(const std::optional<uint64_t>& quota, const std::opt
     return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::atomic<int> g_memory_sharers{1}, g_processor_sharers{1}; ///< processes of one job on this machine
+std::atomic<int> g_memory_sharers{1}, g_processor_sharers{1}; ///< see share_machine()
 
 std::optional<uint64_t> from_environment(const char* name) {
     const char* const text = std::getenv(name);

@@ -298,7 +298,7 @@ char32_t take_character(std::string_view& text) {
 
 bool differ_in_composition(std::string_view a, std::string_view b) {
     if (a == b || !is_utf8(a) || !is_utf8(b)) return false;
-    // Marks of Latin, Greek and Cyrillic letters, of kana, and the parts of Hangul's syllables.
+    // The ranges are marks of Latin, Greek and Cyrillic letters and of kana, and parts of Hangul's syllables.
     const auto is_mark = [](char32_t c) {
         return (c >= 0x300 && c <= 0x36F) || (c >= 0x1161 && c <= 0x11FF) || c == 0x3099 || c == 0x309A;
     };

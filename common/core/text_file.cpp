@@ -47,8 +47,8 @@ class WaitsEnd {
                 sigaction(signals[k], &m_saved[k], nullptr);
         }
     }
-    /// Returns whether a signal has arrived since construction. Its handler restores the system's default
-    /// action for the next signal (SignalGuard), so the action has changed.
+    /// Returns whether a signal has arrived since construction. The signal's handler restores the system's
+    /// default action for the next signal (SignalGuard), so the action has changed.
     bool came() const {
         for (size_t k = 0; k < signals.size(); ++k) {
             struct sigaction now {};

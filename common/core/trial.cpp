@@ -73,9 +73,7 @@ std::string death_in_trial(const std::function<void()>& work) {
         int status = 0;
         const pid_t ended = ::waitpid(child, &status, WNOHANG);
         if (ended == child) return called(status);
-        if (ended < 0 && errno != EINTR)
-            return {}; // SIGCHLD is ignored: the end of the child is not
-                       // reported
+        if (ended < 0 && errno != EINTR) return {}; // SIGCHLD is ignored, so the end is not reported
         if (std::chrono::steady_clock::now() > patience) {
             ::kill(child, SIGKILL);
             ::waitpid(child, &status, 0);

@@ -15,7 +15,7 @@
 namespace hsi::cuda {
 
 /// Free blocks for later requests of the same size and place (a device, or -1 for pinned host memory). Each
-/// module has one object per Kind. It is never destroyed, since the driver may end before it.
+/// module has one object per Kind. The object is never destroyed, since the driver may end before it.
 template <class Kind>
 class KeptMemory {
   public:

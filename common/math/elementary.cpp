@@ -185,7 +185,7 @@ double exp_of(double x, double low) {
     const Parts& t = exp_table[n & 31];
     const double value = t.high + (t.low + t.high * series);
     const int64_t k = n >> 5;
-    // two factors, since the result may be subnormal
+    // There are two factors, since the result may be subnormal.
     if (k < -1021) return value * power_of_two(k + 100) * 0x1p-100;
     if (k > 1023) return value * power_of_two(k - 1) * 2;
     return value * power_of_two(k);

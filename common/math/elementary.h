@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Elementary functions of doubles that have the same bits everywhere. The last digit of a C library's
 // functions differs between versions, processors (with and without fused multiplication and addition) and
-// systems. Results that are written to files use these functions instead. They consist only of additions,
-// products, quotients and square roots, which IEEE 754 defines, without fused operations.
+// systems. Results that are written to files use these functions instead. These functions consist only of
+// additions, products, quotients and square roots, which IEEE 754 defines, without fused operations.
 //
 // Errors are in units in the last place (ulp), rounded up from the largest error found
 // (tests/math/elementary_test.cpp). Special values are those of the C library's functions of these names. The

@@ -26,7 +26,7 @@ constexpr size_t room = 2;
 double scaled(int64_t digit, int exponent) {
     const auto value = static_cast<double>(digit);
     if (exponent < -1022 || exponent > 1023 - 32) return std::ldexp(value, exponent);
-    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // this is exact
+    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // bit pattern of 2^exponent
     double power = 0;
     std::memcpy(&power, &bits, sizeof power);
     return value * power;

@@ -190,7 +190,7 @@ Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
             part(r, c) = matrix(used[static_cast<size_t>(r)], used[static_cast<size_t>(c)]);
     const Risen solved = solve(part, spread);
     Risen all{Eigen::VectorXd::Zero(n), Matrix::Zero(n, n)};
-    // number of eigenvalues that rounding has made negative
+    // The number of eigenvalues that rounding has made negative.
     const Eigen::Index below = (solved.values.array() < 0).count();
     for (Eigen::Index k = 0; k < count; ++k) {
         const Eigen::Index to = k < below ? k : k + n - count;

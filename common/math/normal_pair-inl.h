@@ -31,7 +31,7 @@ HSI_HOST_DEVICE inline void normal_pair(typename A::Word first, typename A::Word
     // ln u, u = m 2^e with m in [sqrt(1/2), sqrt(2))
     const Real u = A::mul(A::add(A::of_word(first), A::number(0.5)), A::number(0x1p-32));
     constexpr uint64_t root_half = 0x3FE6A09E667F3BCD, one = 0x3FF0000000000000;
-    // e + 1023, which is at least 989
+    // `biased` is e + 1023, which is at least 989.
     const Bits biased = A::template down<52>(A::plus(A::bits(u), one - root_half));
     const Real m = A::from_bits(A::minus(A::plus(A::bits(u), one), A::template up<52>(biased)));
     const Real e = A::sub(A::of_word(biased), A::number(1023));

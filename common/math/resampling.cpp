@@ -17,7 +17,7 @@ namespace {
 constexpr double fwhm_in_sigmas = 2.354820045;
 constexpr double least_variance = 1e-6; ///< nm^2; up to this variance, the source is as coarse as the target
 constexpr double cut_at = 4; ///< distance from the centre, in standard deviations, at which a response is cut
-/// Distance, in widths of a source band, within which the spectrum counts as measured
+/// Distance, in widths of a source band, within which the spectrum counts as measured.
 constexpr double near_a_band = 1.5;
 constexpr double enough_inside = 0.9; ///< fraction of a response that must be within the source's centres
 

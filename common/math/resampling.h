@@ -43,7 +43,7 @@ std::vector<double> full_widths(const SpectralBands& bands);
 
 /// A target band that can be resampled.
 struct ResampledBand {
-    size_t target = 0;           ///< index among the targets
+    size_t target = 0;           ///< index of the target band
     std::vector<size_t> sources; ///< indices of the source bands with a weight, rising
     std::vector<double> weights; ///< above 0; their sum is 1 to rounding
     double width = 0;            ///< width of the target band (nm); NaN: unknown

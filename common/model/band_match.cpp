@@ -80,7 +80,7 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     for (size_t b = 0; b < wanted.size(); ++b) {
         size_t best = nearest(given, wanted[b]);
         const bool near = std::fabs(scene[best] - wanted[b]) <= limits[b];
-        // if several bands of the scene have this wavelength, take the next unused one
+        // If several bands of the scene have this wavelength, take the next unused one.
         if (near && used[best])
             for (size_t other = best + 1; other < scene.size() && used[best]; ++other)
                 if (scene[other] == scene[best] && !used[other]) best = other;
@@ -116,7 +116,7 @@ std::vector<int> common_bands(const std::vector<double>& first_nm, const std::ve
     std::vector<int> matched;
     std::vector<char> used(second_nm.size());
     for (size_t b = 0; b < first_nm.size(); ++b) {
-        // nm; the searched range is a little wider than the limit, so that rounding excludes no band
+        // In nm: the searched range is a little wider than the limit, so that rounding excludes no band.
         constexpr double little = 1e-3;
         std::pair best(limits[b], std::numeric_limits<size_t>::max());
         for (auto at = std::lower_bound(second.begin(), second.end(),

@@ -17,7 +17,7 @@ struct SceneBands {
     /// True if the numbers refer to the scene that the file was made from. Otherwise they refer to the file
     /// itself, which has `file_bands` bands.
     bool told = false;
-    int file_bands = 0; ///< 0: unknown
+    int file_bands = 0; ///< number of bands of the file; 0: unknown
 };
 
 /// Returns true if there are wavelengths and all are known.

@@ -34,7 +34,7 @@ struct ModelBands {
 
 /// The tool and the command line that made a model.
 struct Origin {
-    std::string created_by, history; ///< "gdal_hsi_pca 0.2.0", and the command line
+    std::string created_by, history; ///< tool with version ("gdal_hsi_pca 0.2.0"), and command line
 };
 
 /// Converts values of a scene to the scale of the values that a model was made from: value * factor + shift,

@@ -64,8 +64,9 @@ class Reader {
 
     const Json& member(const Json& object, const char* key) const;
     const Json& list(const Json& object, const char* key) const;
-    double number(const Json& v, const char* what) const;       ///< must be finite
-    double positive(const Json& object, const char* key) const; ///< must be finite and above 0
+    double number(const Json& v, const char* what) const; ///< throws Error unless it is finite
+    double positive(const Json& object,
+                    const char* key) const; ///< throws Error unless it is finite and above 0
     int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
     /// Returns an empty text if the member is absent
     std::string text(const Json& object, const char* key) const;

@@ -144,9 +144,9 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
     return std::move(*message);
 }
 
-/// If mpirun has started all ranks on one host, messages pass through its memory, and this function disables
-/// networks. Otherwise Open MPI would search for networks, which takes 0.2 s per run. The user's settings are
-/// kept.
+/// If mpirun has started all ranks on one host, messages pass through shared memory, and this function
+/// disables networks. Otherwise Open MPI would search for networks, which takes 0.2 s per run. The user's
+/// settings are kept.
 void leave_networks_alone() {
     const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
     const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

@@ -392,7 +392,7 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
 
 // --- the end of a run
 
-/// Runs in parallel to the work and receives messages that end the run. On a rank that must stop, it sets the
+/// Runs in parallel to the work and receives messages that end the run. On a rank that must stop, sets the
 /// flag that all long work reads.
 void Ranks::watch() {
     while (!m_quit) {

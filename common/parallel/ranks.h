@@ -138,7 +138,7 @@ class Ranks final : public Group {
     std::atomic<bool> m_quit{false};    ///< tells the watcher to end; set under the mutex
     std::thread m_watcher;
     std::condition_variable m_quits;
-    bool m_together = false;    ///< the result of conclude()
+    bool m_together = false;    ///< Ending::together in the result of conclude()
     mutable std::mutex m_mutex; ///< guards the following members
     std::map<int, Ending> m_endings;
     /// Messages that stop the other ranks; empty until they are sent.

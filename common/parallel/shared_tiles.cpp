@@ -63,7 +63,7 @@ void Ranks::make_board() {
     if (!m_joint || m_joint->processes() != m_size)
         m_joint.reset();
     else
-        m_board = static_cast<Board*>(m_joint->allocate(sizeof(Board))); // all zero
+        m_board = static_cast<Board*>(m_joint->allocate(sizeof(Board))); // zero at first
 }
 
 SharedTiles::SharedTiles(Ranks& ranks, int64_t count, bool ahead)

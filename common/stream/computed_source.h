@@ -121,7 +121,7 @@ class ComputedSource final : public CubeSource {
 
 /// An operation by its name, with all its settings, as a file describes a step.
 struct Link {
-    std::string operation;          ///< "spp"
+    std::string operation;          ///< name of the operation: "spp"
     Json settings = Json::object(); ///< settings of the operation
     size_t output = 0;              ///< index of the output
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sources and sinks of cubes for the tile pipeline. They do not use GDAL: tests feed the pipeline from
-// memory.
+// The sources and sinks of cubes for the tile pipeline. Sources and sinks do not use GDAL, so tests feed the
+// pipeline from memory.
 #pragma once
 
 #include "core/cube_view.h"

@@ -16,7 +16,7 @@ constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
 /// first-level cache. A tile has 12 accumulators, 3 operands of rows and 1 of columns, which use the 16
 /// registers of AVX2.
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
-/// The number of partial sums over the pixels of a chunk. They take 64 bytes, as the widest register.
+/// The number of partial sums over the pixels of a chunk. They take 64 bytes, like the widest register.
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 

@@ -231,12 +231,12 @@ class CovarianceWorker final : public BlockWorker {
     std::vector<float> m_centre, m_chunk_centre;
     /// Values of the chunk, as Shift describes; m_rows of each.
     std::vector<double> m_offset, m_rest, m_total;
-    HostBuffer<T> m_chunk;         ///< m_rows x chunk_pixels
+    HostBuffer<T> m_chunk;         ///< values minus centres, m_rows x chunk_pixels
     std::vector<double> m_scatter; ///< sums of products of the block, m_rows x m_rows
     std::vector<T> m_keep;         ///< 1 for each valid pixel of the chunk, else 0
 };
 
-// Moments, and those of differences: runs of pixels, less the first valid one of their block
+// Moments of pixels and of differences: runs of pixels, minus the first valid pixel of their block
 // ----------------------------------------------------------------------------------------------------------
 
 constexpr BlockShape product_block = block_shape(Statistics::moments);

@@ -44,7 +44,8 @@ constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 std::atomic<bool> g_ends_connections{false};
 
-/// Ends connections now and again in a second, because GDAL repeats its request, and requests the next file.
+/// Ends all connections and sets an alarm that calls this function again in a second, because GDAL repeats
+/// its request, and requests the next file.
 extern "C" void hsi_end_connections(int) {
     const int before = errno;
     end_connections();
@@ -246,7 +247,7 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     if (const char* const given = std::getenv(threads_variable);
         given != nullptr && std::string_view(given) == "1")
         return;
-    // This counts memory that the threads have already allocated a second time. With so little memory left,
+    // This counts twice the memory that the threads have already allocated. With so little memory left,
     // one thread is better.
     if (has_addresses_for(static_cast<uint64_t>(count() - 1) * blas_buffer_bytes)) return;
     setenv(threads_variable, "1", 1);

@@ -204,7 +204,7 @@ void give_line(tool::Call& call, const CommandLine& line) {
 void refuse_lost_outputs(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
-            argument.name == "report") // execute() handles it
+            argument.name == "report") // execute() writes the report
             for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
                     throw UsageError(
@@ -414,7 +414,7 @@ int complete_steps(const Tools& tools, const tool::Definition& pipeline, const s
         return print(names);
     }
     const tool::Definition* step = at.begun() ? step_named(tools, at.words().front()) : &pipeline;
-    if (step == nullptr) return print("FILES\n"); // for read and write
+    if (step == nullptr) return print("FILES\n"); // the steps "read" and "write" take files
     std::vector<std::string> given{pipeline.executable(), "--complete"};
     if (at.begun())
         given.insert(given.end(), at.words().begin() + 1, at.words().end());

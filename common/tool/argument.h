@@ -59,7 +59,7 @@ struct Default {
 struct Argument {
     std::string name;                 ///< without dashes: "ws", "src"
     std::vector<std::string> aliases; ///< "targets" in addition to "t"
-    std::string summary;              ///< its effect, a sentence without a full stop
+    std::string summary;              ///< effect of the argument: a sentence without a full stop
     std::string group = "Options";    ///< heading in the help
     Type type = Type::text;
     Role role = Role::option;

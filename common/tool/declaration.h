@@ -117,7 +117,7 @@ class Builder {
     /// Adds -follow, for a src that is still being written. Call this function after add_source() or
     /// add_sources(), for a body that uses follow() (tool/follow.h).
     void add_follow();
-    /// adds dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
+    /// Adds dst, -of, -co, -ot, -dstnodata, -overwrite and -if-needed; returns dst.
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// Allows dst to be a virtual scene (.hsi), because the tool's result can be computed tile by tile.
     void computes_dst() { m_made.m_computes = true; }
@@ -136,8 +136,9 @@ class Builder {
 
     /// Declares that two options exclude each other.
     void exclusive(const std::string& one, const std::string& other);
-    /// Adds a check that is called when all arguments are known and before any file is opened. It throws
-    /// UsageError if arguments contradict each other. Checks run in the order in which they were added.
+    /// Adds a check that is called when all arguments are known and before any file is opened. The check
+    /// throws UsageError if arguments contradict each other. Checks run in the order in which they were
+    /// added.
     void check(std::function<void(const CommonOptions&)> checker);
     /// Adds a check that also examines which arguments were given.
     void check(std::function<void(const Call&)> checker);

@@ -79,7 +79,7 @@ void add_links(Run& run, Work& work) {
     for (const auto& source : RunAccess::state(run).watched) {
         const auto chain = raster::links_of(*source);
         const auto bytes = static_cast<double>(source->shape().float_bytes());
-        // Number of passes.
+        // The number of passes if a core or a device computes.
         const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes;
         const auto pixels = static_cast<double>(source->shape().pixels());
         for (const auto& link : chain)

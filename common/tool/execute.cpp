@@ -322,7 +322,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
         done.report = state.entries.report;
         state.finish();
         state.agree_on_files();
-        // The body continued after these failures. They did not end the work, but must be reported.
+        // The body continued after these failures. The failures did not end the work, but must be reported.
         for (const std::string& text : front_end.library_failures())
             run->warn("GDAL: " + one_line(text));
         if (!parallel::ranks().root()) return done;

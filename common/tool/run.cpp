@@ -302,7 +302,7 @@ Json Run::Impl::record(const Outcome* failure) {
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
     stream::PassReport total;
-    // Outputs are also completed after the last pass.
+    // The time of the whole run is used, because outputs are also completed after the last pass.
     const CodecTime coded = codec_time();
     double decode_seconds = coded.decoding - started.coding.decoding,
            encode_seconds = coded.encoding - started.coding.encoding;

@@ -68,7 +68,7 @@ class Run {
   public:
     ~Run();
     const CommonOptions& options() const;
-    const std::string& tool() const; ///< "gdal_hsi_spp"
+    const std::string& tool() const; ///< name of the tool: "gdal_hsi_spp"
     /// Returns FrontEnd::tools().
     const std::vector<const Definition*>& tools() const;
 
@@ -119,13 +119,13 @@ class Run {
 
     /// Only note() and print() write to stdout. They throw Error if a file that the run reads has changed
     /// since it was opened: the result would match neither state, and printed output cannot be undone.
-    void note(const std::string& text);  ///< stdout, unless -q
-    void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
-    void print(const std::string& text); ///< a requested result: stdout, also with -q
+    void note(const std::string& text);  ///< prints to stdout; nothing with -q
+    void warn(const std::string& text);  ///< prints "Warning: ..." to stderr; also in the report
+    void print(const std::string& text); ///< prints a requested result to stdout, also with -q
     /// Lets only print() write to stdout from now on, as with -q: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
-    Json& report(); ///< the tool's own entries
+    Json& report(); ///< the tool's own entries in the report
     const CancelFlag& cancel() const;
     /// Returns the ranks that share the run, including this process: for sums over all of them, and for work
     /// of the root on behalf of all. Every rank calls warn(), note() and print(); the user sees only the

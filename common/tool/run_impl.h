@@ -40,9 +40,9 @@ struct Run::Impl {
     struct {
         std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
         CodecTime coding;
-        std::string utc; ///< ISO 8601
+        std::string utc; ///< UTC as ISO 8601
     } started;
-    double decoding = 0; ///< seconds of a core to decode a byte of src's floats
+    double decoding = 0; ///< seconds in which a core decodes one byte of src's floats
     MemoryPlan memory;   ///< set by start()
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< one source per file
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src

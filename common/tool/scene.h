@@ -44,8 +44,8 @@ class Scene {
         auto cube = m_run.masked(m_cube);
         return m_join ? m_join(std::move(cube), *m_raster) : cube;
     }
-    /// Changes counted() from now on: `join` combines the source for statistics with further scenes. It gets
-    /// this source and the raster of src.
+    /// Changes counted() from now on: `join` combines the source for statistics with further scenes. `join`
+    /// gets this source and the raster of src.
     using Join = std::function<std::shared_ptr<const stream::CubeSource>(
         std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
     void join(Join join) { m_join = std::move(join); }
