@@ -239,8 +239,7 @@ TilePlan plan_tiles(const TileRequest& r) {
     // Use enough tiles to keep every worker busy to the end, as long as tiles have a few lines.
     const int64_t across = ceil_div(r.samples, ts);
     if (r.line_share > 0) {
-        // With several workers use at least four tiles per worker, so that a slow worker delays the others
-        // less.
+        // Several workers get at least four tiles each, so that a slow worker delays the others less.
         const int64_t workers = int64_t{lanes} * std::max(1, r.ranks);
         const int64_t unit = tl % unit_y == 0 ? unit_y : r.align_lines;
         const int64_t least = workers > 1 ? 4 * workers : 2;

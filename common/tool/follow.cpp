@@ -70,7 +70,7 @@ class LinesBehind final : public stream::CubeSink {
 void add(const stream::PassReport& piece, stream::PassReport& all) {
     stream::PassCosts costs = all;
     costs.add(piece);
-    if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // reports tiles and lanes of the largest piece
+    if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // reports tiles and workers of the largest piece
     static_cast<stream::PassCosts&>(all) = costs;
 }
 
