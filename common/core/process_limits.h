@@ -15,8 +15,9 @@ namespace hsi {
 /// folder in tests.
 std::optional<uint64_t> cgroup_memory_limit(const std::string& root = {});
 
-/// Returns the lowest limit of processor time in processors: 2.5 for 250 of every 100 ms; nullopt without a
-/// limit. Reads cpu.max (version 2), or cpu.cfs_quota_us and cpu.cfs_period_us (version 1).
+/// Returns the lowest limit of processor time as a number of processors: 2.5 if 250 ms of processor time are
+/// allowed in every 100 ms; nullopt without a limit. Reads cpu.max (version 2), or cpu.cfs_quota_us and
+/// cpu.cfs_period_us (version 1).
 std::optional<double> cgroup_processor_limit(const std::string& root = {});
 
 /// Returns the memory in bytes that this process may use: the smallest of the machine's memory, the limit of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions of Linux and glibc beyond POSIX. Only these functions call them, so a port to another system
-// changes only system.cpp. Each function also has a portable version, which may be slower or do less, but
-// gives the same results. HSI_PORTABLE=1 in the environment selects the portable versions on Linux, for
+// Functions of Linux and glibc beyond POSIX. No other code calls functions beyond POSIX, so a port to another
+// system changes only system.cpp. Each function also has a portable version, which may be slower or do less,
+// but gives the same results. HSI_PORTABLE=1 in the environment selects the portable versions on Linux, for
 // tests.
 #pragma once
 
