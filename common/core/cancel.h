@@ -11,7 +11,7 @@ class CancelFlag {
   public:
     void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
-    /// Calls request() for a sender that cannot wait long, such as a signal handler.
+    /// Works as request(), but also records that the sender, such as a signal handler, cannot wait long.
     void interrupt() noexcept {
         m_interrupted.store(true, std::memory_order_relaxed);
         request();

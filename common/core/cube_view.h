@@ -18,8 +18,8 @@ struct CubeView {
     int bands = 0;
     int64_t lines = 0;
     int64_t samples = 0;
-    ptrdiff_t line_stride = 0; ///< elements from a line to the next
-    ptrdiff_t band_stride = 0; ///< elements from a band to the next
+    ptrdiff_t line_stride = 0; ///< elements from one line to the next
+    ptrdiff_t band_stride = 0; ///< elements from one band to the next
 
     CubeView() = default;
     CubeView(T* p, int b, int64_t l, int64_t s, ptrdiff_t ls, ptrdiff_t bs)

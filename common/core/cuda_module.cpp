@@ -37,7 +37,7 @@ std::vector<CudaDevice> probe() {
         int device = 0, major = 0, minor = 0;
         char text[128] = {};
         size_t bytes = 0;
-        constexpr int capability_major = 75, capability_minor = 76; // CUdevice_attribute
+        constexpr int capability_major = 75, capability_minor = 76; // values of CUdevice_attribute
         if (get(&device, i) == 0 && name(text, sizeof text - 1, device) == 0 && memory(&bytes, device) == 0 &&
             attribute(&major, capability_major, device) == 0 &&
             attribute(&minor, capability_minor, device) == 0)
@@ -46,7 +46,7 @@ std::vector<CudaDevice> probe() {
     return found; // the driver remains loaded, since the CUDA runtime needs it next
 }
 
-/// Starts the context that the CUDA runtime also uses. It exists as long as the process.
+/// Starts the context that the CUDA runtime also uses. The context exists as long as the process.
 void start_context(int ordinal) {
     void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) return;
@@ -92,7 +92,8 @@ void hide_other_cuda_devices(const DeviceChoice& choice, int there) {
 CudaStart::CudaStart(const DeviceChoice& choice) {
     if (choice.kind != DeviceChoice::Kind::cuda) return;
     static std::atomic<bool> begun{false};
-    if (!process_is_ours() && begun.exchange(true)) return; // the first call of a library has started them
+    // An earlier call of this library has started the devices.
+    if (!process_is_ours() && begun.exchange(true)) return;
     try {
         m_thread = std::thread([devices = choice.devices] {
             const auto count = static_cast<int>(cuda_devices().size());
@@ -138,8 +139,7 @@ std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::st
         throw Error("-device cuda: no CUDA device was found",
                     "Check the driver with nvidia-smi, or use -device auto or -device cpu.");
     if (!cuda_module_present(algorithm))
-        cuda_module_symbol(algorithm, ""); // throws with the searched
-                                           // folders
+        cuda_module_symbol(algorithm, ""); // throws Error that lists the searched folders
     if (choice.devices.empty()) return {all.front()};
     std::vector<CudaDevice> chosen;
     for (int ordinal : choice.devices) {

@@ -15,7 +15,7 @@ namespace hsi::exact {
 /// below the smallest subnormal number.
 inline constexpr int base_exponent = -1152;
 inline constexpr int digits = 72;
-/// The number of terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
+/// The largest number of terms whose sum fits into a digit of 63 bits. Each term is below 2^32 in a digit.
 inline constexpr int64_t most_terms = int64_t{1} << 28;
 
 /// A finite number as three digits, beginning at `digit`.
@@ -31,9 +31,11 @@ HSI_HOST_DEVICE inline Term split(double x) {
     // exponent.
     const int stored = static_cast<int>(bits >> 52 & 0x7ff);
     const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
-    const int position = (stored > 1 ? stored : 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
+    // The position of bit 0 of `magnitude`, counted in bits from digit 0.
+    const int position = (stored > 1 ? stored : 1) - 1075 - base_exponent;
     const int shift = position % 32;
-    const uint64_t lower = magnitude << shift, upper = shift > 0 ? magnitude >> (64 - shift) : 0; // 85 bits
+    const uint64_t lower = magnitude << shift,
+                   upper = shift > 0 ? magnitude >> (64 - shift) : 0; // together 85 bits
     const int64_t sign = bits >> 63 ? -1 : 1;
     return {position / 32, sign * static_cast<int64_t>(lower & 0xffffffffu),
             sign * static_cast<int64_t>(lower >> 32), sign * static_cast<int64_t>(upper)};

@@ -39,7 +39,7 @@ Place place_of(const std::string& path) {
     try {
         end = follow_links(without_trailing_slashes(path));
     } catch (const Error&) {
-        end = path; // a circle of links counts as a file
+        end = path; // links that form a circle count as a file
     }
     place.exists = ::stat(end.c_str(), &place.file) == 0;
     place.has_folder = ::stat(folder_of(end).c_str(), &place.folder) == 0;
@@ -94,10 +94,11 @@ std::string follow_links(const std::string& path) {
 }
 
 std::vector<std::string> links_on_the_way(const std::string& path) {
-    constexpr int most = 40; // as in the kernel
+    constexpr int most = 40; // the limit of the Linux kernel
     std::vector<std::string> links;
     if (!is_local(path)) return links;
-    std::string at = without_trailing_slashes(path); // each link is replaced by its target
+    // After each round, `at` is the target of the link that was just followed.
+    std::string at = without_trailing_slashes(path);
     while (links.size() <= most) {
         std::string next = link_target(at);
         if (next.empty()) return links;

@@ -13,9 +13,9 @@ namespace hsi {
 /// time of the last change to the inode.
 struct FileState {
     uint64_t device = 0, inode = 0;
-    int64_t size = 0, modified = 0, changed = 0; ///< bytes; ns since 1970
+    int64_t size = 0, modified = 0, changed = 0; ///< size in bytes; times in ns since 1970
     bool folder = false;
-    uint32_t access = 0; ///< another value if mode, owner, group or count of links differ
+    uint32_t access = 0; ///< Hash of the mode, owner, group and count of hard links.
     auto operator<=>(const FileState&) const = default;
     /// Returns whether the file has not been written to since `earlier`. chmod, chown and a new or removed
     /// hard link also set `changed`. If `access` shows that one of them happened, the time of modification

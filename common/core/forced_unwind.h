@@ -22,7 +22,7 @@ class ForcedUnwind {
 };
 #endif
 
-/// Returns the exception that the other threads get.
+/// Returns the exception that the other threads get after a hook has ended a thread.
 inline std::exception_ptr thread_was_ended() {
     return std::make_exception_ptr(
         Error("a hook ended a thread of the library", "A hook in a thread of the library must return."));

@@ -5,7 +5,7 @@
 
 namespace hsi {
 
-/// The handlers of this library, one list per type. They need no memory, because some are created before
+/// The handlers of this library, one list per type. The lists need no memory, because some are created before
 /// main().
 struct ForkHandlers {
     static inline std::mutex s_lists;

@@ -21,13 +21,13 @@ namespace hsi {
 
 namespace {
 
-bool g_small = false; // the process is ours, and its heap is kept small
+bool g_small = false; // true: this process runs one of our programs, and its heap is kept small
 
 /// Small blocks that a library keeps for its next call, because getting new pages takes longer than computing
 /// small arrays. The size of a block is a power of two.
 class KeptPages {
   public:
-    /// Returns false in a process of our own, which keeps only the memory in use.
+    /// Returns true if blocks of this size are kept. A process of our own keeps no blocks.
     static bool holds(size_t bytes) { return bytes <= largest && !process_is_ours(); }
     static size_t size_of(size_t bytes) { return std::bit_ceil(std::max<size_t>(bytes, 4096)); }
     /// Returns null if no block is kept.
@@ -55,7 +55,8 @@ class KeptPages {
         return static_cast<size_t>(std::bit_width(size_of(bytes) / 4096)) - 1;
     }
     static inline ForkMutex s_mutex;
-    static inline std::array<Blocks, 9> s_blocks{}; ///< of 4 kB to 1 MB: up to 64 MB
+    /// Free blocks of 4 kB, 8 kB, .., 1 MB; at most 64 MB in total.
+    static inline std::array<Blocks, 9> s_blocks{};
 };
 
 class PagedAllocator final : public HostAllocator {

@@ -14,7 +14,7 @@ template class nlohmann::basic_json<nlohmann::ordered_map>;
 namespace hsi {
 namespace {
 
-constexpr size_t deepest = 256; // 64 nested scenes take 130
+constexpr size_t deepest = 256; // levels of nesting; a document with 64 nested scenes has 130
 
 /// Thrown to end the parser early, which is not possible otherwise.
 struct Fault {
@@ -63,7 +63,7 @@ class Builder {
     bool number_unsigned(Json::number_unsigned_t value) { return add(value); }
     bool number_float(Json::number_float_t value, const std::string&) { return add(value); }
     bool string(std::string& value) { return add(std::move(value)); }
-    bool binary(Json::binary_t&) { return false; } // texts have none
+    bool binary(Json::binary_t&) { return false; } // JSON text has no binary values
     bool start_object(size_t) { return begin(Json::object()); }
     bool start_array(size_t) { return begin(Json::array()); }
     bool end_object() { return end(); }
@@ -110,7 +110,7 @@ class Builder {
         return &around.back();
     }
     void note(const std::string& path) { m_places->emplace(path, JsonPlace{m_line, m_places->size()}); }
-    /// Returns the path of the value that begins.
+    /// Returns the path of the value that is read next.
     std::string path_of_next() {
         if (m_around.empty()) return {};
         const auto& [json, path] = m_around.back();
@@ -124,7 +124,7 @@ class Builder {
     std::vector<Around> m_around;
     JsonPlaces* m_places;
     const int& m_line;
-    std::string m_key; ///< of the member whose value begins
+    std::string m_key; ///< Key of the member whose value is read next.
 };
 
 std::optional<Json> parse(const std::string& text, std::string& fault, JsonPlaces* places) {

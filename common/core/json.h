@@ -15,9 +15,9 @@ using Json = nlohmann::json;
 /// A JSON document whose members keep the order in which they were added.
 using OrderedJson = nlohmann::ordered_json;
 
-/// Parses a document from an untrusted source. Rejects documents that nest deeper than any real document
-/// (copying them would overflow the stack) and documents with a duplicate member. Then returns null and sets
-/// `fault` to the reason, in words that follow "it".
+/// Parses a document from an untrusted source. Rejects documents with a duplicate member, and documents that
+/// nest deeper than any real document, because copying them would overflow the stack. Returns nullopt for a
+/// rejected or invalid document. `fault` is then the reason, phrased to follow the word "it".
 std::optional<Json> parse_json(const std::string& text, std::string& fault);
 
 } // namespace hsi

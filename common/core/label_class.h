@@ -12,12 +12,12 @@ namespace hsi {
 using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
 
 struct LabelClass {
-    int value = 0;                     ///< 0..65535, the value of its pixels
-    std::string name;                  ///< empty: none
-    int64_t pixels = 0;                ///< with this label: counted in a file, or trained with
-    std::optional<Colour> colour = {}; ///< empty: none
-    double weight = 1;                 ///< weight of the errors of its training pixels, for classifiers that
-                                       ///< use weights
+    int value = 0;      ///< value of the class in label rasters, 0..65535
+    std::string name;   ///< empty: the class has no name
+    int64_t pixels = 0; ///< Number of pixels with this label in a file, or number of training pixels.
+    std::optional<Colour> colour = {}; ///< empty: the class has no colour
+    /// Weight of the errors of the class's training pixels, for classifiers that use weights.
+    double weight = 1;
 };
 
 } // namespace hsi

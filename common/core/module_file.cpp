@@ -25,7 +25,7 @@ extern "C" const char* hsi_interface_id(); // computed from all headers, see cma
 namespace hsi {
 namespace {
 
-/// ELF's numbers of processors; 0 for other processors.
+/// ELF's numbers for types of processors (e_machine). own_machine is 0 for all other processors.
 constexpr int x86_64 = 62, aarch64 = 183;
 #if defined(__x86_64__)
 constexpr int own_machine = x86_64;
@@ -41,8 +41,8 @@ std::string processor_name(int machine) {
     return "another processor (ELF's number " + std::to_string(machine) + ")";
 }
 
-/// Returns why a 64-bit ELF file cannot be loaded, according to its head; empty if there is no reason, or for
-/// other files. Numbers are little-endian on all processors that are supported here.
+/// Returns why a 64-bit ELF file cannot be loaded, according to its header. Returns an empty text if there is
+/// no reason, or for other files. All supported processors store the numbers of an ELF file as little-endian.
 std::string why_not_loadable(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     std::array<char, 64> head{};
@@ -60,7 +60,8 @@ std::string why_not_loadable(const std::string& file) {
     if (machine != own_machine)
         return file + " is for " + processor_name(machine) + ", but this program is for " +
                processor_name(own_machine) + ": install tools and modules for the same architecture";
-    // The section table ends the file: its position, and the size and number of its entries.
+    // The section table is the last part of the file. The header contains its position, and the size and
+    // number of its entries.
     const uint64_t whole = number(40, 8) + number(58, 2) * number(60, 2);
     in.seekg(0, std::ios::end);
     const auto size = static_cast<uint64_t>(in.tellg());
@@ -122,7 +123,7 @@ void check_module(void* handle, const std::string& file) {
                     std::getenv("HSI_MODULE_PATH") != nullptr
                         ? "Install tools and modules from the same build, or unset HSI_MODULE_PATH."
                         : "Install tools and modules from the same build.");
-    // A module has its own state.
+    // The module has its own copy of the answer to process_is_ours().
     if (!process_is_ours())
         if (const auto share = reinterpret_cast<void (*)()>(dlsym(handle, "hsi_module_share_process")))
             share();

@@ -8,7 +8,7 @@
 namespace hsi {
 
 struct PixelNumbers {
-    int64_t width = 0; ///< samples of the file
+    int64_t width = 0; ///< samples per line of the file
     int64_t first_line = 0, first_sample = 0;
     /// Returns line * width + sample, from 0 on. The arguments count within the window.
     int64_t of(int64_t line, int64_t sample) const {

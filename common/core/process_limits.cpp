@@ -31,8 +31,8 @@ std::string first_line(const std::string& path) {
     return line;
 }
 
-/// Returns a number above 0; nullopt for all other texts: "max", -1, 0, an empty text and garbage mean no
-/// limit.
+/// Returns a number above 0. Returns nullopt for all other texts, which mean no limit: "max", -1, 0, an empty
+/// text or garbage.
 std::optional<uint64_t> natural(const std::string& text) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -70,10 +70,10 @@ std::string unescaped(const std::string& text) {
     return out;
 }
 
-/// A mounted hierarchy of control groups, whose group `top` is at `folder`.
+/// A mounted hierarchy of control groups. Its group `top` is mounted at `folder`.
 struct Mount {
-    bool second = false;     ///< version 2
-    std::string controllers; ///< version 1: "cpu,cpuacct"
+    bool second = false;     ///< true: version 2 of control groups; false: version 1
+    std::string controllers; ///< Controllers in version 1, such as "cpu,cpuacct"; empty in version 2.
     std::string top, folder;
 };
 
@@ -82,7 +82,8 @@ std::vector<Mount> mounts(const std::string& root) {
     if (root.empty() && !system::has_control_groups()) return all;
     std::ifstream file(root + "/proc/self/mountinfo");
     for (std::string line; std::getline(file, line);) {
-        // 36 35 98:0 /top /folder options [optional fields] - type source super-options
+        // The format of a line is: 36 35 98:0 /top /folder options [optional fields] - type source
+        // super-options
         const auto words = split(line, ' ');
         const auto dash = std::find(words.begin(), words.end(), "-");
         if (words.size() < 6 || words.end() - dash < 4) continue;
@@ -111,7 +112,8 @@ std::vector<Folder> folders(const std::string& root, const std::string& controll
     };
     std::vector<Group> groups;
     std::ifstream file(root + "/proc/self/cgroup");
-    for (std::string line; std::getline(file, line);) { // 4:cpu,cpuacct:/job, version 2: 0::/job
+    // A line is 4:cpu,cpuacct:/job in version 1, and 0::/job in version 2.
+    for (std::string line; std::getline(file, line);) {
         const size_t first = line.find(':'), second = line.find(':', first + 1);
         if (first == std::string::npos || second == std::string::npos) continue;
         const std::string controllers = line.substr(first + 1, second - first - 1);
@@ -152,7 +154,7 @@ std::optional<double> share(const std::optional<uint64_t>& quota, const std::opt
     return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::atomic<int> g_memory_sharers{1}, g_processor_sharers{1}; ///< processes of one job on this machine
+std::atomic<int> g_memory_sharers{1}, g_processor_sharers{1}; ///< see share_machine()
 
 std::optional<uint64_t> from_environment(const char* name) {
     const char* const text = std::getenv(name);

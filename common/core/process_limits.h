@@ -15,18 +15,19 @@ namespace hsi {
 /// folder in tests.
 std::optional<uint64_t> cgroup_memory_limit(const std::string& root = {});
 
-/// Returns the lowest limit of processor time in processors: 2.5 for 250 of every 100 ms; nullopt without a
-/// limit. Reads cpu.max (version 2), or cpu.cfs_quota_us and cpu.cfs_period_us (version 1).
+/// Returns the lowest limit of processor time as a number of processors: 2.5 if 250 ms of processor time are
+/// allowed in every 100 ms; nullopt without a limit. Reads cpu.max (version 2), or cpu.cfs_quota_us and
+/// cpu.cfs_period_us (version 1).
 std::optional<double> cgroup_processor_limit(const std::string& root = {});
 
-/// Returns the memory in bytes that this process may use. This is the lowest of the machine's memory, the
-/// limit of the control groups and that of the Slurm job (SLURM_MEM_PER_NODE, SLURM_MEM_PER_CPU with
-/// SLURM_CPUS_ON_NODE); after share_machine(), the part of this process.
+/// Returns the memory in bytes that this process may use: the smallest of the machine's memory, the limit of
+/// the control groups and the limit of the Slurm job (SLURM_MEM_PER_NODE, or SLURM_MEM_PER_CPU with
+/// SLURM_CPUS_ON_NODE). After share_machine(), returns the part of this process.
 uint64_t usable_ram();
 
-/// Returns the number of processors that this process may keep busy, at least 1. This is the lowest of the
-/// processors it may run on (sched_getaffinity), the control groups' share of time (rounded up) and
-/// SLURM_CPUS_PER_TASK; after share_machine(), the part of this process.
+/// Returns the number of processors that this process may keep busy, at least 1. The number is the smallest
+/// of the processors on which the process may run (sched_getaffinity), the control groups' share of time
+/// (rounded up) and SLURM_CPUS_PER_TASK. After share_machine(), returns the part of this process.
 int usable_processors();
 
 /// Returns whether this process can get `bytes` further bytes of addresses under its limits (ulimit -v,

@@ -18,13 +18,15 @@ constexpr std::pair<SampleType, const char*> type_names[] = {
 /// Returns the nearest integer of the type, rounded half away from zero.
 template <class To, class Real>
 To rounded(Real v) {
-    // GDAL's vector code converts 0.49999997 to 0 only for Int16: adding a half rounds it to 1.
+    // GDAL's vector code for Int16 converts 0.49999997 to 0. For the other types GDAL adds a half, which
+    // rounds to 1.
     constexpr bool to_int16 = std::is_same_v<To, int16_t> && std::is_same_v<Real, float>;
     const bool down = std::is_signed_v<To> && v < (to_int16 ? Real{0.5} : Real{0});
     const Real shifted = down ? v - Real{0.5} : v + Real{0.5};
     using Limits = std::numeric_limits<To>;
     if constexpr (Limits::digits < std::numeric_limits<Real>::digits) {
-        // Both limits are numbers of Real, and there is no branch, so several values are converted together.
+        // `Real` represents both limits exactly. The code has no branch, so the compiler converts several
+        // values together.
         const Real low = static_cast<Real>(Limits::min()), high = static_cast<Real>(Limits::max());
         const Real least = shifted > low ? shifted : low;
         return static_cast<To>(

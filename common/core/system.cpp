@@ -84,7 +84,7 @@ std::string own_file() {
     const std::string named = here.dli_fname;
     std::error_code ec;
     if (named.find('/') != std::string::npos) return std::filesystem::canonical(named, ec).string();
-    const char* const path = std::getenv("PATH"); // a program that a shell has found in PATH
+    const char* const path = std::getenv("PATH"); // the shell has found this program in PATH
     for (std::string rest = path != nullptr ? path : ""; !rest.empty();) {
         const size_t colon = std::min(rest.find(':'), rest.size());
         const auto file = std::filesystem::path(rest.substr(0, colon)) / named;
@@ -217,7 +217,7 @@ int file_in_memory_of([[maybe_unused]] int process, [[maybe_unused]] int file,
 
 int nameless_file(const std::string& folder) noexcept {
 #ifdef O_TMPFILE
-    if (!portable()) // some file systems do not support such files
+    if (!portable()) // some file systems do not support O_TMPFILE
         if (const int file = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600); file >= 0)
             return file;
 #endif
@@ -330,13 +330,14 @@ std::optional<int> threads() {
 
 bool redirect_own_errors([[maybe_unused]] int file) noexcept {
 #if defined(__linux__) && defined(SYS_close_range)
-    // If stderr has a buffer, a thread may write the text of other threads.
+    // If stderr has a buffer, this thread may write the text of other threads.
     if (portable() || __fbufsize(stderr) > 1) return false;
     constexpr unsigned unshare_files = 1U << 1; // CLOSE_RANGE_UNSHARE
-    // Containers may forbid the first call and allow the second, which closes nothing here.
+    // Containers may forbid unshare() and allow close_range(), which closes no file with this range.
     if (::unshare(CLONE_FILES) != 0 && ::syscall(SYS_close_range, ~0U, ~0U, unshare_files) != 0) return false;
     if (::dup2(file, STDERR_FILENO) < 0) return false;
-    // Otherwise pipes that other threads close meanwhile would remain open.
+    // Closes the copies of all other files. A pipe that another thread closes meanwhile would otherwise
+    // remain open.
     (void)::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     return true;
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Functions of Linux and glibc beyond POSIX. Only these functions call them, so a port to another system
-// changes only system.cpp. Each function also has a portable version, which may be slower or do less, but
-// gives the same results. HSI_PORTABLE=1 in the environment selects the portable versions on Linux, for
+// Functions of Linux and glibc beyond POSIX. No other code calls functions beyond POSIX, so a port to another
+// system changes only system.cpp. Each function also has a portable version, which may be slower or do less,
+// but gives the same results. HSI_PORTABLE=1 in the environment selects the portable versions on Linux, for
 // tests.
 #pragma once
 
@@ -29,9 +29,9 @@ uint64_t physical_memory() noexcept;
 uint64_t peak_resident();
 /// Returns true if all pages of this mapping of a file are in memory. The portable version returns false.
 bool in_memory(void* at, size_t bytes);
-/// Hints for a mapping, without an effect on systems that do not support them: use huge pages at the first
-/// access; provide all pages of this part now, for writing, which costs less than a fault per page; use huge
-/// pages for present pages.
+/// Hints for a mapping, which systems without support ignore. want_huge_pages() requests huge pages for the
+/// first access. make_pages() provides all pages of this part now, for writing, which costs less than a fault
+/// per page. join_pages() requests huge pages for pages that are already present.
 void want_huge_pages(void* at, size_t bytes) noexcept;
 void make_pages(void* at, size_t bytes) noexcept;
 void join_pages(void* at, size_t bytes) noexcept;
@@ -57,8 +57,8 @@ int nameless_file(const std::string& folder) noexcept;
 /// Extends a file to `bytes` bytes and reserves its space on disk. Returns an errno: EOPNOTSUPP if space
 /// cannot be reserved; the portable version always returns EOPNOTSUPP.
 int claim(int file, int64_t bytes) noexcept;
-/// Allows the system to drop this part of a file, which then is zero or unchanged. The portable version does
-/// nothing.
+/// Allows the system to free this part of a file. The bytes are then zero or unchanged. The portable version
+/// does nothing.
 void give_back(int file, uint64_t begin, uint64_t end) noexcept;
 /// Announces that this part of a file will be read soon. The portable version does nothing.
 void read_ahead(int file, int64_t begin, int64_t end) noexcept;

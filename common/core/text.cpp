@@ -45,7 +45,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns the length of "inf", "infinity", "nan" or "nan(word)" at the beginning of the text.
+/// Returns the length of "inf", "infinity", "nan" or "nan(word)" at the beginning of the text; 0 if there is
+/// none.
 size_t length_of_no_number(std::string_view text) {
     if (equal_names(text.substr(0, 8), "infinity")) return 8;
     if (equal_names(text.substr(0, 3), "inf")) return 3;
@@ -61,10 +62,10 @@ size_t length_of_no_number(std::string_view text) {
 
 struct Digits {
     size_t length = 0;
-    bool zero = true; ///< zero, for any exponent
+    bool zero = true; ///< all digits are 0, so the number is 0 for any exponent
 };
 
-/// Returns the digits with a point and an exponent at the beginning of the text.
+/// Reads the digits, the point and the exponent at the beginning of the text.
 Digits digits_of(std::string_view text) {
     Digits digits;
     size_t at = 0;
@@ -297,7 +298,7 @@ char32_t take_character(std::string_view& text) {
 
 bool differ_in_composition(std::string_view a, std::string_view b) {
     if (a == b || !is_utf8(a) || !is_utf8(b)) return false;
-    // Marks of Latin, Greek and Cyrillic letters, of kana, and the parts of Hangul's syllables.
+    // The ranges are marks of Latin, Greek and Cyrillic letters and of kana, and parts of Hangul's syllables.
     const auto is_mark = [](char32_t c) {
         return (c >= 0x300 && c <= 0x36F) || (c >= 0x1161 && c <= 0x11FF) || c == 0x3099 || c == 0x309A;
     };

@@ -26,7 +26,7 @@ namespace {
                 "Check that this is the right file.");
 }
 
-/// Makes a signal that this process handles end a wait for the other end of a pipe, while this object exists.
+/// While this object exists, a signal that this process handles ends a wait for the other end of a pipe.
 /// Otherwise handlers with SA_RESTART would let the read wait forever. Signals whose handler has been changed
 /// are not affected.
 class WaitsEnd {
@@ -47,8 +47,8 @@ class WaitsEnd {
                 sigaction(signals[k], &m_saved[k], nullptr);
         }
     }
-    /// Returns whether a signal has arrived since: its handler leaves the next one to the system
-    /// (SignalGuard).
+    /// Returns whether a signal has arrived since construction. The signal's handler restores the system's
+    /// default action for the next signal (SignalGuard), so the action has changed.
     bool came() const {
         for (size_t k = 0; k < signals.size(); ++k) {
             struct sigaction now {};
@@ -57,7 +57,8 @@ class WaitsEnd {
         }
         return false;
     }
-    /// Reads the available bytes, like read(). A signal may arrive before the wait begins.
+    /// Reads the available bytes, like read(). Checks for signals every 100 ms, because a signal may arrive
+    /// before the wait begins.
     ssize_t read(int file, char* buffer, size_t bytes) const {
         constexpr int patience_ms = 100;
         struct pollfd one {

@@ -13,19 +13,20 @@ namespace hsi {
 
 /// Limits in bytes, about ten times the size of the largest real files.
 namespace largest_file {
-inline constexpr uint64_t model = uint64_t{1} << 30;     ///< 60,000 support vectors of 200 bands: 110 MB
-inline constexpr uint64_t library = uint64_t{512} << 20; ///< all 2,500 spectra of splib07 as a table: 60 MB
-inline constexpr uint64_t product_text = uint64_t{64} << 20; ///< metadata in XML: 4 MB
+inline constexpr uint64_t model = uint64_t{1} << 30; ///< 60,000 support vectors of 200 bands take 110 MB
+inline constexpr uint64_t library = uint64_t{512}
+                                    << 20; ///< all 2,500 spectra of splib07 as a table take 60 MB
+inline constexpr uint64_t product_text = uint64_t{64} << 20; ///< metadata in XML take up to 4 MB
 inline constexpr uint64_t options = uint64_t{16} << 20;      ///< more than any system's command line
 } // namespace largest_file
 
-/// Text files must not contain zero bytes: reading stops with an error at the first.
+/// Text files must not contain zero bytes: reading stops with an error at the first zero byte.
 enum class FileHolds { text, bytes };
 
 /// Returns the whole file. Throws Error with size and name if the file is larger than `limit` bytes; such a
 /// file is not read, and a device or pipe is read only up to the limit. Also throws Error if the file cannot
-/// be read or is not text. Throws Cancelled if a signal that the process handles arrives while it waits for
-/// the other end of a pipe.
+/// be read or is not text. Throws Cancelled if a signal that the process handles arrives while the function
+/// waits for the other end of a pipe.
 std::string read_text_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
 /// Works as read_text_file() with a function that reads instead of the C library. `size` is the size if

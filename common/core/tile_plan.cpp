@@ -18,7 +18,7 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-/// Bytes of one lane in host and device memory, used or allowed.
+/// The bytes that one worker uses, or may use, in host and device memory.
 struct Bytes {
     uint64_t host = 0, device = 0;
     bool within(const Bytes& limit) const { return host <= limit.host && device <= limit.device; }
@@ -28,7 +28,7 @@ constexpr uint64_t no_limit = std::numeric_limits<uint64_t>::max();
 
 Bytes budget_of(const TileRequest& r) { return {r.budget, r.device_budget ? r.device_budget : no_limit}; }
 
-/// Returns the bytes of one lane for a tile size. The window never exceeds the scene.
+/// Returns the bytes of one worker for a tile size. The window never exceeds the scene.
 Bytes cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
     const int64_t cs = std::min(tile_samples, r.samples), cl = std::min(tile_lines, r.lines);
     const int64_t ws = std::min(cs + 2 * r.halo, r.samples), wl = std::min(cl + 2 * r.halo, r.lines);
@@ -41,7 +41,8 @@ std::pair<int64_t, int64_t> smallest_tile(const TileRequest& r) {
     return {round_up(std::min<int64_t>(64, r.samples), r.align_samples), round_up(1, r.align_lines)};
 }
 
-/// Returns the lanes with `one` bytes each that fit into both memories, at most as many as requested.
+/// Returns the number of workers, with `one` bytes each, that fit into host and device memory; at most the
+/// requested number.
 int fitting_lanes(const TileRequest& r, const Bytes& one) {
     const auto wanted = static_cast<uint64_t>(std::max(1, r.lanes));
     const Bytes all = budget_of(r);
@@ -49,7 +50,8 @@ int fitting_lanes(const TileRequest& r, const Bytes& one) {
         {wanted, one.host ? all.host / one.host : wanted, one.device ? all.device / one.device : wanted}));
 }
 
-/// The text " needs 3 GB for buffers, more than ..." for the memory that is short, with the advice.
+/// The parts of the message " needs 3 GB for buffers, more than ..." about the memory that is short, and of
+/// its advice.
 struct Shortage {
     std::string what, use, or_use;
 };
@@ -78,20 +80,21 @@ int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const C
     return lo * unit;
 }
 
-/// Returns the lines in the cores of the busiest worker, if each worker takes the next tile as soon as it is
-/// free. The result is an upper bound if the last row of tiles is lower.
+/// Returns the number of lines that the busiest worker computes, if each worker takes the next tile as soon
+/// as it is free. The result is an upper bound if the last row of tiles is lower.
 int64_t most_lines(const TileRequest& r, int64_t across, int64_t workers, int64_t height) {
     const int64_t full_rows = r.lines / height, full = full_rows * across;
     const int64_t rest = r.lines - full_rows * height, low = rest > 0 ? across : 0;
-    const int64_t rounds = full / workers, ahead = full % workers; // ahead: workers with one more tile
+    const int64_t rounds = full / workers, ahead = full % workers; // `ahead` workers compute one more tile
     if (ahead == 0) return rounds * height + ceil_div(low, workers) * rest;
     return (rounds + ceil_div(ahead + low, workers)) * height;
 }
 
-/// Returns the height of tiles, at most `most`, for which the last worker ends soonest. The time of a tile is
-/// its core's lines plus a fraction of its window's lines.
+/// Returns the height of tiles, at most `most`, for which the last worker finishes soonest. The time of a
+/// tile is the number of lines of its core plus a fraction of the number of lines of its window.
 int64_t even_height(const TileRequest& r, int64_t across, int64_t workers, int64_t unit, int64_t most) {
-    constexpr double worth = 0.97; // lower tiles read more lines of the file
+    // A lower height must save 3 % of the time, because lower tiles read more lines of the file.
+    constexpr double worth = 0.97;
     int64_t best = most;
     double least = std::numeric_limits<double>::infinity();
     for (int64_t height = most; height > 0;) {
@@ -146,7 +149,7 @@ std::string memory_advice(const TileRequest& r, uint64_t bytes) {
     constexpr double kilobyte = 1024, megabyte = 1024 * kilobyte, most = 100;
     const double times = static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, r.budget));
     if (r.memory == 0 || times > most) return "Use a larger -memory";
-    // In whole units, rounded up, so that the printed value suffices.
+    // The value is rounded up to whole units, so that the printed value suffices.
     const double least = times * static_cast<double>(r.memory) * (1 + 1e-9);
     const bool small = least < 8 * megabyte;
     return "Use -memory " + std::to_string(std::llround(std::ceil(least / (small ? kilobyte : megabyte)))) +
@@ -182,14 +185,15 @@ TilePlan plan_tiles(const TileRequest& r) {
                     is.use + is.or_use + ".");
     }
     lanes = std::min(lanes, fitting_lanes(r, smallest));
-    // If a block of the file does not fit on every lane, use fewer lanes: reading the block in pieces decodes
-    // it again for every piece.
+    // If the memory of each worker cannot hold a block of the file, use fewer workers. Reading the block in
+    // pieces would decode it again for every piece.
     const Bytes block = cost(r, unit_x, unit_y);
     if (block.within(budget)) lanes = std::min(lanes, std::max(1, fitting_lanes(r, block)));
     const Bytes share{budget.host / static_cast<uint64_t>(lanes),
                       budget.device / static_cast<uint64_t>(lanes)};
 
-    // `preferred` suits the caches or the device. It limits the host's buffers, and so the device's.
+    // `preferred` suits the caches or the device. It limits the buffers in host memory, and thereby those on
+    // the device.
     Bytes target{r.preferred ? std::min(share.host, r.preferred) : share.host, share.device};
     // A window should not be much larger than its core: if the halo would dominate, use up to the whole
     // share.
@@ -226,17 +230,16 @@ TilePlan plan_tiles(const TileRequest& r) {
             tl = y;
             if (ts > 0) break;
         }
-        if (ts == 0) { // the share of a lane is too small: use fewer lanes
+        if (ts == 0) { // the memory per worker is too small for any tile
             lanes = 1;
             ts = min_x;
             tl = min_y;
         }
     }
-    // Use enough tiles to keep every lane busy to the end, as long as tiles have a few lines.
+    // Use enough tiles to keep every worker busy to the end, as long as tiles have a few lines.
     const int64_t across = ceil_div(r.samples, ts);
     if (r.line_share > 0) {
-        // With several workers use at least four tiles per worker, so that a slow worker delays the others
-        // less.
+        // Several workers get at least four tiles each, so that a slow worker delays the others less.
         const int64_t workers = int64_t{lanes} * std::max(1, r.ranks);
         const int64_t unit = tl % unit_y == 0 ? unit_y : r.align_lines;
         const int64_t least = workers > 1 ? 4 * workers : 2;

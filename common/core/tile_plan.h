@@ -24,11 +24,11 @@ class TilePlan {
              int lanes);
 
     int64_t size() const { return m_across * m_down; }
-    Tile tile(int64_t index) const; ///< row by row
+    Tile tile(int64_t index) const; ///< Tiles are numbered row by row.
     int64_t tile_samples() const { return m_tile_samples; }
     int64_t tile_lines() const { return m_tile_lines; }
     int64_t halo() const { return m_halo; }
-    int lanes() const { return m_lanes; } ///< tiles in flight at once
+    int lanes() const { return m_lanes; } ///< Number of tiles that are processed at once, each by one worker.
     int ranks() const { return m_ranks; } ///< processes that share the tiles
     void share_among(int ranks) { m_ranks = ranks; }
     int64_t max_core_samples() const;
@@ -44,27 +44,29 @@ class TilePlan {
 };
 
 struct TileRequest {
-    int64_t samples = 0, lines = 0;             ///< the scene
+    int64_t samples = 0, lines = 0;             ///< size of the scene in pixels
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
-    /// If not 0, the maximum number of lines that the windows of all lanes may cover together; with more
-    /// lines, blocks would be decoded again. A halo that needs more lines gets them.
+    /// If not 0, the maximum number of lines that the windows of all workers may cover together. With more
+    /// lines, blocks would be decoded again. If the halo needs more lines, the windows may exceed this limit.
     int64_t kept_lines = 0;
     int64_t halo = 0;
-    int lanes = 1;              ///< wanted; fewer when memory is short
-    uint64_t budget = 0;        ///< bytes for all lanes together
-    uint64_t memory = 0;        ///< -memory, which the budget is a part of; 0 if not known. For messages.
-    uint64_t device_budget = 0; ///< bytes of device memory for all lanes together; 0: no limit
-    uint64_t preferred =
-        0; ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
-    int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
+    int lanes = 1;       ///< Number of workers that are requested; the plan has fewer if memory is short.
+    uint64_t budget = 0; ///< bytes for all workers together
+    uint64_t memory = 0; ///< -memory in bytes, which includes `budget`; 0 if unknown. Used in messages.
+    uint64_t device_budget = 0; ///< bytes of device memory for all workers together; 0: no limit
+    /// Bytes per worker that suit the caches or the device; 0: as many as the budget allows.
+    uint64_t preferred = 0;
+    int64_t align_samples = 1; ///< tile sizes are multiples of both (the size of the blocks of statistics)
     int64_t align_lines = 1;
-    int64_t forced_samples = 0, forced_lines = 0; ///< -tile; 0: choose
+    int64_t forced_samples = 0, forced_lines = 0; ///< size that -tile specifies; 0: chosen by plan_tiles()
     /// For lines whose computation takes far longer than reading: the time to read a line divided by the time
-    /// to compute it. The tiles are then equal shares for the lanes of all ranks, with a height that suits
-    /// this ratio. 0: the halo would cost too much.
+    /// to compute it. The tiles are then equal shares for the workers of all ranks, with a height that suits
+    /// this ratio. 0: no equal shares, because the halo would cost too much.
     double line_share = 0;
-    int ranks = 1; ///< processes that share the tiles, with as many lanes per rank; used with `line_share`
-    /// Returns the bytes that one lane needs for input, outputs and scratch, for a tile with a window of
+    /// Number of processes that share the tiles, each with the same number of workers. Used with
+    /// `line_share`.
+    int ranks = 1;
+    /// Returns the bytes that one worker needs for input, outputs and scratch, for a tile with a window of
     /// window_samples x window_lines and a core of core_samples x core_lines.
     std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
                            int64_t core_lines)>
@@ -75,18 +77,18 @@ struct TileRequest {
         device_bytes;
 };
 
-/// Returns the host bytes of one lane with the smallest tile that can be chosen.
+/// Returns the host bytes of one worker with the smallest tile that can be chosen.
 uint64_t least_lane_bytes(const TileRequest& request);
 
-/// Returns the advice "Use -memory 46MB or more" for a step that needs `bytes` of the request's budget. The
-/// budget's share of a larger -memory is at least the same, since memory for other purposes grows no faster.
-/// Returns "Use a larger -memory" if the request does not include -memory, or if a part that does not grow
-/// takes nearly all of it.
+/// Returns the advice "Use -memory 46MB or more" for a step that needs `bytes` of the request's budget. With
+/// a larger -memory, the share of the budget does not fall, since memory for other purposes grows no faster.
+/// Returns "Use a larger -memory" if the request does not include -memory, or if memory of a fixed size takes
+/// nearly all of it.
 std::string memory_advice(const TileRequest& request, uint64_t bytes);
 
 /// Chooses the tile size. Tiles follow the blocks of the file, consist of whole lines if they fit, have a
-/// size near `preferred`, suffice for all lanes, and have a cheap halo. With `line_share`, tiles are equal
-/// shares for all lanes. Throws Error that names -memory or -device-memory, whichever is short, if the
+/// size near `preferred`, keep all workers busy, and have a cheap halo. With `line_share`, tiles are equal
+/// shares for all workers. Throws Error that names -memory or -device-memory, whichever is short, if the
 /// smallest tile does not fit. Throws UsageError that names -tile if the forced size does not fit.
 TilePlan plan_tiles(const TileRequest& request);
 

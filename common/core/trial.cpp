@@ -38,7 +38,7 @@ bool is_alone() { return system::threads() == 1; }
     }
     try {
         work();
-    } catch (...) { // the parent gets the same exception
+    } catch (...) { // the parent repeats the work and gets the same exception
     }
     ::_exit(0); // skips the exit handlers of the parent
 }
@@ -57,7 +57,7 @@ std::string called(int status) {
     case SIGILL:
         return "illegal instruction";
     default:
-        return ""; // another process ended it
+        return ""; // not a crash: another process has ended the child
     }
 }
 
@@ -73,9 +73,7 @@ std::string death_in_trial(const std::function<void()>& work) {
         int status = 0;
         const pid_t ended = ::waitpid(child, &status, WNOHANG);
         if (ended == child) return called(status);
-        if (ended < 0 && errno != EINTR)
-            return {}; // SIGCHLD is ignored: the end of the child is not
-                       // reported
+        if (ended < 0 && errno != EINTR) return {}; // SIGCHLD is ignored, so the end is not reported
         if (std::chrono::steady_clock::now() > patience) {
             ::kill(child, SIGKILL);
             ::waitpid(child, &status, 0);

@@ -24,7 +24,7 @@ template <class T>
 class PixelLook {
   public:
     HSI_HOST_DEVICE void at(T value) {
-        m_rest += value * T{0}; // NaN and infinities leave NaN
+        m_rest += value * T{0}; // becomes NaN if the value is NaN or infinite
         m_nonzero = m_nonzero || value != 0;
     }
     HSI_HOST_DEVICE bool is_valid(bool zero_is_invalid = true) const {
@@ -64,7 +64,7 @@ inline bool is_valid_sum(float sum, const float* first, int bands, ptrdiff_t str
     return is_valid_sum(sum) || (std::isinf(sum) && is_valid_pixel(first, bands, stride));
 }
 
-/// Checks a row of pixels whose values arrive band by band: call start(), look() for all values, then
+/// Checks a row of pixels whose values arrive band by band. Call start(), then look() for all values, then
 /// judge().
 class PixelRow {
   public:
@@ -82,7 +82,7 @@ class PixelRow {
     void look(size_t i, float value) { take(value, m_rest[i], m_greatest[i]); }
     /// Decides which pixels are valid, after all values were added. Returns the number of valid pixels.
     int64_t judge(bool zero_is_invalid = true) {
-        // A valid pixel has a greatest magnitude above this.
+        // The greatest magnitude of a valid pixel exceeds this limit.
         const float below = zero_is_invalid ? 0.0f : -1.0f;
         float* const rest = m_rest.data();
         const float* const greatest = m_greatest.data();
@@ -102,12 +102,13 @@ class PixelRow {
     /// Has no branches, so that a compiler vectorises it.
     static void take(float value, float& rest, float& greatest) {
         const float size = std::fabs(value);
-        rest += value * 0.0f; // NaN and infinities leave NaN
+        rest += value * 0.0f; // becomes NaN if the value is NaN or infinite
         greatest = size > greatest ? size : greatest;
     }
 
-    std::vector<float> m_rest;     ///< 0, or NaN where a value is not finite or, judged, the pixel is invalid
-    std::vector<float> m_greatest; ///< |value|
+    /// 0 for valid pixels. NaN if a value is not finite and, after judge(), for all invalid pixels.
+    std::vector<float> m_rest;
+    std::vector<float> m_greatest; ///< greatest |value| of each pixel
 };
 
 } // namespace hsi

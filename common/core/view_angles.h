@@ -14,12 +14,14 @@ enum Angle { solar_zenith, solar_azimuth, sensor_zenith, sensor_azimuth, slope, 
 inline constexpr std::array<const char*, angle_count> angle_names{
     "solar_zenith", "solar_azimuth", "sensor_zenith", "sensor_azimuth", "slope", "aspect"};
 
-/// The source of an angle of a pixel: value * factor + plus. -9999 and NaN mean unknown.
+/// The source of an angle of a pixel. The angle is value * factor + plus. Values of -9999 and NaN mean
+/// unknown.
 struct AngleInput {
     int band = -1;                    ///< index in the planes of angles, from 0 on; -1: use `value`
-    std::optional<double> value = {}; ///< of all pixels
+    std::optional<double> value = {}; ///< angle of all pixels; used if `band` is -1
     double factor = 1, plus = 0;
-    std::vector<std::optional<double>> table = {}; ///< not empty: the band has indices into it
+    /// If not empty, the band contains indices into this table.
+    std::vector<std::optional<double>> table = {};
     bool known() const { return band >= 0 || value.has_value(); }
 };
 using AngleInputs = std::array<AngleInput, angle_count>;

@@ -13,8 +13,8 @@ namespace hsi::cuda {
 /// Throws Error with CUDA's message, the call, file and line if `status` is an error.
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
     if (status == cudaSuccess) return;
-    cudaGetLastError(); // clears an error that does not persist on the device, so that the next launch does
-                        // not report it
+    // Clears an error that does not persist on the device. Otherwise the next launch would report the error.
+    cudaGetLastError();
     const std::string path(file);
     const std::string at = path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
     std::string advice = "Use -device cpu, or check the GPU with nvidia-smi.";

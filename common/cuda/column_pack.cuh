@@ -10,10 +10,11 @@
 
 namespace hsi::cuda {
 
-/// The destination of the pixels of a sample: line y of band b goes to [at + b * pitch + y * width].
+/// The destination of the pixels of one sample (image column): line y of band b goes to [at + b * pitch + y *
+/// width].
 struct SamplePlace {
-    int64_t at = -1; ///< -1: not copied
-    int width = 1;   ///< samples of its group
+    int64_t at = -1; ///< -1: the sample is not copied
+    int width = 1;   ///< number of samples in the sample's group
 };
 
 inline constexpr int pack_block = 32, pack_threads = 256;

@@ -9,7 +9,8 @@
 
 namespace hsi::cuda {
 
-/// Up to this number of bands the hull is in a thread's local memory, beyond in global memory.
+/// With up to this number of bands, the hull is in a thread's local memory; with more bands, in global
+/// memory.
 inline constexpr int own_hull = 512;
 
 /// A stack of indices in a thread's local memory (stride 1), or interleaved by thread in global memory.
@@ -19,12 +20,12 @@ struct HullStack {
     __device__ uint16_t& operator[](int i) const { return first[i * stride]; }
 };
 
-/// The values of a pixel in a range of n bands: band[i] of [band][pixel].
+/// The values of a pixel in a range of n bands: value i is x[band[i] * stride].
 struct RangeValues {
     const float* x = nullptr; ///< the pixel's value in the first band
     int64_t stride = 0;
     const int* band = nullptr;
-    const double* at = nullptr; ///< wavelengths, rising
+    const double* at = nullptr; ///< wavelengths of the n bands, rising
     int n = 0;
     __device__ double operator()(int i) const { return static_cast<double>(x[band[i] * stride]); }
 };
@@ -35,7 +36,7 @@ __device__ inline int upper_hull(const RangeValues& v, const HullStack& hull) {
     const double first = v(0);
     if (!(first > 0 && v(v.n - 1) > 0)) return 0;
     int count = 0;
-    double xa = 0, va = 0, xb = 0, vb = 0; // the two vertices on top
+    double xa = 0, va = 0, xb = 0, vb = 0; // wavelengths and values of the two topmost vertices of the stack
     for (int i = 0; i < v.n; ++i) {
         const double xi = v.at[i], vi = v(i);
         while (count >= 2) {

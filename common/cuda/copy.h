@@ -19,7 +19,8 @@ inline void copy_cube(const CubeView<float>& to, const CubeView<float>& from, cu
     const auto packed_lines = [](const CubeView<float>& v) { return v.line_stride == v.samples; };
     const auto bytes = [](int64_t floats) { return static_cast<size_t>(floats) * sizeof(float); };
     const auto bands = static_cast<size_t>(from.bands), lines = static_cast<size_t>(from.lines);
-    constexpr size_t widest_pitch = (size_t{1} << 31) - 1; // of a two-dimensional copy
+    // CUDA's limit for a two-dimensional copy, in bytes
+    constexpr size_t widest_pitch = (size_t{1} << 31) - 1;
     if (packed_lines(to) && packed_lines(from) && bytes(to.band_stride) <= widest_pitch &&
         bytes(from.band_stride) <= widest_pitch) {
         HSI_CUDA_CHECK(cudaMemcpy2DAsync(to.data, bytes(to.band_stride), from.data, bytes(from.band_stride),
@@ -39,14 +40,14 @@ inline bool on_device(const CubeView<float>& cube) {
     return known.type == cudaMemoryTypeDevice || known.type == cudaMemoryTypeManaged;
 }
 
-/// Returns the buffer for tiles when a lane starts. In a library, tiles may already be on the device; the
+/// Returns the buffer for tiles when a worker starts. In a library, tiles may already be on the device; the
 /// buffer is then allocated on demand, from memory that the library keeps.
 inline DeviceBuffer<float> first_tile_buffer(size_t most) {
     return process_is_ours() ? DeviceBuffer<float>(most) : DeviceBuffer<float>();
 }
 
-/// The input tiles of a lane on its device: used in place if they are there and packed, else copied to a
-/// buffer.
+/// The input tiles of a worker on its device. A tile is used in place if it is on the device and packed, else
+/// it is copied to a buffer.
 class TileInput {
   public:
     /// most: the number of floats of a tile.
@@ -64,8 +65,8 @@ class TileInput {
     DeviceBuffer<float> m_buffer;
 };
 
-/// An output of a lane on its device: written in place if the destination is there and packed, else to a
-/// buffer.
+/// An output of a worker on its device. Kernels write to the destination itself if it is on the device and
+/// packed, else to a buffer.
 class TileOutput {
   public:
     /// most: the number of floats of a tile; 0: the output does not exist.
@@ -76,7 +77,7 @@ class TileOutput {
         m_there = out.is_packed() && on_device(out);
         return m_there ? out.data : scratch();
     }
-    /// Returns memory that is not an output.
+    /// Returns the buffer, for a worker that needs scratch memory instead of this output.
     float* scratch() {
         if (m_buffer.size() == 0) m_buffer = DeviceBuffer<float>(m_most);
         return m_buffer.data();

@@ -32,7 +32,8 @@ inline void* take_device_memory(int device, size_t bytes) {
 }
 
 inline void give_back_device_memory(int device, void* block, size_t bytes) noexcept {
-    // A quarter of an ordinary device. After an error, kernels may still use the memory.
+    // The limit is a quarter of the memory of an ordinary device. After an error, kernels may still use the
+    // block.
     constexpr uint64_t most = uint64_t{8} << 30;
     if (std::uncaught_exceptions() > 0 || !KeptDeviceMemory::instance().keep(device, block, bytes, most))
         cudaFree(block);
@@ -73,7 +74,8 @@ class DeviceBuffer {
         HSI_CUDA_CHECK(cudaGetDevice(&m_device));
         m_data = static_cast<T*>(take_device_memory(m_device, count * sizeof(T)));
     }
-    /// Copies data that lanes share from host memory. The copy is complete when the constructor returns.
+    /// Copies data that several workers share from host memory. The copy is complete when the constructor
+    /// returns.
     DeviceBuffer(const T* from, size_t count) : DeviceBuffer(count) {
         if (count == 0) return;
         HSI_CUDA_CHECK(cudaMemcpy(m_data, from, bytes(), cudaMemcpyHostToDevice));

@@ -13,8 +13,8 @@
 
 namespace hsi::cuda {
 
-/// The digits that sums of floats and of products of two floats reach. Terms are multiples of 2^-298, whose
-/// 53 bits begin 52 below, and sums of 2^40 of them stay below 2^298.
+/// The digits that sums of floats and of products of two floats can reach. The leading bit of a term is at
+/// least 2^-298, so the last of its 53 bits is at least 2^-350. Sums of 2^40 terms stay below 2^298.
 inline constexpr int lowest_digit = (-298 - 52 - exact::base_exponent) / 32,
                      digit_rows = (298 - exact::base_exponent) / 32 + 1 - lowest_digit;
 
@@ -22,7 +22,7 @@ inline constexpr int lowest_digit = (-298 - 52 - exact::base_exponent) / 32,
 struct ExactView {
     unsigned long long* digit = nullptr; ///< digit_rows x count
     double* special = nullptr;           ///< one per sum: the sum of its non-finite terms
-    unsigned* used = nullptr;            ///< one per digit and one for `special`: whether it is used
+    unsigned* used = nullptr; ///< One flag per row of digits, and one for `special`: 1 if it is used.
     size_t count = 0;
 };
 

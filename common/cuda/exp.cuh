@@ -14,7 +14,7 @@ __device__ __forceinline__ double exp_of_negative(double x) {
     double r = fma(n, -0.6931471805599453, x);
     r = fma(n, -2.3190468138462996e-17, r);
     const double r2 = r * r, r4 = r2 * r2;
-    // 1 + r + r^2/2! + .. + r^12/12!, |r| <= ln(2)/2
+    // The Taylor series 1 + r + r^2/2! + .. + r^12/12! for |r| <= ln(2)/2.
     const double a = fma(fma(r, 1.0 / 6, 0.5), r2, r + 1.0);
     const double b = fma(fma(r, 1.0 / 5040, 1.0 / 720), r2, fma(r, 1.0 / 120, 1.0 / 24));
     const double c = fma(1.0 / 479001600, r2 * r2,

@@ -15,7 +15,7 @@
 namespace hsi::cuda {
 
 /// Free blocks for later requests of the same size and place (a device, or -1 for pinned host memory). Each
-/// module has one object per Kind. It is never destroyed, since the driver may end before it.
+/// module has one object per Kind. The object is never destroyed, since the driver may end before it.
 template <class Kind>
 class KeptMemory {
   public:
@@ -23,7 +23,7 @@ class KeptMemory {
         static KeptMemory* const one = new KeptMemory;
         return *one;
     }
-    /// Returns null if there is no such block.
+    /// Returns a kept block of this size and place; null if there is none.
     void* take(int place, size_t bytes) {
         const std::lock_guard<std::mutex> lock(m_mutex);
         const auto found = m_blocks.find({place, bytes});
@@ -43,7 +43,7 @@ class KeptMemory {
         m_bytes[place] += bytes;
         return true;
     }
-    /// Frees the kept blocks of this place. \return false if there were none.
+    /// Frees the kept blocks of this place. \return false if no block was kept
     template <class Free>
     bool clear(int place, const Free& free) {
         const std::lock_guard<std::mutex> lock(m_mutex);

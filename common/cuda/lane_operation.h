@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The common part of operations on GPUs. Lanes are distributed over the devices, tiles are in pinned memory,
-// and lanes of a device share their constant data. Also contains the backend that creates such operations.
+// The common part of operations on GPUs. A lane is a worker: a thread with its own stream and buffers. Lanes
+// are distributed over the devices, tiles are in pinned memory, and lanes of a device share their constant
+// data. Also contains the backend that creates such operations.
 #pragma once
 
 #include "core/error.h"
@@ -28,7 +29,7 @@ inline void check_pixels(const stream::TileLimits& limits, int64_t most) {
                 "Use a smaller -tile.");
 }
 
-/// The device of a lane.
+/// The device of a lane (worker).
 struct LaneDevice {
     size_t place = 0; ///< index among the devices of the operation
     int ordinal = 0;

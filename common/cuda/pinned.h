@@ -37,8 +37,8 @@ class PinnedAllocator final : public HostAllocator {
         return nullptr;
     }
     void release(void* p, size_t bytes) noexcept override {
-        // The size of the rings of a library's calls, because pinning memory takes as long as copying it
-        // several times.
+        // The limit suffices for the ring buffers of a library's calls. Blocks are kept because pinning
+        // memory takes as long as copying it several times.
         constexpr uint64_t most = uint64_t{1} << 30;
         if (Kept::instance().keep(anywhere, p, bytes, most)) return;
         cudaHostUnregister(p);

@@ -41,8 +41,8 @@ __device__ inline void row_products(const float* __restrict__ x, int64_t stride,
 #pragma unroll 4
     for (int b = 0; b < bands; ++b, chunk += rows_at_once) {
         const auto v = static_cast<double>(__ldg(x + b * stride));
-        square = __fma_rn(v, v, square); // the square of a float is exact, so fused and separate operations
-                                         // agree
+        // The square of a float is exact in double precision, so fused and separate operations agree.
+        square = __fma_rn(v, v, square);
 #pragma unroll
         for (int k = 0; k < rows_at_once; k += 2) {
             const double2 pair = __ldg(reinterpret_cast<const double2*>(chunk + k));

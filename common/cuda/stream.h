@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Owners of streams and events. The default stream is never used, because it would serialise the lanes.
+// Owners of streams and events. The default stream is never used, because it would serialise the workers.
 #pragma once
 
 #include "cuda/check.h"
@@ -56,8 +56,8 @@ class KernelClock {
     Event m_begin{Event::Timing::on}, m_end{Event::Timing::on};
 };
 
-/// A stream of the current device that does not wait for the default stream. A library keeps it for the next
-/// call.
+/// A stream of the current device that does not wait for the default stream. A library keeps the stream for
+/// the next call.
 class Stream {
   public:
     Stream() {

@@ -33,7 +33,8 @@ namespace {
 constexpr size_t block = 8;
 
 /// Computes the upper hull of the points (x[i], v[i * stride]) that next() returns in their order, ending
-/// with x.size(). Writes indices to `hull`, which has room for all; \return their number
+/// with x.size(). Writes the indices of the vertices to `hull`, which has room for all points. \return the
+/// number of vertices
 template <class Next>
 size_t chain(const std::vector<double>& at, const double* v, ptrdiff_t stride, size_t* hull, Next next) {
     const double* const x = at.data();
@@ -64,7 +65,7 @@ bool Continuum::remove(const double* values, double* ratios) { return remove(val
 
 size_t Continuum::likely_points(const double* v) {
     const size_t n = m_x.size();
-    // The highest point of every block, and both ends.
+    // The candidates are the highest point of every block, and both ends.
     size_t points = 0;
     double highest = v[0];
     m_points[points++] = 0;
@@ -82,7 +83,7 @@ size_t Continuum::likely_points(const double* v) {
     m_points[points++] = n - 1;
     size_t at = 0;
     const size_t count = chain(m_x, v, 1, m_hull.data(), [&] { return at < points ? m_points[at++] : n; });
-    // Points that are below their hull by more than rounding are not vertices.
+    // A point that is below the hull by more than a rounding error is not a vertex.
     const double margin = 1e-12 * std::max(highest, v[n - 1]);
     points = 0;
     for (size_t k = 1; k < count; ++k) {
@@ -119,7 +120,8 @@ bool Continuum::remove(const double* values, double* ratios, ptrdiff_t stride) {
             const double ratio = v(i) / (va + slope * (x[i] - x[a]));
             ratios[static_cast<ptrdiff_t>(i) * stride] = std::min(ratio, 1.0);
         }
-        // The next segment begins with the value at b.
+        // The ratio at `a` is set only now: `ratios` may be `values`, and this segment needed the value at
+        // `a`.
         if (k > 1) ratios[static_cast<ptrdiff_t>(a) * stride] = 1;
     }
     ratios[0] = 1;

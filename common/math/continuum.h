@@ -4,7 +4,7 @@
 // R. N. Clark, T. L. Roush: Reflectance spectroscopy: quantitative analysis techniques for remote sensing
 // applications, J. Geophys. Res. 89 (B7), 1984. A monotone chain makes the hull of the points (wavelength,
 // value) (A. M. Andrew: Another efficient algorithm for convex hulls in two dimensions, Information
-// Processing Letters 9(5), 1979). Of the points a, b, i in rising order, b is removed if
+// Processing Letters 9(5), 1979). For three points a, b, i in rising order, b is removed if
 //   (v_b - v_a)(x_i - x_a) <= (v_i - v_a)(x_b - x_a)
 // All decisions and values are computed in double precision.
 #pragma once
@@ -16,7 +16,7 @@
 namespace hsi::math {
 
 /// Returns the indices of the bands with a wavelength (nm; NaN: unknown) in [from, to], in rising order of
-/// wavelength. Of bands within 1e-6 nm of each other, only the first in the file is included.
+/// wavelength. If bands are within 1e-6 nm of each other, only the first one in the file is included.
 std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm,
                                  double from = -std::numeric_limits<double>::infinity(),
                                  double to = std::numeric_limits<double>::infinity());
@@ -25,8 +25,7 @@ std::vector<size_t> rising_bands(const std::vector<double>& wavelengths_nm,
 /// stores its latest hull.
 class Continuum {
   public:
-    /// x: rising wavelengths. \throws Error if there are fewer than 2, or if they do not
-    /// rise.
+    /// x: rising wavelengths. \throws Error if there are fewer than 2 wavelengths, or if they do not rise.
     explicit Continuum(std::vector<double> x);
     size_t size() const { return m_x.size(); }
     const std::vector<double>& x() const { return m_x; }
@@ -41,8 +40,8 @@ class Continuum {
     bool remove(const double* values, double* ratios, ptrdiff_t stride);
 
   private:
-    /// Writes all vertices and few other points to m_points, by a test that is cheaper than the chain.
-    /// \return the number of points
+    /// Writes all vertices of the hull and few other points to m_points. This test is cheaper than the
+    /// monotone chain. \return the number of points
     size_t likely_points(const double* values);
     std::vector<double> m_x;
     std::vector<size_t> m_hull, m_points;

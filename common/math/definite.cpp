@@ -19,7 +19,7 @@ using D = hn::CappedTag<double, 16>;
 using V = hn::Vec<D>;
 
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
-constexpr int tile_rows = 6; ///< of update_tile()
+constexpr int tile_rows = 6; ///< number of rows that update_tile() updates
 
 /// Returns v + m w, or v - m w.
 template <bool minus>
@@ -86,9 +86,9 @@ void update(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, 
     update_rows<false>(c, pitch, 0, rows, columns, u, u_pitch, count);
 }
 
-constexpr int step = 12; ///< rows that solve() processes together: they fill the registers of AVX2
+constexpr int step = 12; ///< number of rows that solve() processes together: they fill the registers of AVX2
 
-/// Computes R of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
+/// Computes the factor R of a block of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
 HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* inverse) {
     for (int i = 0; i < rows; ++i) {
         double* const top = m + i * pitch;
@@ -102,7 +102,7 @@ HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* i
     }
 }
 
-/// Multiplies a register's columns of `rows` rows by R'^-1, in place.
+/// Multiplies `rows` rows by R'^-1 in place, for the columns of one register.
 template <int rows>
 HWY_INLINE void solve_columns(double* HWY_RESTRICT column, const double* HWY_RESTRICT corner, ptrdiff_t pitch,
                               const double* HWY_RESTRICT inverse) {

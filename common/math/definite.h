@@ -9,9 +9,9 @@
 namespace hsi::math {
 
 struct DefiniteKernels {
-    /// c[a * pitch + b] += sum over j < count of u_j[a] u_j[b] for a < rows, a <= b < columns (and some
-    /// entries left of the diagonal). u_j = u + j * u_pitch. pitch and u_pitch leave room for `slack` numbers
-    /// after the columns, and c has room for as many further rows.
+    /// c[a * pitch + b] += sum over j < count of u_j[a] u_j[b] for a < rows, a <= b < columns. Also changes
+    /// some entries left of the diagonal. u_j = u + j * u_pitch. pitch and u_pitch leave room for `slack`
+    /// numbers after the columns, and c has room for `slack` further rows.
     void (*update)(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, ptrdiff_t u_pitch,
                    int count);
     /// Replaces the upper triangle of the symmetric positive definite matrix m by its factor R (m = R'R).

@@ -13,7 +13,7 @@ namespace {
 /// Returns the continued fraction of I_x(a, b), which converges fast for x < (a + 1) / (a + b + 2).
 double fraction(double x, double a, double b) {
     constexpr double tiny = 1e-300, enough = 1e-15;
-    constexpr int most_steps = 200000; // about sqrt(max(a, b)) are needed
+    constexpr int most_steps = 200000; // about sqrt(max(a, b)) steps are needed
     const auto apart = [](double v) { return std::fabs(v) < tiny ? tiny : v; };
     double c = 1, d = 1 / apart(1 - (a + b) * x / (a + 1)), value = d;
     for (int m = 1; m <= most_steps; ++m) {
@@ -32,7 +32,7 @@ double fraction(double x, double a, double b) {
     throw Error("the incomplete beta function does not converge");
 }
 
-/// Returns I_x(a, b) for an x for which its own fraction converges; y = 1 - x.
+/// Returns I_x(a, b) for an x for which fraction(x, a, b) converges fast; y = 1 - x.
 double lower_part(double x, double y, double a, double b) {
     const double log_front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * log(x) + b * log(y);
     return exp(log_front) * fraction(x, a, b) / a;
@@ -51,7 +51,7 @@ double beta_tail(double x, double a, double b) {
 
 double beta_quantile_of_tail(double tail, double a, double b) {
     if (!(tail > 0 && tail < 1)) throw Error("internal: a probability outside of 0..1");
-    // The tail falls: halve the interval until its ends are adjacent doubles.
+    // beta_tail() decreases with x. Halve the interval until its ends are adjacent doubles.
     double low = 0, high = 1;
     for (;;) {
         const double middle = low + (high - low) / 2;

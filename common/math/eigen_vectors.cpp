@@ -17,7 +17,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The numbers in a strip: as many as two of the widest registers contain, whose 224 rows stay in a
+/// The numbers per row of a strip, which fill two of the widest registers. A strip of 224 rows fits into a
 /// first-level cache.
 constexpr size_t strip = 16;
 using StripTag = hn::CappedTag<double, 8>;
@@ -57,8 +57,8 @@ HWY_INLINE void reflect(double* HWY_RESTRICT rows, const double* HWY_RESTRICT es
     }
 }
 
-/// Computes columns j and following of the product, and stores those before n. essential: column k at [k *
-/// n]; scaled: the same times tau.
+/// Computes `strip` columns of the product, beginning with column j, and stores the columns before n.
+/// essential: column k begins at [k * n]. scaled: `essential` with column k multiplied by tau[k].
 void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_RESTRICT scaled,
                        const double* HWY_RESTRICT tau, size_t n, size_t j, double* HWY_RESTRICT rows,
                        double* HWY_RESTRICT out) {
@@ -66,7 +66,7 @@ void reflected_columns(const double* HWY_RESTRICT essential, const double* HWY_R
     const size_t end = std::min(j + strip, n);
     for (size_t c = j; c < end; ++c)
         rows[c * strip + (c - j)] = 1;
-    // A reflection does not change a column before its own first column.
+    // Reflection k does not change columns before column k + 1.
     for (size_t k = std::min(n - 2, end - 1); k-- > 0;)
         if (tau[k] != 0)
             reflect(rows + (k + 1) * strip, essential + k * n, scaled + k * n, n - k - 2, tau[k]);
@@ -81,7 +81,8 @@ void rotate_strip(double* HWY_RESTRICT columns, const PlaneRotation* HWY_RESTRIC
     using V = hn::Vec<StripTag>;
     constexpr size_t lanes = hn::MaxLanes(StripTag());
     for (size_t at = 0; at < count;) {
-        // Rotations of consecutive columns: the second column of each is the first of the next.
+        // In a run of consecutive columns, the second column of a rotation is the first column of the next
+        // one.
         size_t k = static_cast<size_t>(rotations[at].column), end = at + 1;
         while (end < count && rotations[end].column == rotations[end - 1].column + 1)
             ++end;
@@ -119,7 +120,7 @@ namespace {
 HWY_EXPORT(reflected_columns);
 HWY_EXPORT(rotate_strip);
 
-constexpr size_t strip_numbers = 16; ///< as above
+constexpr size_t strip_numbers = 16; ///< equal to `strip`
 
 /// Calls work(first number) for all strips of a row of n numbers.
 template <class Work>

@@ -15,7 +15,7 @@ namespace hsi::math {
 
 /// A rotation that replaces columns k and k + 1 of a matrix by c x_k - s x_(k+1) and s x_k + c x_(k+1).
 struct PlaneRotation {
-    int column = 0; ///< k
+    int column = 0; ///< k in these formulas
     double c = 1, s = 0;
 };
 

@@ -12,13 +12,13 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
-/// A number as the sum of two doubles, of which the second is less than half a unit in the last place of the
+/// A number as the sum of two doubles. The second double is less than half a unit in the last place of the
 /// first.
 struct Parts {
     double high, low;
 };
 
-/// 2^(j/32).
+/// 2^(j/32) for j = 0 .. 31.
 constexpr Parts exp_table[] = {{0x1.0000000000000p+0, 0x0.0p+0},
                                {0x1.059b0d3158574p+0, 0x1.d73e2a475b465p-55},
                                {0x1.0b5586cf9890fp+0, 0x1.8a62e4adc610bp-54},
@@ -52,7 +52,7 @@ constexpr Parts exp_table[] = {{0x1.0000000000000p+0, 0x0.0p+0},
                                {0x1.ea4afa2a490dap+0, -0x1.e9c23179c2893p-54},
                                {0x1.f50765b6e4540p+0, 0x1.9d3e12dd8a18bp-54}};
 
-/// 1/c rounded to nine bits, and log c. The first part of log c has no bit below 2^-42.
+/// `inverse` is 1/c, rounded to nine bits. high + low is log c; `high` has no bit below 2^-42.
 struct Logarithm {
     double inverse, high, low;
 };
@@ -124,7 +124,7 @@ constexpr Logarithm log_table[] = {{0x1.7280000000000p+0, -0x1.7a8c586cdf000p-2,
                                    {0x1.7b00000000000p-1, 0x1.3401e12aed000p-2, -0x1.17c73556e291dp-44},
                                    {0x1.7600000000000p-1, 0x1.419b423d5f000p-2, -0x1.ce379226de3ecp-44}};
 
-/// atan(k/16).
+/// atan(k/16) for k = 0 .. 16.
 constexpr Parts atan_table[] = {{0x0.0p+0, 0x0.0p+0},
                                 {0x1.ff55bb72cfdeap-5, -0x1.c934d86d23f1dp-60},
                                 {0x1.fd5ba9aac2f6ep-4, -0x1.cd37686760c17p-59},
@@ -154,11 +154,11 @@ Parts sum_of(double a, double b) {
 
 /// Returns the 26 leading bits of x, so that products with as many bits are exact; for |x| < 2^990.
 double leading_half(double x) {
-    const double t = 0x1.0000002p+27 * x; // Veltkamp
+    const double t = 0x1.0000002p+27 * x; // Veltkamp's splitting
     return t - (t - x);
 }
 
-/// Returns a b exactly (Dekker).
+/// Returns a b exactly, by Dekker's product.
 Parts product_of(double a, double b) {
     const double p = a * b, ah = leading_half(a), al = a - ah, bh = leading_half(b), bl = b - bh;
     return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
@@ -185,7 +185,8 @@ double exp_of(double x, double low) {
     const Parts& t = exp_table[n & 31];
     const double value = t.high + (t.low + t.high * series);
     const int64_t k = n >> 5;
-    if (k < -1021) return value * power_of_two(k + 100) * 0x1p-100; // may round to a subnormal number
+    // There are two factors, since the result may be subnormal.
+    if (k < -1021) return value * power_of_two(k + 100) * 0x1p-100;
     if (k > 1023) return value * power_of_two(k - 1) * 2;
     return value * power_of_two(k);
 }
@@ -221,7 +222,7 @@ Parts log_of(double x) {
 
 /// Returns (asin(x) - x) / x for |x| <= 0.5, from z = x^2.
 double asin_rest(double z) {
-    // The best polynomial in the sense of Chebyshev on [0, 0.25].
+    // The minimax polynomial on [0, 0.25].
     constexpr double c[] = {0x1.5555555555555p-3,  0x1.3333333333388p-4, 0x1.6db6db6dac1e0p-5,
                             0x1.f1c71c7a52ba3p-6,  0x1.6e8ba123e494cp-6, 0x1.1c4efce23019fp-6,
                             0x1.c990ad3d8fdcap-7,  0x1.7b027ee1dd585p-7, 0x1.3b49de7121487p-7,
@@ -287,7 +288,7 @@ Parts atan_of(double y, double x) {
     return {atan_table[k].high, u + (series + atan_table[k].low)};
 }
 
-/// Returns 1 - erfc(x) for |x| < 1, by a series of positive terms.
+/// Returns erf(x) = 1 - erfc(x) for |x| < 1, by a series whose terms have the same sign.
 double erf_of(double x) {
     double term = x, sum = x;
     for (int k = 1; k < 60 && std::fabs(term) > 1e-18 * std::fabs(sum); ++k) {
@@ -297,7 +298,7 @@ double erf_of(double x) {
     return 0x1.20dd750429b6dp+0 * exp(-x * x) * sum;
 }
 
-/// Returns erfc(x) for x >= 1, by its continued fraction, from the end.
+/// Returns erfc(x) for x >= 1. Evaluates the continued fraction from its last term to its first.
 double erfc_of(double x) {
     if (x > 27.3) return 0;
     double fraction = 0;
@@ -327,7 +328,7 @@ double pow(double x, double y) {
     if (std::isinf(y)) return (x > 1) == (y > 0) ? infinity : 0;
     const Parts l = log_of(x);
     if (const double about = l.high * y; !(std::fabs(about) < 800)) return about > 0 ? infinity : 0;
-    // An exponent with more than 26 bits, for a logarithm of about 0, is too large to be split into halves.
+    // After this check |y| < 2^63, since |log x| >= 2^-53. So product_of() can split y into halves.
     const Parts p = product_of(l.high, y);
     return exp_of(p.high, p.low + l.low * y);
 }
@@ -372,7 +373,7 @@ double acos(double x) {
 double atan2(double y, double x) {
     if (std::isnan(x) || std::isnan(y)) return nothing;
     double a = std::fabs(x), b = std::fabs(y);
-    if (std::isinf(a) || std::isinf(b)) { // signs of the corner
+    if (std::isinf(a) || std::isinf(b)) { // infinite arguments: the direction of a corner or an axis
         a = std::isinf(a) ? 1 : 0;
         b = std::isinf(b) ? 1 : 0;
     }

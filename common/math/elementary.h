@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Elementary functions of doubles that have the same bits everywhere. The last digit of a C library's
 // functions differs between versions, processors (with and without fused multiplication and addition) and
-// systems. Results that are written to files use these functions instead. They consist only of additions,
-// products, quotients and square roots, which IEEE 754 defines, without fused operations.
+// systems. Results that are written to files use these functions instead. These functions consist only of
+// additions, products, quotients and square roots, which IEEE 754 defines, without fused operations.
 //
 // Errors are in units in the last place (ulp), rounded up from the largest error found
 // (tests/math/elementary_test.cpp). Special values are those of the C library's functions of these names. The
@@ -11,8 +11,8 @@
 
 namespace hsi::math {
 
-double exp(double x); ///< 0.56 ulp; 1 ulp where the result is subnormal
-double log(double x); ///< natural; 0.56 ulp
+double exp(double x); ///< Error: 0.56 ulp; 1 ulp if the result is subnormal.
+double log(double x); ///< Returns the natural logarithm. Error: 0.56 ulp.
 
 /// Error: 2 ulp.
 double log10(double x);
@@ -24,8 +24,8 @@ double pow(double x, double y);
 double sin(double x);
 double cos(double x);
 
-double asin(double x); ///< 1 ulp
-double acos(double x); ///< 1.2 ulp
+double asin(double x); ///< Error: 1 ulp.
+double acos(double x); ///< Error: 1.2 ulp.
 
 /// Returns the angle of the point (x, y) in (-pi, pi]. Error: 1.6 ulp.
 double atan2(double y, double x);

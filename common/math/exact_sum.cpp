@@ -19,21 +19,21 @@ using exact::Term;
 
 constexpr int64_t radix = int64_t{1} << 32;
 
-/// Digits for carries above the highest digit.
+/// Additional digits above the highest digit, for carries.
 constexpr size_t room = 2;
 
 /// Returns a digit times 2^exponent.
 double scaled(int64_t digit, int exponent) {
     const auto value = static_cast<double>(digit);
     if (exponent < -1022 || exponent > 1023 - 32) return std::ldexp(value, exponent);
-    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // this is exact
+    const uint64_t bits = static_cast<uint64_t>(exponent + 1023) << 52; // bit pattern of 2^exponent
     double power = 0;
     std::memcpy(&power, &bits, sizeof power);
     return value * power;
 }
 
-/// Returns the rounded value of `count` digits from digit `lowest` on. The array has room for carries above
-/// them.
+/// Returns the rounded value of `count` digits, of which the first has index `lowest`. The array has `room`
+/// more digits for carries.
 double round(int64_t* digit, size_t count, size_t lowest) {
     size_t top = 0; // one more than the highest digit that is not zero
     int64_t carry = 0;
@@ -90,8 +90,8 @@ void ExactSum::normalise() {
     int64_t carry = 0;
     for (size_t i = 0; i + 1 < m_digit.size(); ++i) {
         const int64_t v = m_digit[i] + carry;
-        carry = v / radix; // rounds towards zero: a digit keeps the sign of its terms, and no carry reaches
-                           // the top
+        // Rounds towards zero: a digit keeps the sign of its terms, and no carry reaches the highest digit.
+        carry = v / radix;
         m_digit[i] = v - carry * radix;
     }
     m_digit.back() += carry;
@@ -127,8 +127,9 @@ void ExactSums::add(size_t first, const double* x, size_t count) {
         }
     };
     for (size_t k = 0; k < count;) {
-        constexpr size_t few = 8; // terms of a register with a term that is not finite, or the remaining
-                                  // terms
+        // The number of terms that are added one by one: those of a register with a term that is not finite,
+        // or the remaining terms.
+        constexpr size_t few = 8;
         place.first = first + k;
         k += add_terms(x + k, count - k, &place, find);
         for (const size_t end = std::min(count, k + few); k < end; ++k)
@@ -186,8 +187,8 @@ void ExactSums::normalise() {
 }
 
 uint64_t ExactSums::most_bytes(size_t count, int lowest, int highest) {
-    // Number of digits from that of the last of a term's 53 bits to that of the highest one, plus one for
-    // carries. Terms that are not finite are separate.
+    // The digits from the one with the lowest of a term's 53 bits to the one with the highest bit of a sum,
+    // plus one digit for carries. Sums of non-finite terms are stored separately.
     const int digits = (highest - exact::base_exponent) / 32 - (lowest - 52 - exact::base_exponent) / 32 + 2;
     return count * static_cast<uint64_t>(digits + 1) * sizeof(int64_t);
 }
@@ -250,7 +251,7 @@ double ExactSums::value(size_t i) const { return value_with(i, {}); }
 double ExactSums::value_with(size_t i, std::initializer_list<double> terms) const {
     double special = m_special.empty() ? 0 : m_special[i];
     if (special != 0 || std::isnan(special)) return special;
-    // Adds only the digits that some term reaches.
+    // Adds only the digits that this sum or one of the terms reaches.
     size_t first = m_first, end = m_end;
     for (const double x : terms) {
         if (!std::isfinite(x)) {
@@ -263,7 +264,7 @@ double ExactSums::value_with(size_t i, std::initializer_list<double> terms) cons
     }
     if (special != 0 || std::isnan(special)) return special;
     if (first >= end) return 0.0;
-    std::array<int64_t, exact::digits + room> digit; // only as many as are used
+    std::array<int64_t, exact::digits + room> digit; // only the digits in use are set
     std::fill_n(digit.begin(), end - first + room, int64_t{0});
     for (size_t d = m_first; d < m_end; ++d)
         if (m_digit[d]) digit[d - first] = m_digit[d][i];

@@ -23,8 +23,8 @@ class ExactSum {
   public:
     void add(double x);              ///< NaN and infinities are remembered and returned by value()
     void add(const ExactSum& other); ///< merges another sum
-    /// Returns the sum, rounded once (to within one unit in the last place). It does not depend on the order
-    /// of terms.
+    /// Returns the sum, rounded once (to within one unit in the last place). The value does not depend on the
+    /// order of terms.
     double value() const;
 
   private:
@@ -45,24 +45,26 @@ class ExactSums {
     /// Adds x[k] to sum first + k, for k < count.
     void add(size_t first, const double* x, size_t count);
     void add(const ExactSums& other); ///< merges the same number of sums
-    double value(size_t i) const;     ///< equal to ExactSum's for the same terms
+    double value(size_t i) const;     ///< Equals ExactSum::value() for the same terms.
     /// Returns the value of sum i plus these terms, which may cancel the sum.
     double value_with(size_t i, std::initializer_list<double> terms) const;
     /// Returns the maximum memory of `count` sums if every term is a multiple of 2^lowest, and terms and sums
     /// are below 2^highest in magnitude (range of double: -1074, 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);
     uint64_t bytes() const; ///< current memory
-    /// Returns the sums without rounding, for another process. There, add_packed() adds them and set_packed()
-    /// replaces the sums by them. \throws Error if the number of sums differs.
+    /// Returns the sums without rounding, for another process. There, add_packed() adds the packed sums to
+    /// the sums of the object, and set_packed() replaces the sums of the object. \throws Error if the number
+    /// of sums differs.
     std::string packed() const;
     void add_packed(std::string_view packed);
     void set_packed(std::string_view packed);
 
-    // Adds sums from elsewhere (cuda/exact_sums.cuh), digit by digit, after expect():
-    /// Announces at most `additions` per sum, fewer than exact::most_terms.
+    // The following three functions add sums from elsewhere (cuda/exact_sums.cuh), digit by digit. Call
+    // expect() first.
+    /// Announces at most `additions` additions per sum, fewer than exact::most_terms.
     void expect(int64_t additions);
-    void add_digits(size_t digit, const int64_t* values); ///< one per sum
-    void add_special(const double* values);               ///< the sums of the non-finite terms
+    void add_digits(size_t digit, const int64_t* values); ///< `values` has one digit per sum
+    void add_special(const double* values); ///< `values` has, per sum, the sum of the non-finite terms
 
   private:
     void normalise();
@@ -75,10 +77,11 @@ class ExactSums {
         return m_digit[digit].get();
     }
     size_t m_count;
-    std::array<std::unique_ptr<int64_t[]>, exact::digits> m_digit; ///< of all sums; null: zero
-    size_t m_first = exact::digits, m_end = 0;                     ///< the digits that exist
-    std::vector<double> m_special;                                 ///< empty: zero
-    int64_t m_pending = 0; ///< the most additions to any sum since the last normalise()
+    /// Each digit, with one entry per sum; null: zero in all sums.
+    std::array<std::unique_ptr<int64_t[]>, exact::digits> m_digit;
+    size_t m_first = exact::digits, m_end = 0; ///< range of the digits that are not null
+    std::vector<double> m_special;             ///< Sum of the non-finite terms, one per sum; empty: zero.
+    int64_t m_pending = 0; ///< Largest number of additions to any sum since the last normalise().
 };
 
 } // namespace hsi::math

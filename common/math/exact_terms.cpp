@@ -53,7 +53,8 @@ size_t add_terms(const double* x, size_t count, void* sums, FindDigit find) {
                                    HWY_ATTR { return hn::Sub(hn::Xor(hn::BitCast(i, v), sign), sign); };
         const auto v0 = with_sign(hn::And(lower, hn::Set(u, 0xffffffffu))),
                    v1 = with_sign(hn::ShiftRight<32>(lower)), v2 = with_sign(upper);
-        // Neighbours have similar magnitudes, so one turn is nearly always enough. Zeros have no digit.
+        // Neighbouring terms have similar magnitudes, so one iteration is nearly always enough. Terms of zero
+        // are skipped.
         auto left = hn::Ne(magnitude, zero);
         while (!hn::AllFalse(u, left)) {
             const auto here = hn::And(left, hn::Eq(number, hn::Set(u, digit)));

@@ -7,8 +7,8 @@
 
 namespace hsi::math {
 
-/// Returns the place of a digit (core/exact_digits.h) of the first term's sum. The same digits of the
-/// following sums come after it.
+/// Returns the address of a digit (core/exact_digits.h) of the first term's sum. The same digit of the
+/// following sums is stored after it.
 using FindDigit = int64_t* (*)(void* sums, size_t digit);
 
 /// Adds x[k] to sum k in whole registers, and stops at a register with a term that is not finite. Returns the

@@ -4,8 +4,8 @@
 #include "core/error.h"
 #include "math/eigen_vectors.h"
 
-// Eigen's code for different instruction sets fuses and orders sums differently. Without vectorisation it is
-// the same everywhere.
+// Eigen's code for different instruction sets fuses and orders sums differently. Without vectorisation, the
+// results are the same everywhere.
 #define EIGEN_DONT_VECTORIZE
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -24,10 +24,10 @@
 namespace hsi::math {
 namespace {
 
-using Matrix = Eigen::MatrixXd; // column-major; the same numbers for a symmetric matrix
+using Matrix = Eigen::MatrixXd; // column-major; a symmetric matrix has the same numbers row by row
 
-/// Eigen divides products, and so sums, by the sizes of the processor's caches. With fixed sizes, every bit
-/// is independent of the machine.
+/// Eigen splits products, and thereby sums, into blocks that depend on the sizes of the processor's caches.
+/// With fixed sizes, every bit is independent of the machine.
 void fix_cache_sizes() {
     static const bool once = [] {
         Eigen::setCpuCacheSizes(32 << 10, 512 << 10, 8 << 20);
@@ -102,8 +102,8 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
         beside[k] = c * a - s * b;
         if (k > first) beside[k - 1] = c * beside[k - 1] - s * z;
         x = beside[k];
-        if (k < last - 1) { // the entry that the rotation leaves outside of the three diagonals, for the next
-                            // rotation
+        // z is the entry outside of the three diagonals that this rotation creates and the next one removes.
+        if (k < last - 1) {
             z = -s * beside[k + 1];
             beside[k + 1] = c * beside[k + 1];
         }
@@ -115,7 +115,7 @@ void qr_step(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, Eigen::Index fi
 bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector<PlaneRotation>& rotations) {
     constexpr double least = std::numeric_limits<double>::min(),
                      precision = 1 / std::numeric_limits<double>::epsilon();
-    constexpr Eigen::Index most_steps = 30; // per eigenvalue
+    constexpr Eigen::Index most_steps = 30; // steps per eigenvalue
     Eigen::Index first = 0, last = diagonal.size() - 1;
     for (Eigen::Index step = 0; last > 0; ++step) {
         for (Eigen::Index i = first; i < last; ++i) {
@@ -137,8 +137,8 @@ bool diagonalise(Eigen::VectorXd& diagonal, Eigen::VectorXd& beside, std::vector
 }
 
 /// Solves a symmetric matrix, given by its lower triangle. The results equal those of Eigen's
-/// SelfAdjointEigenSolver without vectorisation, to the last bit. That solver takes twice as long, because it
-/// applies every reflection and rotation to all rows before the next one.
+/// SelfAdjointEigenSolver without vectorisation, to the last bit. Eigen's solver takes twice as long, because
+/// it applies every reflection and rotation to all rows before the next one.
 Risen solve(const Matrix& matrix, const Spread& spread) {
     const Eigen::Index n = matrix.rows();
     if (n == 1) return {matrix.diagonal(), Matrix::Ones(1, 1)};
@@ -178,8 +178,8 @@ std::vector<Eigen::Index> rows_in_use(const Matrix& matrix) {
     return used;
 }
 
-/// Works as solve(), whose rounding would mix a row of zeros with others. Here each such row is a separate
-/// axis.
+/// Works as solve(), but gives each row of zeros the eigenvalue 0 and its own axis as eigenvector. The
+/// rounding of solve() would mix rows of zeros with other rows.
 Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
     const auto used = rows_in_use(matrix);
     const Eigen::Index n = matrix.rows(), count = static_cast<Eigen::Index>(used.size());
@@ -190,7 +190,8 @@ Risen solve_by_parts(const Matrix& matrix, const Spread& spread) {
             part(r, c) = matrix(used[static_cast<size_t>(r)], used[static_cast<size_t>(c)]);
     const Risen solved = solve(part, spread);
     Risen all{Eigen::VectorXd::Zero(n), Matrix::Zero(n, n)};
-    const Eigen::Index below = (solved.values.array() < 0).count(); // negative by rounding
+    // The number of eigenvalues that rounding has made negative.
+    const Eigen::Index below = (solved.values.array() < 0).count();
     for (Eigen::Index k = 0; k < count; ++k) {
         const Eigen::Index to = k < below ? k : k + n - count;
         all.values[to] = solved.values[k];
@@ -318,8 +319,8 @@ std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
     const auto width = static_cast<size_t>(n), height = static_cast<size_t>(count);
     if (rows.size() != height * width) throw Error("internal: rows of another length");
     std::vector<double> along(width);
-    // From the last column on, a reflection of the remaining rows sets all entries of the column but one to
-    // 0.
+    // Starting with the last column, each step reflects the remaining rows. The reflection sets all entries
+    // of the column to 0, except the last one.
     for (size_t left = height; left-- > 1 && left + width >= height;) {
         const size_t column = width + left - height;
         double squared = 0;

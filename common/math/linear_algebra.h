@@ -10,16 +10,16 @@
 
 namespace hsi::math {
 
-/// Calls work(unit) for every unit of 0 .. units - 1, on any threads, and returns when all are done. If null,
-/// units run one after another. The result is the same.
+/// Calls work(unit) for every unit of 0 .. units - 1, on any threads, and returns when all units are done. If
+/// the function is null, units run one after another. The result is the same.
 using Spread = std::function<void(int64_t units, const std::function<void(int64_t unit)>& work)>;
 
 struct SymmetricEigen {
     int size = 0;
     std::vector<double> values; ///< in falling order
-    std::vector<double>
-        vectors; ///< row k (size entries) belongs to values[k]: unit length, mutually orthogonal,
-                 ///< signed so that its entry of greatest magnitude is positive (the first of equals)
+    /// Row k (size entries) is the eigenvector of values[k]. The rows have unit length and are mutually
+    /// orthogonal. The sign makes the entry of greatest magnitude (the first of equal ones) positive.
+    std::vector<double> vectors;
     const double* vector(int k) const {
         return vectors.data() + static_cast<size_t>(k) * static_cast<size_t>(size);
     }
@@ -47,17 +47,17 @@ std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 /// invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
 
-/// Returns the n x n lower matrix L with L'L = W'W, where W is the `count` rows of n numbers. L is zero
-/// except for its last `count` rows, whose last entries are not negative. Uses reflections.
+/// Returns the n x n lower matrix L with L'L = W'W, where W is the `count` rows of n numbers. Only the last
+/// `count` rows of L can differ from zero, and their last entries are not negative. Uses reflections.
 std::vector<double> lower_factor(std::vector<double> rows, int count, int n);
 
 /// Returns the inverse of any n x n matrix, by elimination. Throws Error if the matrix is singular (to
 /// rounding).
 std::vector<double> invert(const std::vector<double>& matrix, int n);
 
-/// The tridiagonal form Q'aQ of a symmetric matrix for an orthogonal Q, and Q'v.
+/// The tridiagonal form Q'aQ of a symmetric matrix a for an orthogonal matrix Q, and the product Q'v.
 struct Tridiagonal {
-    std::vector<double> diagonal, beside; ///< n and n - 1 entries
+    std::vector<double> diagonal, beside; ///< n entries, and n - 1 entries next to the diagonal
     std::vector<double> turned;           ///< Q'v
 };
 Tridiagonal tridiagonal_of(const std::vector<double>& matrix, const std::vector<double>& v);

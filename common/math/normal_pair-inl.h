@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Part of math/philox.h. Kernels include this file once per instruction set, in a namespace that has another
-// arithmetic A. Therefore it has no namespace and no include guard.
+// Part of math/philox.h. Kernels include this file once per instruction set, each time with another
+// arithmetic A. Therefore the file has no namespace and no include guard.
 
 template <class A, int Count>
 HSI_HOST_DEVICE inline typename A::Number polynomial(typename A::Number x, const double (&c)[Count]) {
@@ -31,7 +31,8 @@ HSI_HOST_DEVICE inline void normal_pair(typename A::Word first, typename A::Word
     // ln u, u = m 2^e with m in [sqrt(1/2), sqrt(2))
     const Real u = A::mul(A::add(A::of_word(first), A::number(0.5)), A::number(0x1p-32));
     constexpr uint64_t root_half = 0x3FE6A09E667F3BCD, one = 0x3FF0000000000000;
-    const Bits biased = A::template down<52>(A::plus(A::bits(u), one - root_half)); // e + 1023, 989 at least
+    // `biased` is e + 1023, which is at least 989.
+    const Bits biased = A::template down<52>(A::plus(A::bits(u), one - root_half));
     const Real m = A::from_bits(A::minus(A::plus(A::bits(u), one), A::template up<52>(biased)));
     const Real e = A::sub(A::of_word(biased), A::number(1023));
     const Real f = A::sub(m, A::number(1)), s = A::div(f, A::add(A::number(2), f)), z = A::mul(s, s);
@@ -41,7 +42,7 @@ HSI_HOST_DEVICE inline void normal_pair(typename A::Word first, typename A::Word
     const Real logarithm =
         A::sub(A::mul(e, A::number(6.93147180369123816490e-01)), A::sub(A::sub(half, low), f));
     const Real length = A::root(A::mul(A::number(-2), logarithm));
-    // v = quarter / 4 + what is left, of -1/8 to 1/8: exact
+    // v = quarter / 4 + left 2^-32, where the second term is between -1/8 and 1/8. Both terms are exact.
     constexpr uint64_t eighth = uint64_t{1} << 29;
     const Bits turned = A::plus(second, eighth), quarter = A::template down<30>(turned);
     const Real left = A::add(A::of_word(A::minus(turned, A::template up<30>(quarter))),

@@ -4,9 +4,9 @@
 //
 // J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011.
 //
-// Normal numbers use our own logarithm and sine. They consist of additions, multiplications, divisions and
-// roots in double precision that are rounded one by one, so they have the same bits on every processor, in
-// every instruction set, and on GPUs (compiled with -fmad=false).
+// Normal numbers use our own logarithm and sine. Both functions consist of additions, multiplications,
+// divisions and roots in double precision that are rounded one by one, so they have the same bits on every
+// processor, in every instruction set, and on GPUs (compiled with -fmad=false).
 #pragma once
 
 #include "core/host_device.h"

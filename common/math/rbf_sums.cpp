@@ -15,11 +15,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using DoubleTag = hn::ScalableTag<double>;
 using V = hn::Vec<DoubleTag>;
-// 4 vectors x 3 registers of pixels: twelve sums hide the latency of multiply-add. With three pixel registers
-// and one broadcast value they fit the 16 registers of AVX2.
+// 4 vectors x 3 registers of pixels: twelve sums hide the latency of multiply-add. Twelve sums, three
+// registers of pixels and one broadcast value fill the 16 registers of AVX2.
 constexpr int registers = 3;
-/// The number of groups of vectors that are evaluated together. AVX-512 has 32 registers, for 24 sums. The
-/// pixels, which fill a first-level cache there, are then read half as often.
+/// The number of groups of vectors that are evaluated together. AVX-512 has 32 registers, enough for 24 sums.
+/// With two groups, the pixels, which fill a first-level cache, are read half as often.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 constexpr int together = 2;
 #else
@@ -29,11 +29,11 @@ constexpr int together = 1;
 /// Buffers of a call of add_sums().
 struct RbfBlock {
     const RbfPanels& panels;
-    const double *x, *x2; ///< of the pixels
+    const double *x, *x2; ///< features and |x|^2 of the pixels
     double* sums;
 };
 
-/// Adds the groups g .. g + GROUPS - 1.
+/// Adds the groups g .. g + GROUPS - 1 to the sums.
 template <int GROUPS>
 HWY_INLINE void add_groups(const RbfBlock& block, int64_t g) {
     constexpr int group_size = static_cast<int>(RbfPanels::group_size);

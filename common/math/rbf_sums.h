@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2). They
-// take most of the time of support vector machines and of regressions on RBF features. The kernels are
+// Weighted sums of Gaussian (RBF) kernel values, f_o(x) = sum over v of w_ov exp(-gamma |x - s_v|^2). These
+// sums take most of the time of support vector machines and of regressions on RBF features. The kernels are
 // compiled for several instruction sets.
 #pragma once
 

@@ -15,34 +15,35 @@ namespace hsi::math {
 namespace {
 
 constexpr double fwhm_in_sigmas = 2.354820045;
-constexpr double least_variance = 1e-6; ///< nm^2; below it no blur is missing
-constexpr double cut_at = 4;            ///< standard deviations
-constexpr double near_a_band = 1.5;     ///< widths
-constexpr double enough_inside = 0.9;   ///< fraction of a response
+constexpr double least_variance = 1e-6; ///< nm^2; up to this variance, the source is as coarse as the target
+constexpr double cut_at = 4; ///< distance from the centre, in standard deviations, at which a response is cut
+/// Distance, in widths of a source band, within which the spectrum counts as measured.
+constexpr double near_a_band = 1.5;
+constexpr double enough_inside = 0.9; ///< fraction of a response that must be within the source's centres
 
 bool is_told(double width) { return std::isfinite(width) && width > 0; }
 
-/// A truncated normal curve.
+/// The spectral response of a band: a normal curve, cut at `cut_at` standard deviations.
 struct Response {
     double centre, deviation;
     double z(double x) const { return std::clamp((x - centre) / deviation, -cut_at, cut_at); }
     static double density(double z) { return exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
     static double below(double z) { return erfc(-z / std::numbers::sqrt2) / 2; }
-    /// Returns its integral.
+    /// Returns the integral of the curve from a to b.
     double share(double a, double b) const {
         const double za = z(a), zb = z(b);
         return za > 0 ? below(-za) - below(-zb) : below(zb) - below(za);
     }
-    /// Returns the integral of (x - centre) times the curve.
+    /// Returns the integral of (x - centre) times the curve from a to b.
     double moment(double a, double b) const { return -deviation * (density(z(b)) - density(z(a))); }
     double whole() const { return below(cut_at) - below(-cut_at); }
 };
 
-/// The source's bands in use.
+/// The source bands in use, by rising wavelength.
 struct Line {
     std::vector<size_t> places;
     std::vector<double> centres, widths;
-    std::vector<std::pair<double, double>> seen; ///< ranges near a band: rising, disjoint
+    std::vector<std::pair<double, double>> seen; ///< wavelength ranges near a band; rising, disjoint
     double first() const { return centres.front(); }
     double last() const { return centres.back(); }
     /// Returns the left end of the segment around a wavelength between first() and last().
@@ -81,7 +82,8 @@ bool is_seen(const Line& line, double x) {
                        [&](const auto& one) { return x >= one.first && x <= one.second; });
 }
 
-/// Sets the weights of the line's bands; entries of 0 are removed.
+/// Sets the sources and weights of `band`. weights[k] belongs to band first + k of the line. Weights of 0 or
+/// less are left out, and the others are divided by their sum.
 void take_weights(ResampledBand& band, const Line& line, const std::vector<double>& weights, size_t first) {
     double sum = 0;
     for (const double w : weights)
@@ -96,14 +98,14 @@ void take_weights(ResampledBand& band, const Line& line, const std::vector<doubl
     }
 }
 
-/// Uses the interpolated value at the centre.
+/// Uses the interpolated value at the centre of the target band.
 void take_point(ResampledBand& band, const Line& line, double centre) {
     const size_t i = line.segment(centre);
     const double share = (centre - line.centres[i]) / (line.centres[i + 1] - line.centres[i]);
     take_weights(band, line, {1 - share, share}, i);
 }
 
-/// Uses the response. Returns false if too little of it is covered by the source.
+/// Uses the response of the target band. Returns false if the source covers less than half of the response.
 bool take_response(ResampledBand& band, const Line& line, const Response& response) {
     const double from = line.first(), to = line.last();
     const double within = response.share(from, to);
@@ -146,7 +148,8 @@ std::vector<double> full_widths(const SpectralBands& bands) {
         const double c = bands.centres[b];
         if (!bands.widths.empty() && is_told(bands.widths[b])) widths[b] = bands.widths[b];
         if (is_told(widths[b]) || !std::isfinite(c) || order.size() < 2) continue;
-        // The band itself, or the band that is used instead.
+        // Finds the index of the band in `order`, or of the nearest band if `order` does not contain the
+        // band.
         size_t k = 0;
         for (size_t i = 1; i < order.size(); ++i)
             if (std::fabs(bands.centres[order[i]] - c) < std::fabs(bands.centres[order[k]] - c)) k = i;

@@ -22,7 +22,8 @@ constexpr int row_registers = 3;
 
 constexpr int group_rows = static_cast<int>(RowPanels::group_size);
 
-/// The number of entries whose pixels stay in the first-level cache while they are multiplied by all rows.
+/// The number of entries per pass. The pixels of these entries stay in the first-level cache while they are
+/// multiplied by all rows.
 constexpr size_t stay_entries = 64;
 
 /// results[row] = (offset of the row, or 0) + row times x. Incomplete sums are kept in `results`.

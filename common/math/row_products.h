@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Products of rows of weights with a block of pixels in double precision, and related steps. They take most
-// of the time of linear models with many members, principal components and Gaussian processes. The kernels
-// are compiled for several instruction sets. The value of a pixel does not depend on its index in the block
-// or on the width of a register.
+// Products of rows of weights with a block of pixels in double precision, and related steps. These steps take
+// most of the time of linear models with many members, principal components and Gaussian processes. The
+// kernels are compiled for several instruction sets. The value of a pixel does not depend on its index in the
+// block or on the width of a register.
 #pragma once
 
 #include "math/resampling.h"
@@ -37,7 +37,7 @@ class RowPanels {
     size_t groups() const { return m_begin.size(); }
     /// Returns the number of doubles of the results of one pixel: rows(), rounded up to whole groups.
     size_t results() const { return m_begin.size() * group_size; }
-    size_t length() const { return m_length; } ///< of the longest row
+    size_t length() const { return m_length; } ///< length of the longest row
     size_t length_of(size_t group) const {
         return std::min(m_length, m_first + (group + 1) * group_size - 1);
     }
@@ -65,7 +65,7 @@ struct RowKernels {
     /// pixel. offsets: one per row, padded with zeros to panels.results().
     void (*sum_squares)(const RowPanels& panels, const double* offsets, const double* x, double* results,
                         double* sums);
-    /// Adds weights[row] * values[row] to the sums, and weights[row] * values[row]^2.
+    /// Adds weights[row] * values[row] to the sums. add_squares() adds weights[row] * values[row]^2.
     void (*add)(const double* values, const double* weights, size_t rows, double* sums);
     void (*add_squares)(const double* values, const double* weights, size_t rows, double* sums);
     /// Computes values = exp(-gamma d^2) with d^2 = |x|^2 + |s|^2 - 2 values. The input `values` are the

@@ -19,11 +19,11 @@ std::string lower(std::string text) {
     return text;
 }
 
-/// Returns the name for users, who see all generations of AVX-512 as one.
+/// Returns the name that users see. All generations of AVX-512 have one name.
 std::string name_of(int64_t target) {
     const std::string name = lower(hwy::TargetName(target));
     if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
-    for (const char* family : {"neon", "sve"}) // their names also end in versions
+    for (const char* family : {"neon", "sve"}) // Highway's names of both families end in versions
         if (name.rfind(family, 0) == 0) return family;
     return name == "scalar" || name == "emu128" ? "portable" : name;
 }
@@ -35,11 +35,12 @@ int64_t targets_of(const std::string& name) {
         const int64_t target = rest & -rest;
         if (name == name_of(target) || name == lower(hwy::TargetName(target))) found |= target;
     }
-    // A build for newer processors than the oldest ones has no target without SIMD.
+    // A build with -march for newer processors has no target without SIMD. "portable" then means its lowest
+    // target.
     return found == 0 && name == "portable" ? int64_t{HWY_STATIC_TARGET} : found;
 }
 
-/// Returns the targets of the processor, independent of the selection.
+/// Returns the targets that the processor supports, independent of the selection.
 int64_t of_processor() {
     static const int64_t all = hwy::SupportedTargets();
     return all;
@@ -58,8 +59,8 @@ std::vector<std::string> simd_names() {
 }
 
 void select_simd(const std::string& name) {
-    // Checked before anything is computed: otherwise missing instructions that this build assumes would end
-    // in a signal.
+    // Check this before anything is computed. Otherwise an instruction that the processor does not have would
+    // end the process with a signal.
     if (constexpr int64_t least = HWY_STATIC_TARGET; (of_processor() & least) == 0)
         throw Error("this build is for processors with " + name_of(least) +
                         ", which this processor does not have",
@@ -80,7 +81,7 @@ void select_simd(const std::string& name) {
             throw UsageError("HSI_SIMD: this build does not include " + wanted, advice);
         throw UsageError("HSI_SIMD: '" + name + "' is not an instruction set", advice);
     }
-    hwy::DisableTargets(~usable); // the next dispatch selects again
+    hwy::DisableTargets(~usable); // the next call of a kernel selects its target again
 }
 
 const char* simd_target() {

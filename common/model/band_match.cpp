@@ -22,8 +22,8 @@ std::string nanometres(double wavelength) {
     return text;
 }
 
-/// Wavelengths, rising, with their bands; among equal wavelengths the first band is first. Lists from
-/// untrusted files may be long.
+/// Wavelengths in rising order, each with its band; equal wavelengths are in the order of their bands. Sorted
+/// lists keep searches fast, since files from unknown sources may have many bands.
 using Rising = std::vector<std::pair<double, size_t>>;
 Rising rising(const std::vector<double>& wavelengths) {
     Rising all;
@@ -33,7 +33,8 @@ Rising rising(const std::vector<double>& wavelengths) {
     return all;
 }
 
-/// Returns a quarter of the distance of each band to its nearest neighbour.
+/// Returns the tolerance of each band in nm: a quarter of the distance to its nearest neighbour, at least
+/// 0.5.
 std::vector<double> tolerances(const std::vector<double>& wavelengths) {
     const Rising all = rising(wavelengths);
     std::vector<double> found(wavelengths.size(), 0.5);
@@ -46,7 +47,7 @@ std::vector<double> tolerances(const std::vector<double>& wavelengths) {
     return found;
 }
 
-/// Returns the band nearest to a wavelength, the first of several.
+/// Returns the band nearest to a wavelength; the first one if several bands are equally near.
 size_t nearest(const Rising& bands, double nm) {
     const auto first_of = [&](double value) {
         return std::lower_bound(bands.begin(), bands.end(), std::pair(value, size_t{0}));
@@ -59,15 +60,15 @@ size_t nearest(const Rising& bands, double nm) {
     return up == down ? std::min(above->second, below->second) : up < down ? above->second : below->second;
 }
 
-/// The scene's band for every band of a model by wavelength, each at most once, and the error text about
-/// bands without a partner.
+/// The scene's band for every band of a model, matched by wavelength. Each band of the scene is used at most
+/// once.
 struct Partners {
-    std::vector<int> matched; ///< 0-based, -1 without a partner
-    std::string complaint;    ///< the number of bands without a partner, and the first of them; empty if
-                              ///< there are none
+    std::vector<int> matched; ///< 0-based; -1: no band of the scene matches
+    /// Error text with the number of bands without a match, and the first of them; empty if all bands match.
+    std::string complaint;
 };
 
-/// `whose`: the beginning of the error text.
+/// `whose`: the beginning of the error text, "the model's" or "its".
 Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene, const std::string& whose) {
     const std::vector<double>& wanted = model.wavelengths_nm;
     Partners found;
@@ -79,7 +80,8 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     for (size_t b = 0; b < wanted.size(); ++b) {
         size_t best = nearest(given, wanted[b]);
         const bool near = std::fabs(scene[best] - wanted[b]) <= limits[b];
-        if (near && used[best]) // of several bands with one wavelength, take the next
+        // If several bands of the scene have this wavelength, take the next unused one.
+        if (near && used[best])
             for (size_t other = best + 1; other < scene.size() && used[best]; ++other)
                 if (scene[other] == scene[best] && !used[other]) best = other;
         if (near && !used[best]) {
@@ -114,7 +116,8 @@ std::vector<int> common_bands(const std::vector<double>& first_nm, const std::ve
     std::vector<int> matched;
     std::vector<char> used(second_nm.size());
     for (size_t b = 0; b < first_nm.size(); ++b) {
-        constexpr double little = 1e-3; // nm
+        // In nm: the searched range is a little wider than the limit, so that rounding excludes no band.
+        constexpr double little = 1e-3;
         std::pair best(limits[b], std::numeric_limits<size_t>::max());
         for (auto at = std::lower_bound(second.begin(), second.end(),
                                         std::pair(first_nm[b] - limits[b] - little, size_t{0}));
@@ -140,7 +143,7 @@ bool comparable_numbers(const SceneBands& first, const SceneBands& second) {
 }
 
 std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second) {
-    std::unordered_map<int, int> place_of; // the first one
+    std::unordered_map<int, int> place_of; // from each number to the first index with this number
     for (size_t k = 0; k < second.size(); ++k)
         place_of.emplace(second[k], static_cast<int>(k));
     std::vector<int> places;

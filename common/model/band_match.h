@@ -17,44 +17,45 @@ struct SceneBands {
     /// True if the numbers refer to the scene that the file was made from. Otherwise they refer to the file
     /// itself, which has `file_bands` bands.
     bool told = false;
-    int file_bands = 0; ///< 0: unknown
+    int file_bands = 0; ///< number of bands of the file; 0: unknown
 };
 
 /// Returns true if there are wavelengths and all are known.
 bool all_known(const std::vector<double>& wavelengths);
 
-/// Returns whether the numbers of both have the same meaning: both state their numbers, one states numbers
-/// that the other's file has, or both files have the same number of bands.
+/// Returns whether the band numbers of both have the same meaning. This is so in three cases: both refer to
+/// the original scene; one refers to the original scene, and the other file has bands with all these numbers;
+/// or both files have the same number of bands.
 bool comparable_numbers(const SceneBands& first, const SceneBands& second);
 /// Returns the index in `second` (0-based) of every number in `first`; -1 if absent.
 std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second);
 
-/// Returns the bands that a model was made from. If an older document does not state the meaning of its
-/// numbers, they are taken as stated, unless they are 1, 2, 3 .., which exist in any file.
+/// Returns the bands that a model was made from. Older documents do not state whether their numbers refer to
+/// the original scene. This is assumed, unless the numbers are 1, 2, 3 .., which exist in any file.
 SceneBands bands_of(const ModelBands& model);
 
 /// States whether a scene's bands are matched with the bands of a model or of another scene.
 enum class BandsOf { model, scenes };
 
-/// Returns the scene's band (0-based, among the bands in use) for every band of the model. Each is used at
-/// most once. The rules in order:
-/// 1. If both have the wavelengths of all bands, uses the nearest band. It must be at most a quarter of the
-///    spacing of the model's bands away; distances up to 0.5 nm are always accepted.
-/// 2. Else, uses the bands with the model's own numbers, if the scene has more bands than the model needs, or
-///    as many and all these are among them.
-/// 3. Else, or if wavelengths are `ignored`, uses the bands in their order if there are as many as the model
-///    needs. This rule does not apply if the bands are known to differ: the scene states its numbers
+/// Returns the scene's band (0-based, among the bands in use) for every band of the model. Each band of the
+/// scene is used at most once. The rules in order:
+/// 1. If all wavelengths of the model and of the scene are known, uses the nearest band. Its distance must be
+///    at most a quarter of the spacing of the model's bands; distances up to 0.5 nm are always accepted.
+/// 2. Else, uses the bands with the model's own numbers, if the scene has all of them.
+/// 3. Else, or if wavelengths are `ignored`, uses the bands in their order if the scene has as many bands as
+///    the model. This rule does not apply if the bands are known to differ: the scene states its numbers
 ///    (SceneBands::told), or the numbers of both are comparable_numbers(). If wavelengths are ignored and the
 ///    scene has more bands, rule 2 applies.
-/// Throws Error with the model's `file` and the scene if they do not match. Under rule 1 it also states the
-/// number of bands without a partner and the first of these bands. The message differs if `file` is another
-/// scene or belongs to scenes (`whose`).
+/// Throws Error that names the model's `file` and the scene if they do not match. Under rule 1, the message
+/// also states the number of bands without a match and the first of these bands. The message differs if
+/// `file` is another scene (`whose`).
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored, BandsOf whose = BandsOf::model);
 
 /// Matches two scenes in which the wavelengths of all bands are known. Returns for every band of the first
-/// scene the nearest band of the second (0-based) within the limit of rule 1, each at most once; -1 without a
-/// partner. Returns an empty list if the wavelengths of a scene are unknown.
+/// scene the nearest band of the second scene (0-based) within the limit of rule 1; -1 if no band matches.
+/// Each band of the second scene is used at most once. Returns an empty list if the wavelengths of a scene
+/// are unknown.
 std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm);
 
 } // namespace hsi::model

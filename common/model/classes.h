@@ -12,15 +12,15 @@
 
 namespace hsi::model {
 
-using ModelClass = hsi::LabelClass; ///< pixels: the number of training pixels
+using ModelClass = hsi::LabelClass; ///< `pixels` is the number of training pixels
 
 /// The bands of the scene that the features come from, and the meaning of their values.
 struct ModelBands {
-    std::vector<int> bands; ///< file bands (1-based), or the numbers that the file states
+    std::vector<int> bands; ///< 1-based; numbers_told states their meaning
     /// True if `bands` are numbers of the scene that the file was made from. Otherwise they refer to a file
     /// of `file_bands` bands.
     bool numbers_told = false;
-    int file_bands = 0;                  ///< 0: unknown
+    int file_bands = 0;                  ///< number of bands of this file; 0: unknown
     std::vector<std::string> band_names; ///< empty, or one per band
     std::vector<double> wavelengths_nm;  ///< empty, or one per band (NaN if unknown)
 
@@ -34,11 +34,11 @@ struct ModelBands {
 
 /// The tool and the command line that made a model.
 struct Origin {
-    std::string created_by, history; ///< "gdal_hsi_pca 0.2.0", and the command line
+    std::string created_by, history; ///< tool with version ("gdal_hsi_pca 0.2.0"), and command line
 };
 
-/// Converts values of a scene to those that a model was made from: value * factor + shift, one per band.
-/// Empty if no conversion is needed.
+/// Converts values of a scene to the scale of the values that a model was made from: value * factor + shift,
+/// with one factor and shift per band. Both lists are empty if no conversion is needed.
 struct Rescaling {
     std::vector<double> factor, shift;
     bool none() const { return factor.empty(); }

@@ -24,7 +24,7 @@ std::string shortest(T v) {
 }
 
 constexpr const char* checksum_member = "checksum";
-/// The original classes of a Python estimator, which adds them to a complete model.
+/// The member with the original classes of a Python estimator, which adds this member to a complete model.
 constexpr const char* labels_member = "labels";
 
 uint64_t digest_of_number(double v, uint64_t before) {
@@ -37,8 +37,8 @@ uint64_t digest_of_number(double v, uint64_t before) {
     return digest_of({bytes, sizeof bytes}, before);
 }
 
-/// Returns the digest of a value with all its parts. 1 and 1.0 have the same digest, since other programs
-/// write either.
+/// Returns the digest of a value with all its parts. 1 and 1.0 have the same digest, since other programs may
+/// replace one by the other.
 uint64_t digest_of_json(const Json& v, uint64_t before) {
     constexpr double exact = 9007199254740992.0; // 2^53
     if (v.is_number()) {
@@ -63,7 +63,7 @@ uint64_t digest_of_json(const Json& v, uint64_t before) {
     return digest_of("}", before);
 }
 
-/// Returns the checksum of all members of a document except these two.
+/// Returns the checksum of all members of a document except "checksum" and "labels".
 std::string checksum_of(const Json& root) {
     uint64_t digest = digest_of_nothing;
     for (const auto& [key, one] : root.items())

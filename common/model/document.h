@@ -41,11 +41,11 @@ std::string head_text(const char* format, int version, const Origin& origin);
 std::string with_checksum(std::string text);
 /// Returns the member "classes", with or without "weight".
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
-/// Returns those of the members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean"
-/// that are known, one per text line, indented by two, without a comma after the last.
+/// Returns the members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean", as far
+/// as they are known: one per text line, indented by two, without a comma after the last one.
 std::string bands_text(const ModelBands& bands);
-/// Returns only the member "values": scale, offset (one number if all bands agree) and unit. Empty if all are
-/// unknown.
+/// Returns only the member "values": scale and offset (each one number if all bands agree) and unit. Returns
+/// an empty text if all are unknown.
 std::string values_text(const ModelBands& bands);
 
 // ---- Reading --------------------------------------------------------------------------------------------
@@ -64,12 +64,14 @@ class Reader {
 
     const Json& member(const Json& object, const char* key) const;
     const Json& list(const Json& object, const char* key) const;
-    double number(const Json& v, const char* what) const;       ///< must be finite
-    double positive(const Json& object, const char* key) const; ///< must be finite and above 0
+    double number(const Json& v, const char* what) const; ///< throws Error unless it is finite
+    double positive(const Json& object,
+                    const char* key) const; ///< throws Error unless it is finite and above 0
     int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
-    std::string text(const Json& object, const char* key) const;      ///< returns empty text if absent
-    void expect(const Json& v, const char* what, size_t count) const; ///< throws unless v is a list of
-                                                                      ///< `count` entries
+    /// Returns an empty text if the member is absent
+    std::string text(const Json& object, const char* key) const;
+    /// Throws Error unless v is a list of `count` entries.
+    void expect(const Json& v, const char* what, size_t count) const;
     std::vector<double> numbers(const Json& v, const char* what, size_t count) const;
     /// Appends a list of `count` numbers within the range of float to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;

@@ -112,12 +112,12 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
         if (!(std::fabs(product(k, k) - 1) <= allowed_error))
             in.fail(same ? "row " + std::to_string(k + 1) + of + " does not have the length 1"
                          : "the product of the rows " + std::to_string(k + 1) + of + " is not 1");
-    // Checks A B'x = x for a vector without structure, before each pair is checked: thousands of bands have
-    // millions of pairs.
+    // Checks A B'x = x for one irregular vector x. Pairs of rows are checked only if this fails, because
+    // thousands of bands have millions of pairs.
     std::vector<double> x(rows), y(n, 0.0);
     double seed = 0.5;
     for (size_t k = 0; k < rows; ++k) {
-        seed = 3.99 * seed * (1 - seed); // the logistic map
+        seed = 3.99 * seed * (1 - seed); // the logistic map, which gives irregular numbers
         x[k] = seed + 0.01;
         for (size_t i = 0; i < n; ++i)
             y[i] += b_rows[k * n + i] * x[k];

@@ -13,7 +13,7 @@
 
 namespace hsi::model {
 
-/// The greatest value of a variance or of a squared deviation of floats, with room for many bands.
+/// An upper limit for variances and squared deviations of floats, also if they are summed over many bands.
 inline constexpr double greatest_variance = 1e80;
 /// The maximum number of bands, equal to GDAL's limit.
 inline constexpr size_t most_bands = 65536;
@@ -25,7 +25,7 @@ std::string entry(const char* list, size_t index);
 /// "pixels", the number of pixels that the model was made from.
 OrderedJson begin_document(const char* format, int version, const Origin& origin, const std::string& source,
                            int64_t pixels);
-/// Adds those of the members "bands", "wavelengths_nm", "values", "minimum" and "maximum" that are known.
+/// Adds the members "bands", "wavelengths_nm", "values", "minimum" and "maximum", as far as they are known.
 void add_bands(OrderedJson& document, const ModelBands& bands);
 
 /// Writes unknown wavelengths as null, because JSON has no NaN.
@@ -38,8 +38,8 @@ OrderedJson rows_of(const std::vector<double>& values, size_t n);
 /// readable, and small changes give small differences.
 std::string lines_text(const OrderedJson& document);
 
-/// Reads the member "eigenvalues": `count` falling numbers within greatest_variance, not negative to a
-/// millionth of the first.
+/// Reads the member "eigenvalues": `count` numbers in falling order, with magnitudes up to greatest_variance.
+/// Negative numbers are accepted up to a millionth of the first number.
 std::vector<double> read_eigenvalues(const Reader& in, const Json& root, size_t count);
 
 /// Reads the member `key`: `rows` lists of n numbers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scale and unit of the values that a model was trained with, and the rescaling of a model to those of
-// a scene.
+// The scale and unit of the values that a model was trained with, and the rescaling of a model to the values
+// of a scene.
 #include "core/error.h"
 #include "model/classes.h"
 
@@ -23,7 +23,7 @@ std::string range_text(const char* what, const std::vector<double>& values) {
     return std::string(what) + "s from " + number(*least) + " to " + number(*greatest);
 }
 
-/// Compares approximately, because texts of scales are rounded, and some formats store them in single
+/// Compares approximately, because texts of scales are rounded, and some formats store scales in single
 /// precision.
 bool same(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(std::fabs(a), std::fabs(b)); }
 

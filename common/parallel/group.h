@@ -27,8 +27,9 @@ class Group {
     /// Returns true if ranks run on more than one host. They then share data only through the file
     /// system.
     virtual bool several_hosts() const = 0;
-    /// Returns the number of threads for work of one rank that the others wait for. Each rank has `threads`;
-    /// the result is the sum over the ranks of the host, limited by the processors that this rank may use.
+    /// Returns the number of threads for work that one rank does while the other ranks wait. Each rank has
+    /// `threads`. The result is the sum over the ranks of the host, limited by the processors that this rank
+    /// may use.
     virtual int threads_of_host(int threads) const = 0;
     /// Returns the flag that is set when the run must end; null for one process.
     virtual const CancelFlag* cancel() const = 0;
@@ -39,9 +40,9 @@ class Group {
     /// order and grouping must not matter.
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     virtual std::string reduce(const std::string& what, std::string mine, const Merge& merge) = 0;
-    /// Works as reduce() for large values that are merged in place. add() adds another rank's value to the
-    /// value here; packed() returns the whole value here; set() replaces the value here by the result; it
-    /// is not called on the root, whose value is already the result.
+    /// Works as reduce() for large values that are merged in place. add() adds another rank's value to this
+    /// rank's value. packed() returns this rank's value. set() replaces this rank's value by the result.
+    /// set() is not called on the root, whose value is already the result.
     virtual void unite(const std::string& what, const std::function<std::string()>& packed,
                        const std::function<void(const std::string& bytes)>& add,
                        const std::function<void(const std::string& bytes)>& set) = 0;

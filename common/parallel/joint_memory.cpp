@@ -29,7 +29,7 @@ uint64_t round_up(uint64_t bytes, uint64_t unit = system::page_size()) {
 
 /// The root's memory, as offered to the other ranks.
 struct Offer {
-    pid_t process = 0; ///< 0: no offer
+    pid_t process = 0; ///< process number of the root; 0: no offer
     int file = -1;
     uint64_t size = 0, sign = 0;
 };
@@ -38,7 +38,8 @@ struct Offer {
 /// with the processes.
 int make_file(uint64_t size) {
     rlimit limit{};
-    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1; // otherwise a signal
+    // A file beyond this limit would end the process with a signal.
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) return -1;
     return system::file_in_memory(name, size);
 }
 
@@ -49,8 +50,8 @@ void* map_file(int file, uint64_t size) {
     void* const room = mmap(nullptr, size + border, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return nullptr;
     const auto begin = reinterpret_cast<uintptr_t>(room);
-    const uint64_t before = round_up(begin, border) - begin; // of `border`, which is split into two pieces
-                                                             // around the aligned part
+    // The bytes of `border` before the aligned part. The rest of `border` follows the aligned part.
+    const uint64_t before = round_up(begin, border) - begin;
     char* const at = static_cast<char*>(room) + before;
     void* const memory = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     if (memory == MAP_FAILED) {
@@ -63,11 +64,12 @@ void* map_file(int file, uint64_t size) {
 }
 
 /// Maps all pages into this process at once, because one fault per page would take three times as long. Older
-/// systems refuse this.
+/// systems refuse; pages are then mapped when they are touched.
 void map_pages(char* memory, uint64_t size) { system::make_pages(memory, size); }
 
-/// Provides the pages of a file in memory, as huge pages if the system supports them: it makes these from one
-/// existing page and holes. Other systems provide pages when they are touched.
+/// Provides the pages of a file in memory, as huge pages if the system supports them. The system makes a huge
+/// page from one existing page and holes, so one page of each is touched first. Other systems provide pages
+/// when they are touched.
 void make_pages(char* memory, uint64_t size) {
     const uint64_t whole = size / huge_page * huge_page;
     for (uint64_t at = 0; at < whole; at += huge_page)
@@ -93,7 +95,7 @@ void* map_offered(const Offer& offer) {
 struct JointMemory::Head {
     uint64_t sign;
     alignas(64) std::atomic<int64_t> next; ///< next unit of the round
-    alignas(64) std::atomic<int> arrived;  ///< processes that have reached its end
+    alignas(64) std::atomic<int> arrived;  ///< processes that have reached the end of the round
     alignas(64) std::atomic<uint32_t> round;
 };
 
@@ -130,7 +132,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Group& ranks, const std::string& 
         if (made && made->m_head->sign != offer.sign) made.reset();
     }
     const auto processes = static_cast<int>(ranks.sum(what + ", processes", made ? 1 : 0));
-    if (file >= 0) close(file); // all ranks have mapped it
+    if (file >= 0) close(file); // all ranks have mapped the file
     if (!made || processes < 2) return nullptr;
     made->m_processes = processes;
     if (at_once) made->make_all_pages();
@@ -170,14 +172,15 @@ void JointMemory::meet() {
         system::wake(m_head->round);
         return;
     }
-    // The others will arrive soon: their last units are no longer than the one done here.
+    // The other processes will arrive soon: their last units take no longer than the last unit of this
+    // process.
     const auto changed = [&] { return m_head->round.load(std::memory_order_acquire) != round; };
     for (const auto begin = std::chrono::steady_clock::now();
          !changed() && std::chrono::steady_clock::now() - begin < 20us;)
         std::this_thread::yield();
     while (!changed()) {
         if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
-        system::wait(m_head->round, round, 5ms); // between two checks of the flag
+        system::wait(m_head->round, round, 5ms); // the flag is checked between two waits
     }
 }
 

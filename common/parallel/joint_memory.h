@@ -15,10 +15,10 @@ namespace hsi::parallel {
 
 class JointMemory final : public HostAllocator {
   public:
-    /// Returns room for `bytes`, zero at first, on the root and the ranks that can share its memory. Returns
-    /// null on other ranks (on another host or in another container), and on all ranks if no rank can share
-    /// the root's memory. All ranks must call this function together. The system stores the memory once and
-    /// frees it after the last process ends, however it ends. `ranks` must outlive the result. at_once:
+    /// Returns memory for `bytes` bytes, zero at first, on the root and the ranks that can share its memory.
+    /// Returns null on other ranks (on another host or in another container), and on all ranks if no rank can
+    /// share the root's memory. All ranks must call this function together. The system stores the memory once
+    /// and frees it after the last process ends, however it ends. `ranks` must outlive the result. at_once:
     /// creates the pages before the first access, which is faster for memory that every rank reads many
     /// times.
     static std::shared_ptr<JointMemory> make(Group& ranks, const std::string& what, uint64_t bytes,
@@ -29,7 +29,7 @@ class JointMemory final : public HostAllocator {
 
     /// Returns the same memory in each process that allocates the same sizes in the same order.
     void* allocate(size_t bytes) override;
-    void release(void*, size_t) noexcept override {} ///< freed as a whole
+    void release(void*, size_t) noexcept override {} ///< Does nothing: the destructor frees the whole memory.
     int processes() const { return m_processes; }
 
     /// Returns the next unit of the round, from 0.

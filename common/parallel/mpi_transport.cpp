@@ -67,9 +67,10 @@ class MpiTransport final : public Transport {
         MPI_Finalize();
     }
 
-    /// MPI_Finalize is not called, because it waits for all ranks. If the starter kills some ranks there, it
-    /// may lock its own thread and never end (Open MPI 4.1: one of six that got SIGTERM while a rank hung).
-    /// exit() is not called either: its destructors would run while MPI's threads work.
+    /// MPI_Finalize is not called, because it waits for all ranks. If the starter (mpirun) kills ranks that
+    /// wait in MPI_Finalize, the starter may lock its own thread and never end. Open MPI 4.1 did so in one of
+    /// six runs that got SIGTERM while a rank hung. exit() is not called either: its destructors would run
+    /// while MPI's threads work.
     void leave(int code) override {
         std::fflush(nullptr);
         _exit(code);
@@ -137,14 +138,15 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
             std::this_thread::yield();
         }
     } catch (...) {
-        (void)message.release(); // MPI may still write there
+        (void)message.release(); // MPI may still write to the message
         throw;
     }
     return std::move(*message);
 }
 
-/// Disables networks for ranks that mpirun has started on one host, which use its memory for messages.
-/// Otherwise Open MPI would search for networks, 0.2 s per run. The user's settings are kept.
+/// If mpirun has started all ranks on one host, messages pass through shared memory, and this function
+/// disables networks. Otherwise Open MPI would search for networks, which takes 0.2 s per run. The user's
+/// settings are kept.
 void leave_networks_alone() {
     const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
     const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

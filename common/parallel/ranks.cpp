@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 // The tags of messages; tags of SharedTiles begin at 16.
 enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
-constexpr size_t few_bytes = 128; ///< bytes that are sent with their label, in one message
+constexpr size_t few_bytes = 128; ///< up to this number of bytes are sent in one message with their label
 
 /// Waits without occupying a processor, a little longer each time. Most messages arrive within some
 /// microseconds, and the shortest sleep of a system takes longer, so a few checks come first.
@@ -132,15 +132,15 @@ void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::fun
     for (size_t done = 0; done < size;) {
         const size_t count = std::min(size - done, Transport::most_bytes);
         const auto sending = m_transport->send(to, tag, from + done, count);
-        // MPI moves a large message piece by piece, when its sender calls it.
+        // MPI sends a large message piece by piece, whenever the sender calls MPI.
         for (Patience pause(20us); !sending->done(); pause())
             wait();
         done += count;
     }
 }
 
-/// Sends a label, which reveals ranks that have made different calls, and the bytes: in the same message if
-/// they are few, otherwise after it.
+/// Sends a label and the bytes. The label reveals ranks that have made different calls. Up to few_bytes bytes
+/// are in the same message as the label; more bytes follow in a second message.
 void Ranks::send_labelled(int to, const std::string& label, const std::string& bytes) {
     const auto wait = [this] { check_cancelled(); };
     const bool few = bytes.size() <= few_bytes;
@@ -178,7 +178,7 @@ std::string Ranks::receive_labelled(int from, const std::string& label) {
     return bytes;
 }
 
-/// Merges the values up a binomial tree towards rank 0, and sends the whole down the same tree.
+/// Merges the values up a binomial tree towards rank 0, and sends the merged value down the same tree.
 std::string Ranks::up_and_down(const std::string& what, const std::function<std::string()>& packed,
                                const std::function<void(std::string)>& add) {
     const std::string label = what + " " + std::to_string(m_round++);
@@ -262,7 +262,7 @@ void Ranks::all_in_pieces(const std::string& what, const std::function<std::stri
                           const std::function<void(int rank, const std::string& piece)>& take) {
     for (bool more = true; more;) {
         const auto pieces = all(what, next());
-        more = false; // a rank without a message has no more pieces
+        more = false; // remains false if the pieces of all ranks are empty
         for (size_t rank = 0; rank < pieces.size(); ++rank) {
             if (pieces[rank].empty()) continue;
             more = true;
@@ -329,10 +329,10 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
         int other;
         std::string* bytes;
         std::string mine, theirs;
-        uint64_t due = 0; // bytes that have not arrived, once their number is known
+        uint64_t due = 0; // number of bytes that have not arrived; 0 until the size is known
         bool met = false;
     };
-    // On the heap, since the transport may still read it after a run was given up.
+    // The sides are on the heap, since the transport may still read them after a run was given up.
     auto sides = std::make_unique<std::vector<Side>>();
     if (m_rank > 0) sides->push_back({m_rank - 1, &before, {}, {}});
     if (m_rank + 1 < m_size) sides->push_back({m_rank + 1, &after, {}, {}});
@@ -392,7 +392,7 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
 
 // --- the end of a run
 
-/// Runs in parallel to the work and receives messages that end the run. On a rank that must stop, it sets the
+/// Runs in parallel to the work and receives messages that end the run. On a rank that must stop, sets the
 /// flag that all long work reads.
 void Ranks::watch() {
     while (!m_quit) {
@@ -411,8 +411,8 @@ void Ranks::stop_watching() {
     if (m_watcher.joinable()) m_watcher.join();
 }
 
-/// Receives the ends of other ranks. Returns false if no more can arrive: the transport has ended, and so has
-/// the job.
+/// Receives the ends of other ranks. Returns false if no more ends can arrive, because the transport, and
+/// thereby the job, has ended.
 bool Ranks::take_endings() {
     const auto give_up = [this] {
         if (m_quit) throw Cancelled();
@@ -438,7 +438,7 @@ bool Ranks::take_endings() {
     }
 }
 
-/// Tells the ranks that still work to stop, once, on the root.
+/// On the root: tells the ranks that still work to stop. Later calls send nothing.
 void Ranks::stop_others() {
     m_cancel->request();
     const std::lock_guard lock(m_mutex);
@@ -448,7 +448,8 @@ void Ranks::stop_others() {
         m_sent.push_back(m_transport->send(r, stop, &nothing, 1));
 }
 
-/// Returns the cause: the failure of the lowest rank that is not a consequence of another failure.
+/// Returns the cause of the job's failure: the failure of the lowest rank that is not a consequence of
+/// another failure.
 std::optional<Ending> Ranks::primary() const {
     const std::lock_guard lock(m_mutex);
     const Ending* found = nullptr;
@@ -470,8 +471,8 @@ std::optional<Ending> Ranks::primary() const {
 
 namespace {
 
-/// Waits for the ends of other ranks. After a signal there is little time, before or during the wait: all
-/// ranks have received the signal, or the starter ends them, sometimes a second later. The root gives up
+/// Waits for the ends of other ranks. If a signal arrives before or during the wait, the wait is short: all
+/// ranks have received the signal, or the starter kills them, sometimes a second later. The root gives up
 /// first, so that it can inform the others.
 class LastWait {
   public:
@@ -502,7 +503,7 @@ class LastWait {
 bool Ranks::wait_for_endings(double seconds, bool until_failure) {
     LastWait last(*m_cancel, true, seconds);
     for (Patience pause;; pause()) {
-        take_endings(); // the watcher checks only now and then
+        take_endings(); // the watcher calls this function only now and then
         {
             const std::lock_guard lock(m_mutex);
             if (static_cast<int>(m_endings.size()) >= m_size - (until_failure ? 1 : 0)) return true;
@@ -535,7 +536,8 @@ Ending Ranks::conclude(Ending mine) noexcept {
     }
 }
 
-/// Sends the verdict on the root. \throws Cancelled if another rank does not take it.
+/// On the root: sends the verdict, which states how the job has ended. \throws Cancelled if another rank does
+/// not receive the verdict.
 Ending Ranks::conclude_all(Ending mine) {
     LastWait last(*m_cancel, true);
     {
@@ -554,9 +556,10 @@ Ending Ranks::conclude_all(Ending mine) {
         all.together = complete && std::all_of(m_endings.begin(), m_endings.end(),
                                                [](const auto& one) { return one.second.together; });
     }
-    m_verdict = packed({all.code, "", "", all.echo, all.together}); // small: only the root prints the fault
-    // A rank that learns that ranks leave alone also leaves alone, and mpirun then ends the rest: all
-    // messages must be printed before.
+    // The verdict has no texts, since only the root prints them.
+    m_verdict = packed({all.code, "", "", all.echo, all.together});
+    // If a verdict states that ranks leave alone, its receiver also leaves alone, and mpirun then kills the
+    // other ranks. finish() sends this verdict, after all messages have been printed.
     if (!all.together) return all;
     send_verdict();
     for (const auto& sending : m_verdicts)
@@ -570,7 +573,7 @@ void Ranks::send_verdict() {
         m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
 }
 
-/// Receives the verdict on other ranks. \throws Cancelled if the root has no verdict.
+/// On the other ranks: receives the verdict. \throws Cancelled if the root has no verdict.
 Ending Ranks::conclude_mine(const Ending& mine) {
     LastWait last(*m_cancel, false);
     const auto wait = [&] {
@@ -612,9 +615,9 @@ std::optional<int> number(const char* variable) {
     return std::atoi(text);
 }
 
-/// Returns the environment variable which shows that this process was started as one of several: by Open
-/// MPI's mpirun, by the starters of MPICH and similar ones, or by a scheduler with PMI or PMIx; null without
-/// one.
+/// Returns the environment variable which shows that this process was started as one of several; null if
+/// there is none. Knows Open MPI's mpirun, the starters of MPICH and similar ones, and schedulers with PMI or
+/// PMIx.
 const char* sign_of_several() {
     for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"})
         if (const auto n = number(size)) {

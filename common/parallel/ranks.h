@@ -26,13 +26,15 @@ namespace hsi::parallel {
 struct Ending {
     int code = 0; ///< exit code; 0: success
     std::string what, advice;
-    bool echo = false;     ///< true if it ended because another rank had failed, or by a signal
-    bool together = false; ///< of a job: every rank has reported its end, and no rank got a signal
+    bool echo = false; ///< true: this part ended by a signal, or because another rank had failed
+    /// In the ending of a whole job: true if every rank has reported its end and no rank got a signal.
+    bool together = false;
 };
 
 class JointMemory;
 
-/// Most functions implement Group. The members belong to a job, and those behind the mutex to its end.
+/// Most functions implement Group. The data members serve a job of several ranks; those that the mutex guards
+/// serve its end.
 class Ranks final : public Group {
   public:
     /// Makes a single process, which is its own root.
@@ -55,12 +57,12 @@ class Ranks final : public Group {
     int threads_of_host(int threads) const override;
     const std::string& host(int rank) const override { return m_hosts[static_cast<size_t>(rank)]; }
     bool several_hosts() const override;
-    /// "rank 3 on node17"
+    /// Returns the name for messages: "rank 3 on node17".
     std::string name(int rank) const;
-    int job_size() const { return m_size; } ///< size(), also while the root works alone
+    int job_size() const { return m_size; } ///< number of ranks, also while the root works alone
     const CancelFlag* cancel() const override { return m_cancel; }
 
-    /// Makes the root work like a single process, while the other ranks wait for its end.
+    /// Makes the root work like a single process, while the other ranks wait for the root's end.
     void work_alone() { m_alone = true; }
 
     std::string broadcast(const std::string& what, std::string bytes) override;
@@ -122,30 +124,31 @@ class Ranks final : public Group {
     int m_rank = 0, m_size = 1;
     std::atomic<bool> m_alone{false};
     std::vector<std::string> m_hosts;
-    int64_t m_round = 0, m_pass = 0;      ///< collective calls and shared passes so far
-    std::shared_ptr<JointMemory> m_joint; ///< of all ranks; null if they have no shared memory
+    int64_t m_round = 0, m_pass = 0;      ///< number of collective calls and of shared passes so far
+    std::shared_ptr<JointMemory> m_joint; ///< Memory that all ranks share; null if they cannot share memory.
     struct Board;                         ///< the part of m_joint for shared passes
     Board* m_board = nullptr;
     void make_board();
 
-    /// Requests (rank and bytes) on the root for the pass after the one whose server received them. A rank
-    /// that has left a pass may reach the next one before the root does.
+    /// On the root: requests (rank and bytes) that a pass has received for the next pass. A rank that has
+    /// left a pass may reach the next pass before the root does.
     std::vector<std::pair<int, std::string>> m_early_questions;
 
     std::atomic<bool> m_stopped{false}; ///< another rank has failed
     std::atomic<bool> m_quit{false};    ///< tells the watcher to end; set under the mutex
     std::thread m_watcher;
     std::condition_variable m_quits;
-    bool m_together = false;    ///< the result of conclude()
-    mutable std::mutex m_mutex; ///< guards what follows
+    bool m_together = false;    ///< Ending::together in the result of conclude()
+    mutable std::mutex m_mutex; ///< guards the following members
     std::map<int, Ending> m_endings;
-    std::vector<std::unique_ptr<Sending>> m_sent; ///< the messages that stop the others, once
+    /// Messages that stop the other ranks; empty until they are sent.
+    std::vector<std::unique_ptr<Sending>> m_sent;
 
-    std::string m_verdict; ///< of the root; exists as long as its messages
+    std::string m_verdict; ///< Verdict of the root. It must exist as long as the messages in m_verdicts.
     std::vector<std::unique_ptr<Sending>> m_verdicts;
 };
 
-/// Returns group() with its functions for start and end.
+/// Returns the object of group() as Ranks, with the functions for the start and the end of a job.
 Ranks& ranks();
 
 /// Makes `ranks` the ranks of the process as long as this object exists.
@@ -160,37 +163,39 @@ class Job {
     Ranks* m_before;
 };
 
-/// Returns the ranks if there are certainly several, and null for a single process. Throws Error if the
-/// process was started as one of several and cannot join. `cancel` is used as by Ranks.
+/// Joins the job. Returns the ranks if there are certainly several, and null for a single process. Throws
+/// Error if the process was started as one of several and cannot join. `cancel` is used as by the constructor
+/// of Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
-/// Shares the positions 0 .. count - 1 of a pass among the ranks: a free rank takes the next one. The counter
-/// is in memory that all ranks of a single host share, or else on the root, which answers messages. All ranks
-/// create the object together, and must make another common call (Ranks::sum) before they create the next
-/// one.
+/// Shares the positions 0 .. count - 1 of a pass among the ranks: a free rank takes the next position. The
+/// counter is in memory that all ranks of a single host share. Otherwise it is on the root, which answers
+/// messages. All ranks create the object together, and must make another common call (Ranks::sum) before they
+/// create the next one.
 class SharedTiles {
   public:
-    /// ahead: a lane requests its next position when it gets one, so that it need not wait for the answer.
-    /// The last quarter is excluded, so that free lanes get it. Use it for many positions that take about
-    /// equal times.
+    /// ahead: a worker thread (lane) requests its next position when it gets one, so that it need not wait
+    /// for the answer. The last quarter of the positions is excluded, so that free workers get them. Use it
+    /// for many positions that take about equal times.
     SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
-    /// Assigns each position to the rank that was decided before.
+    /// Assigns position i to rank settled[i].
     SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
     SharedTiles& operator=(const SharedTiles&) = delete;
     ~SharedTiles();
 
-    /// Returns the next position for this rank's `lane`; nullopt if all are assigned. `give_up` may be called
-    /// during the wait, and ends it with Cancelled by returning true.
+    /// Returns the next position for worker `lane` of this rank; nullopt if all positions are assigned.
+    /// `give_up` may be called during the wait, and ends the wait with Cancelled by returning true.
     std::optional<int64_t> next(int lane, const std::function<bool()>& give_up);
-    /// Returns on the root the rank that has taken `position`, after a wait if needed; nullopt if given up.
+    /// On the root: returns the rank that has taken `position`, after a wait if needed; nullopt if give_up()
+    /// ends the wait.
     std::optional<int> owner(int64_t position, const std::function<bool()>& give_up);
     /// Sends the data of a position from its owner to the root.
     void send(int64_t position, const void* bytes, size_t size, const std::function<bool()>& give_up);
     /// Receives exactly `size` bytes on the root.
     void receive(int64_t position, int from, void* bytes, size_t size, const std::function<bool()>& give_up);
-    int64_t assigned() const; ///< on the root: assigned positions
-    double waited() const;    ///< seconds that all lanes of this rank have waited for positions
+    int64_t assigned() const; ///< On the root: number of assigned positions.
+    double waited() const;    ///< Seconds that the workers of this rank have waited for positions, in total.
 
   private:
     void serve();
@@ -198,16 +203,18 @@ class SharedTiles {
     int64_t take_from_board();
 
     Ranks& m_ranks;
-    const std::vector<int> m_settled; ///< the owner of each position; empty: the first rank to request it
+    /// Owner of each position; empty: the first rank that requests a position owns it.
+    const std::vector<int> m_settled;
     const int64_t m_pass, m_count;
     const bool m_ahead = false, m_on_board = false;
-    std::vector<char> m_asked; ///< per lane: whether its next answer is on its way
+    /// One per worker: 1 while a request of the worker for its next position is in progress.
+    std::vector<char> m_asked;
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};
-    mutable std::mutex m_mutex; ///< guards what follows
+    mutable std::mutex m_mutex; ///< guards the following members
     int64_t m_next = 0;
-    std::map<int64_t, int> m_owners; ///< of positions whose owner has not been requested
-    std::thread m_server;            ///< if the counter is requested by messages
+    std::map<int64_t, int> m_owners; ///< Owners of assigned positions, until owner() is called for them.
+    std::thread m_server;            ///< Answers requests on the root, if ranks share no memory.
 };
 
 } // namespace hsi::parallel

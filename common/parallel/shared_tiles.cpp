@@ -19,20 +19,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// The tags of a request for the next position, of its answers (one tag per lane), and of the data of a
+// The tags of a request for the next position, of its answers (one tag per worker), and of the data of a
 // position (one tag for each position that may be in transit). MPI guarantees 32767 tags.
 constexpr int ask = 16, answers = 32, most_lanes = 8192, parts = answers + most_lanes, most_parts = 16384;
 
 constexpr size_t most_owners = size_t{1} << 20;
 
-constexpr int64_t lost_step = -1; ///< the answer to a rank in another pass
+constexpr int64_t lost_step = -1; ///< the answer to a rank that is in another pass
 
 struct Question {
     int64_t pass = 0;
     int lane = 0;
 };
 
-/// Returns the rank that has taken a position of a pass, packed into one word; never 0.
+/// Returns the pass, a position and the rank that has taken it, packed into one word. The word is never 0.
 int64_t taken(int64_t pass, int64_t position, int rank) {
     return static_cast<int64_t>((static_cast<uint64_t>(pass + 1) & 0x7fff) << 48 |
                                 (static_cast<uint64_t>(position) & 0xffffffff) << 16 |
@@ -43,14 +43,14 @@ int part_tag(int64_t position) { return parts + static_cast<int>(position % most
 
 } // namespace
 
-/// The state of four passes in turn: when a pass begins at the root, no rank is in the pass before the
-/// previous one, or in the pass after the next one.
+/// The states of four passes, used in turn. Four suffice: when a pass begins at the root, no rank is in the
+/// pass before the previous one, or in the pass after the next one.
 struct Ranks::Board {
     static constexpr int64_t passes = 4;
     struct Pass {
-        alignas(64) std::atomic<int64_t> next; ///< position
-        /// The owners of positions, at position modulo most_parts: see taken(). At most this number of
-        /// positions is in progress.
+        alignas(64) std::atomic<int64_t> next; ///< next position
+        /// The owners of positions, as packed by taken(). Position p is at index p modulo most_parts; at most
+        /// most_parts positions are in progress.
         alignas(64) std::atomic<int64_t> owner[most_parts];
     };
     Pass pass[passes];
@@ -63,7 +63,7 @@ void Ranks::make_board() {
     if (!m_joint || m_joint->processes() != m_size)
         m_joint.reset();
     else
-        m_board = static_cast<Board*>(m_joint->allocate(sizeof(Board))); // all zero
+        m_board = static_cast<Board*>(m_joint->allocate(sizeof(Board))); // zero at first
 }
 
 SharedTiles::SharedTiles(Ranks& ranks, int64_t count, bool ahead)
@@ -101,8 +101,8 @@ int64_t SharedTiles::take(int rank) {
     if (m_next >= m_count) return m_count;
     if (!m_settled.empty()) return m_next++;
     m_owners[m_next] = rank;
-    // A rank that writes in order requests the owner of each position, and at most as many positions are in
-    // progress as there are lanes. Other ranks never request it.
+    // A rank that writes in order requests the owner of each position. Then at most as many positions are in
+    // progress as there are workers. In other passes, nobody requests owners.
     if (m_owners.size() > most_owners) m_owners.erase(m_owners.begin());
     return m_next++;
 }
@@ -116,7 +116,7 @@ int64_t SharedTiles::take_from_board() {
     return std::min(position, m_count);
 }
 
-/// Answers the lanes of other ranks at the root, as long as the pass lasts.
+/// Answers the workers of other ranks at the root, as long as the pass lasts.
 void SharedTiles::serve() {
     Transport& transport = *m_ranks.m_transport;
     const auto wait = [this] {
@@ -141,19 +141,19 @@ void SharedTiles::serve() {
             const auto message = transport.take(any_rank, ask, wait);
             if (!message) {
                 std::erase_if(answered, [](const auto& a) { return a.second->done(); });
-                // In the first part of a pause it is worth occupying a processor, since the waiting rank has
-                // no other work.
+                // At the beginning of a pause, frequent checks are worth a processor, since the waiting rank
+                // has no other work.
                 std::this_thread::sleep_for(++idle < 20 ? 20us : 100us);
                 continue;
             }
             idle = 0;
             answer(message->from, message->bytes);
         }
-    } catch (const std::exception&) { // waiting lanes read the flag of the run
+    } catch (const std::exception&) { // waiting workers read the flag of the run
     }
     for (auto& [position, sending] : answered)
         if (!sending->done()) {
-            (void)position.release(); // the transport still uses its bytes
+            (void)position.release(); // the transport still uses the bytes
             (void)sending.release();
         }
 }
@@ -262,7 +262,7 @@ void Ranks::for_each(const std::string& what, int64_t units, int members, const 
         },
         [&] { stop = true; });
     if (give_up()) throw Cancelled();
-    sum(what, 0); // the root answers until all ranks arrive
+    sum(what, 0); // the root answers requests until all ranks arrive
 }
 
 } // namespace hsi::parallel

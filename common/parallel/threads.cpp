@@ -26,7 +26,7 @@ namespace {
 
 using Work = std::function<void(int)>;
 
-/// Runs member 0 here, and the others on threads that begin and end with the call.
+/// Runs member 0 on the calling thread, and the others on threads that begin and end with the call.
 void on_new_threads(int members, const Work& work) {
     struct Joined {
         ~Joined() {
@@ -34,7 +34,7 @@ void on_new_threads(int members, const Work& work) {
                 thread.join();
         }
         std::vector<std::thread> threads;
-    } joined; // however this thread leaves
+    } joined; // joins the threads however the calling thread leaves
     joined.threads.reserve(static_cast<size_t>(std::max(0, members - 1)));
     try {
         for (int member = 1; member < members; ++member)
@@ -90,7 +90,7 @@ class KeptThreads {
         size_t left = 0; ///< members that have not ended
         std::condition_variable done;
     };
-    /// The place of a thread. The thread removes the round when it begins.
+    /// A thread that waits for work. The thread sets `round` to null when it begins the round.
     struct Seat {
         std::condition_variable wake;
         Round* round = nullptr;
@@ -103,7 +103,7 @@ class KeptThreads {
             std::unique_lock lock(kept.m_mutex);
             if (wanted == Members::who_are_free)
                 for (const auto& seat : seats) {
-                    if (seat->round != &round) continue; // it has begun
+                    if (seat->round != &round) continue; // the thread has begun
                     seat->round = nullptr;
                     kept.m_free.push_back(seat);
                     --round.left;
@@ -165,7 +165,7 @@ class KeptThreads {
     static inline KeptThreads* s_kept = nullptr;
     const size_t m_most = std::max(1u, std::thread::hardware_concurrency());
     std::mutex m_mutex;
-    size_t m_seats = 0; ///< total number
+    size_t m_seats = 0; ///< number of all seats, free or not
     std::vector<std::shared_ptr<Seat>> m_free;
 };
 

@@ -32,14 +32,14 @@ class Transport {
     virtual ~Transport() = default;
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    virtual int local_rank() const = 0; ///< among the ranks of this node
+    virtual int local_rank() const = 0; ///< rank among the ranks of this node
     virtual int local_size() const = 0;
     virtual std::string host() const = 0;
     /// Starts to send at most most_bytes. done() may remain false until the other rank has taken the message.
     virtual std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) = 0;
     static constexpr size_t most_bytes = size_t{8} << 20;
-    /// Returns the next message with this tag, if one has arrived. `wait` is called repeatedly while its
-    /// bytes arrive, and may throw to give up.
+    /// Returns the next message with this tag, if one has arrived. `wait` is called repeatedly while the
+    /// bytes of the message arrive, and may throw to give up.
     virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;
     /// Ends a job. All ranks call this function together, and no further message will be sent. `code` is the
     /// exit code of this process if it must end here because the other ranks do not arrive.

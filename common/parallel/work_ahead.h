@@ -44,8 +44,8 @@ class WorkAhead {
         m_changed.notify_all();
     }
 
-    /// Returns the result of the next item that was added. It is valid until the next call of any function.
-    /// Rethrows exceptions of the computation.
+    /// Returns the result of the next item that was added. The result is valid until the next call of any
+    /// function. Rethrows exceptions of the computation.
     const char* take() {
         std::unique_lock lock(m_mutex);
         give_back();
@@ -107,10 +107,11 @@ class WorkAhead {
 
     const size_t m_bytes;
     const Work m_work;
-    std::mutex m_mutex; ///< guards what follows
+    std::mutex m_mutex; ///< guards the following members
     std::condition_variable m_changed;
     std::deque<Item> m_waiting;
-    std::vector<HostBuffer<char>> m_free; ///< the last is taken first, so that used memory stays in use
+    /// The last buffer is taken first, so that existing buffers are reused before new ones are created.
+    std::vector<HostBuffer<char>> m_free;
     std::deque<Made> m_made;
     Made m_taken;
     bool m_busy = false, m_end = false;

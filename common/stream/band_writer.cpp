@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// The bytes written at once. They are prepared for the file in a second-level cache, and an interrupted run
-/// need not wait for a whole plane.
+/// The number of bytes that are written at once. While they are converted for the file, they fit into a
+/// second-level cache, and an interrupted run does not wait for a whole plane.
 constexpr int64_t piece_bytes = int64_t{1} << 20;
 
 using Clock = std::chrono::steady_clock;
@@ -54,7 +54,7 @@ BandWriter::BandWriter(BandTaker& sink, const Rect& part, int bands, int planes,
     try {
         m_thread = std::thread([this] { serve(); });
     } catch (const std::system_error&) {
-        // The planes are written when no plane is free, and at the end.
+        // Without the thread, the caller writes planes when no plane is free, and at the end.
     }
 }
 
@@ -100,7 +100,7 @@ void BandWriter::give(int band, const CubeView<float>& plane) {
 void BandWriter::finish() {
     const auto begin = Clock::now();
     std::unique_lock lock(m_mutex);
-    // Nothing is left to compute: two threads write the waiting planes.
+    // Nothing is left to compute, so this thread also writes waiting planes.
     while (!m_error && (!m_waiting.empty() || m_busy > 0)) {
         if (m_waiting.empty())
             m_changed.wait(lock);

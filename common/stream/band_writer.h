@@ -38,17 +38,18 @@ class BandTaker {
 void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<float>& plane,
                  const CancelFlag* cancel = nullptr);
 
-/// A thread that writes finished planes, and a few planes that are reused: take() returns an empty plane,
-/// give() returns it with a band. Call take(), give() and finish() from one thread.
+/// A thread that writes finished planes, and a few planes that are reused. take() returns an empty plane, and
+/// give() passes the plane to the writer, filled with a band. Call take(), give() and finish() from one
+/// thread.
 class BandWriter {
   public:
-    /// shape: shape of the sink. planes: the number of planes that may be taken at once; as many more are
-    /// used for writing. cancel may be null. progress: called with the fraction of written bands, by one
-    /// thread at a time. If the system has no more threads, the caller's thread writes.
+    /// shape: shape of the sink. planes: the number of planes that may be taken at once; the same number of
+    /// further planes is used for writing. cancel may be null. progress: called with the fraction of written
+    /// bands, by one thread at a time. If the system has no more threads, the caller's thread writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
-    /// Works as above for a part of each of `bands` bands. beside: a separate thread writes; otherwise the
-    /// caller writes when no plane is free, and at the end.
+    /// Works as the constructor above for a part of each of `bands` bands. beside: a separate thread writes;
+    /// otherwise the caller writes when no plane is free, and at the end.
     BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
                const CancelFlag* cancel = nullptr, std::function<void(double)> progress = {});
     BandWriter(const BandWriter&) = delete;
@@ -59,16 +60,17 @@ class BandWriter {
     /// Returns the host bytes of the planes of a scene.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
-    /// Waits for a free plane of the size of the part and returns it, to be filled. It belongs to the caller
-    /// until give(). Throws exceptions of writing, and Cancelled.
+    /// Waits for a free plane of the size of the part and returns it, to be filled. The plane belongs to the
+    /// caller until give(). Throws exceptions of writing, and Cancelled.
     CubeView<float> take();
     /// Passes a filled plane to the writer. \throws exceptions of writing.
     void give(int band, const CubeView<float>& plane);
     /// Returns when all given planes are written. Throws exceptions of writing, and Cancelled.
     void finish();
 
-    int written() const; ///< bands
-    /// Return the seconds of all writing, and the seconds that the caller has waited or written itself.
+    int written() const; ///< number of written bands
+    /// Return the seconds of all writing, and the seconds in which the caller has waited or has written
+    /// itself.
     double write_seconds() const;
     double held_seconds() const;
 
@@ -87,14 +89,14 @@ class BandWriter {
     const CancelFlag* const m_cancel;
     const std::function<void(double)> m_progress;
     std::vector<HostBuffer<float>> m_planes;
-    mutable std::mutex m_mutex; ///< guards what follows
+    mutable std::mutex m_mutex; ///< guards the following members
     std::condition_variable m_changed;
-    std::vector<float*> m_free;                   ///< the last is taken first: planes used last are in caches
+    std::vector<float*> m_free; ///< The last plane is taken first, since it may still be in the caches.
     std::deque<std::pair<int, float*>> m_waiting; ///< bands to be written
     int m_busy = 0;                               ///< planes that are being written
     int m_written = 0;
     double m_write_seconds = 0, m_held_seconds = 0;
-    std::exception_ptr m_error; ///< the first one
+    std::exception_ptr m_error; ///< the first error
     bool m_end = false;
     std::thread m_thread; ///< initialised after all members that it uses
 };

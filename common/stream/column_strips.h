@@ -18,7 +18,7 @@ namespace hsi::stream {
 
 /// Assigns sample s of a scene to group (first + s) / width.
 struct Columns {
-    int64_t first = 0; ///< sample of the file with which the scene begins
+    int64_t first = 0; ///< sample of the file at which the scene begins
     int64_t width = 1;
     int64_t group(int64_t sample) const { return (first + sample) / width; }
     int64_t count(int64_t samples) const { return group(samples - 1) - group(0) + 1; }
@@ -29,21 +29,23 @@ struct ColumnStrips {
     CubeShape scene;
     Columns columns;
 
-    /// Returns `first` of the samples [first, end) of a group in the scene.
+    /// The samples of a group in the scene are [first_sample(), end_sample()).
     int64_t first_sample(int64_t group) const {
         return std::max<int64_t>(0, group * columns.width - columns.first);
     }
     int64_t end_sample(int64_t group) const {
         return std::min(scene.samples, (group + 1) * columns.width - columns.first);
     }
-    int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; } ///< of a group
+    /// Largest number of pixels of a group.
+    int64_t pixels() const { return std::min(columns.width, scene.samples) * scene.lines; }
     /// Returns the halo of tiles. It is needed if the scene begins within a group, because tiles then do not
     /// begin where groups begin, and each tile must read its groups completely.
     int64_t halo() const { return columns.first % columns.width == 0 ? 0 : columns.width - 1; }
-    /// Returns the number of groups that are packed at a time: the groups of a cache line.
+    /// Returns the number of groups that are packed at a time: as many as fill a cache line with the values
+    /// of one line of the scene.
     int64_t batch() const { return std::max<int64_t>(1, 16 / columns.width); }
-    /// Returns the number of values of a group. It is not a multiple of a page, so that the groups do not use
-    /// the same cache lines.
+    /// Returns the number of values of a group. The number is not a multiple of a page, so that the groups do
+    /// not use the same cache lines.
     size_t group_values() const {
         return (static_cast<size_t>(scene.bands) * static_cast<size_t>(pixels()) + 1023) / 1024 * 1024 + 48;
     }
@@ -57,7 +59,7 @@ template <class Record>
 class ColumnRecords {
   public:
     struct Found {
-        int64_t group = 0; ///< of the scene, from 0
+        int64_t group = 0; ///< index of the group in the scene, from 0
         Record record;
     };
     explicit ColumnRecords(const ColumnStrips& strips)
@@ -82,7 +84,7 @@ class ColumnRecords {
 
   private:
     std::vector<Record> m_all;
-    std::vector<int64_t> m_mine; ///< groups of this rank
+    std::vector<int64_t> m_mine; ///< groups that this rank has computed
 };
 
 } // namespace hsi::stream

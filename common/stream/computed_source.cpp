@@ -12,8 +12,8 @@
 namespace hsi::stream {
 namespace {
 
-/// The maximum that is computed at once if any size is possible: an amount that stays in a CPU's caches
-/// through all steps, but at least some lines, since a file is read band by band with one call per band.
+/// The number of bytes that are computed at once if any size is possible. This amount stays in a CPU's caches
+/// through all steps. It has room for several lines, since a file is read with one call per band.
 constexpr uint64_t cached_bytes = uint64_t{4} << 20;
 
 constexpr int64_t halos_a_tile = 8;
@@ -22,14 +22,14 @@ uint64_t cube_bytes(int64_t samples, int64_t lines, int bands) {
     return static_cast<uint64_t>(samples * lines) * static_cast<uint64_t>(bands) * sizeof(float);
 }
 
-/// Returns whether half of the free space suffices; outputs need the rest.
+/// Returns whether half of the free space of the folder's disk suffices; outputs need the other half.
 bool folder_has_room(const std::string& folder, uint64_t bytes) {
     std::error_code error;
     const auto space = std::filesystem::space(folder, error);
     return !error && bytes <= space.available / 2;
 }
 
-/// Returns null if no file can be created in the folder: the values are then computed again.
+/// Returns null if no file can be created in the folder. The values are then computed again each time.
 std::shared_ptr<KeptLines> in_file(const CubeShape& shape, const std::string& folder) {
     try {
         return std::make_shared<KeptLines>(shape, folder);
@@ -59,7 +59,7 @@ class ComputedSource::Reader final : public CubeReader {
         if (m_owner.computes_on() != device) return std::nullopt;
         const size_t size = static_cast<size_t>(window.area() * m_owner.m_shape.bands);
         if (m_on_device.size() < size) {
-            m_on_device = {}; // its memory is freed before the next one's is allocated
+            m_on_device = {}; // frees the old memory before new memory is allocated
             m_on_device = HostBuffer<float>(m_owner.operation().device_allocator(), size);
         }
         const auto view =
@@ -87,7 +87,7 @@ class ComputedSource::Reader final : public CubeReader {
             asked_lines = std::max(asked_lines, window.h);
             lines = owner.lines_at_once(samples, asked_lines, halo);
             const TileLimits limits = owner.limits(samples, asked_lines, halo);
-            worker.reset(); // its memory is freed before the next one's is allocated
+            worker.reset(); // frees the old memory before new memory is allocated
             in = {};
             most_in = static_cast<size_t>(limits.window_samples * limits.window_lines * bands);
             out.clear();
@@ -96,7 +96,7 @@ class ComputedSource::Reader final : public CubeReader {
         }
 
         Operation& operation;
-        const int extra_bands; ///< after the bands of the cube behind: the kept numbers of a pixel
+        const int extra_bands; ///< bands after those of the cube behind, for the kept numbers of a pixel
         const std::vector<int> outputs;
         const bool in_place;
         const int bands;
@@ -153,7 +153,7 @@ class ComputedSource::Reader final : public CubeReader {
     void compute(Work& work, int64_t halo, const Rect& core, const CubeView<float>& dst) {
         const Tile tile{0, core, with_halo(core, halo)};
         const auto in = taken(work, tile.window);
-        // Workers write consecutive lines.
+        // Workers write outputs whose lines are consecutive.
         const bool directly = dst.line_stride == dst.samples;
         std::vector<CubeView<float>> out;
         for (size_t k = 0; k < work.outputs.size(); ++k) {
@@ -179,7 +179,7 @@ class ComputedSource::Reader final : public CubeReader {
     const int m_number;
     HostBuffer<float> m_on_device; ///< the result of view_on()
     Work m_first;
-    std::optional<Work> m_again; ///< with the kept numbers of a pixel
+    std::optional<Work> m_again; ///< Work that starts from the kept numbers of a pixel.
     std::vector<float> m_numbers;
     Rect m_numbers_at;
 };
@@ -255,7 +255,8 @@ BlockLayout ComputedSource::layout() const {
 }
 
 int64_t ComputedSource::lines_at_once(int64_t samples, int64_t lines, int64_t halo) const {
-    // For every few lines, a halo would be computed again, or a block of a file decoded again.
+    // With a few lines at a time, the halo would be computed again, or a block of the file decoded again,
+    // each time.
     if (halo > 0 || m_on_devices || m_behind->layout().block_lines > 1) return lines;
     const uint64_t line = cube_bytes(samples, 1, m_behind->shape().bands);
     return std::clamp<int64_t>(static_cast<int64_t>(cached_bytes / std::max<uint64_t>(1, line)), 1, lines);

@@ -22,19 +22,19 @@
 
 namespace hsi::stream {
 
-/// The operation of a step, and the ways to repeat it. The operation merges no results over tiles and has no
-/// align_samples() and align_lines().
+/// The operation of a step, and the ways to repeat it. The operation merges no results over tiles and leaves
+/// align_samples() and align_lines() at 1.
 struct LinkWork {
     LinkWork() = default;
     LinkWork(std::shared_ptr<Operation> o) : operation(std::move(o)) {}
 
     std::shared_ptr<Operation> operation;
     /// For operations whose work mostly yields a few numbers per pixel (in SPP, the search around a pixel).
-    /// `finding` is the operation with these numbers as a further, last output. `repeating` computes its
-    /// first output from the bands of the cube behind and these numbers as further bands, without a
-    /// neighbourhood. Null if the operation has no such numbers.
+    /// `finding` is the operation with these numbers as an additional, last output. `repeating` computes the
+    /// first output of the operation from the bands of the cube behind, followed by these numbers as further
+    /// bands; it needs no neighbourhood. Both are null if the operation has no such numbers.
     std::shared_ptr<Operation> finding, repeating;
-    Cost per_pixel; ///< the cost of a pixel
+    Cost per_pixel; ///< cost of one pixel
     /// True if computing a value takes far longer than writing it to a file and reading it again.
     bool dear = false;
     /// Creates the same operation on devices, from its module; empty if there is no such code. Throws Error
@@ -44,25 +44,26 @@ struct LinkWork {
 
 /// Results that several sources of one step share, if they are opened one after another.
 struct LinkStore {
-    std::shared_ptr<KeptLines> lines; ///< null: nothing yet
-    bool decided = false;             ///< whether any values are kept
+    std::shared_ptr<KeptLines> lines; ///< null: no lines are kept yet
+    bool decided = false;             ///< true: it is decided whether values are kept
 };
 
-/// hsi_cuda_links_replace of module links: replaces values in the memory of a device.
+/// The function hsi_cuda_links_replace of the CUDA module of the steps: replaces values in the memory of a
+/// device.
 using DeviceReplace = void (*)(int device, float* values, size_t count, float value, float by);
 
 /// A computed cube. Its values equal those of a pass with this operation, to the last bit, for any windows.
 class ComputedSource final : public CubeSource {
   public:
     /// Computes output `output` of `work`. `work` belongs to this source, since its worker computes all
-    /// outputs. `store`: shared with sources that compute the same. Throws Error if the output does not
-    /// exist.
+    /// outputs. `store` is shared with sources that compute the same results. Throws Error if the output does
+    /// not exist.
     ComputedSource(std::shared_ptr<const CubeSource> behind, LinkWork work, size_t output = 0,
                    std::shared_ptr<LinkStore> store = nullptr);
 
     CubeShape shape() const override { return m_shape; }
-    /// Returns the layout of the cube behind, but with tiles of a few halos, so that most pixels are computed
-    /// once.
+    /// Returns the layout of the cube behind, but with tiles several halos high, so that most pixels are
+    /// computed once.
     BlockLayout layout() const override;
     std::unique_ptr<CubeReader> open_reader() const override;
     uint64_t reader_bytes() const override { return m_behind->reader_bytes(); }
@@ -71,9 +72,9 @@ class ComputedSource final : public CubeSource {
     int computes_on() const override;
     uint64_t device_bytes(int64_t samples, int64_t lines) const override;
 
-    /// Makes this step compute on `devices`, with the values of a pass there. Discards the kept results. Call
-    /// this function while no reader is open. \return false if the operation has no code for devices: it
-    /// remains on the CPU. Throws Error as LinkWork::on_devices does.
+    /// Makes this step compute on `devices`, with the same values as a pass on these devices. Discards the
+    /// kept results. Call this function while no reader is open. \return false if the operation has no code
+    /// for devices; the step then remains on the CPU. Throws Error as LinkWork::on_devices does.
     bool compute_on(const std::vector<CudaDevice>& devices);
     bool on_devices() const { return m_on_devices; }
     /// Replaces `value` by `by`, on devices too, as in a file in which `by` marks nodata.
@@ -83,9 +84,9 @@ class ComputedSource final : public CubeSource {
     int64_t halo() const { return m_work.operation->halo(); }
     const Cost& per_pixel() const { return m_work.per_pixel; }
 
-    /// Chooses what to keep for later readers, and returns how many of `most` bytes it takes. It keeps the
-    /// few numbers per pixel if the operation has them. With a store it keeps all values: in memory, or, for
-    /// values that take long to compute, in a temporary file in `folder` (empty: never). Values that do not
+    /// Chooses what to keep for later readers. Returns the number of bytes that this takes, at most `most`.
+    /// Keeps the few numbers per pixel if the operation has them. With a store, keeps all values: in memory
+    /// or, if values take long to compute, in a temporary file in `folder` (empty: never). Values that do not
     /// fit are computed again. Call this function once, before any reader is opened.
     uint64_t take_memory(uint64_t most, const std::string& folder);
     /// Returns how values are kept: "numbers", "memory", "file"; null: every reader computes them again.
@@ -107,18 +108,20 @@ class ComputedSource final : public CubeSource {
     std::shared_ptr<const CubeSource> m_behind;
     LinkWork m_work;
     bool m_on_devices = false;
-    std::optional<std::pair<float, float>> m_replaced; ///< replace()
+    std::optional<std::pair<float, float>> m_replaced; ///< the arguments of replace()
     DeviceReplace m_replace_there = nullptr;
-    mutable std::atomic<int> m_readers{0}; ///< opened so far: readers are distributed over the devices
+    /// Number of readers opened so far, by which readers are distributed over the devices.
+    mutable std::atomic<int> m_readers{0};
     size_t m_output;
     std::shared_ptr<LinkStore> m_store;
-    std::shared_ptr<KeptLines> m_kept; ///< the numbers if the operation has them, else the values
+    /// Numbers per pixel if the operation has them, else values; null: nothing is kept.
+    std::shared_ptr<KeptLines> m_kept;
     CubeShape m_shape;
 };
 
 /// An operation by its name, with all its settings, as a file describes a step.
 struct Link {
-    std::string operation;          ///< "spp"
+    std::string operation;          ///< name of the operation: "spp"
     Json settings = Json::object(); ///< settings of the operation
     size_t output = 0;              ///< index of the output
 };
@@ -127,7 +130,7 @@ struct Link {
 /// to another cube.
 using LinkMaker = LinkWork (*)(const Link& link, const CubeShape& scene);
 /// Set once by code that can create the operations, before any step is created. common/stream itself does not
-/// depend on them.
+/// depend on the operations.
 inline LinkMaker link_maker = nullptr;
 /// Calls link_maker. Throws its errors, and Error if it is not set.
 LinkWork make_operation(const Link& link, const CubeShape& scene);

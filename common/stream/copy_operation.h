@@ -23,7 +23,7 @@ class CopyOperation final : public Operation {
     void stop(Worker& worker) override { m_valid += static_cast<const CopyWorker&>(worker).valid; }
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override { m_valid = ranks.sum("valid pixels", m_valid); }
-    int64_t valid() const { return m_valid; } ///< pixels; complete after the pass
+    int64_t valid() const { return m_valid; } ///< number of valid pixels; complete after the pass
     uint64_t scratch_bytes(const TileLimits& limits) const override {
         return static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
     }

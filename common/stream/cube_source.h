@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sources and sinks of cubes for the tile pipeline. They do not use GDAL: tests feed the pipeline from
-// memory.
+// The sources and sinks of cubes for the tile pipeline. Sources and sinks do not use GDAL, so tests feed the
+// pipeline from memory.
 #pragma once
 
 #include "core/cube_view.h"
@@ -55,8 +55,8 @@ class CubeReader {
     /// Announces that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
     /// Announces that `window` will be read in this pass, by this reader or another reader of its source,
-    /// after those that were announced before. A reader that fetches remote data begins with it. \return
-    /// false if the reader does not fetch it, or not yet: announce it again later.
+    /// after the windows that were announced before. A reader of remote data begins to fetch the window.
+    /// \return false if the reader does not fetch the window, or not yet; announce the window again later.
     virtual bool expect(const Rect& /*window*/) { return false; }
     /// Lets a reader that decodes prepare the window of the last prefetch() while its caller computes, with
     /// at most `threads` threads and `bytes` of memory. Returns the maximum number of bytes that it will use;
@@ -75,7 +75,7 @@ class CubeSource {
     virtual int device() const { return -1; }
     /// Returns the CUDA device on which readers compute every window, for view_on(); -1 if there is none.
     virtual int computes_on() const { return -1; }
-    /// Returns the device bytes of such a reader, for windows of up to this size.
+    /// Returns the device bytes of a reader that computes on a device, for windows of up to this size.
     virtual uint64_t device_bytes(int64_t /*samples*/, int64_t /*lines*/) const { return 0; }
     /// Returns the host bytes of one reader in addition to the tiles that it fills: decoded blocks, scratch.
     virtual uint64_t reader_bytes() const { return 0; }

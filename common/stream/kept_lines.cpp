@@ -36,7 +36,7 @@ int nameless_file(const std::string& folder) {
     return file;
 }
 
-/// Repeats the call after interruptions.
+/// Repeats the call until all bytes are transferred, also after interruptions by signals.
 template <class Call>
 bool in_parts(size_t bytes, const Call& call) {
     for (size_t done = 0; done < bytes;) {

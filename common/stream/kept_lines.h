@@ -34,7 +34,7 @@ class KeptLines {
     /// Returns true if all lines are kept.
     bool complete() const { return m_there.load(std::memory_order_acquire) == m_shape.lines; }
 
-    // Thread-safe:
+    // The following functions are thread-safe.
 
     /// Keeps whole lines of the scene from `first` on, with all bands. Lines that are already kept do not
     /// change. If the disk is full, no further lines are kept; this is not an error.

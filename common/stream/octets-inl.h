@@ -21,28 +21,30 @@
 #define HSI_STREAM_OCTETS_CONSTANTS
 namespace hsi::stream {
 namespace {
-/// The pixels of a run. Their products are added in registers before they are added to the block's sums.
+/// The number of pixels in a run. Their products are added in registers before they are added to the block's
+/// sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// An octet is eight neighbouring pixels of a line and has eight cosines. A run processes four of the eight
-/// at a time.
+/// An octet is eight neighbouring pixels of a line and has eight coefficients of the cosine transform (called
+/// cosines here). A run processes four of the eight at a time.
 constexpr int64_t octet = 8, kinds = 4;
 constexpr int64_t run_octets = run_pixels / kinds;
 
-// The sum over pixels and the sum over neighbours have most of their products in common. In the basis of the
-// discrete cosines over eight pixels, X = DCT-II of x_0 .. x_7,
+// The sum over pixels and the sum over neighbours have most of their products in common. Let X be the
+// discrete cosine transform (DCT-II) of eight pixels x_0 .. x_7. Then
 //   sum of x x' = sum of X_k X_k',
-//   sum of d d' = sum of l_k X_k X_k',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/8),
-// so that only the pair between two octets has a separate product: nine products for eight pixels. X_1 to X_7
+//   sum of d d' = sum of l_k X_k X_k',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/8).
+// Only the pair between two octets needs a separate product. So eight pixels need nine products. X_1 to X_7
 // are computed from differences, so a high level of the values loses none of their digits. X_0 and X_4 are
 // divided by the square root of 2, so that their factors are exact; their products count twice.
 constexpr double cosine_1 = 0.49039264020161522456, cosine_3 = 0.41573480615127261853,
                  cosine_5 = 0.27778511650980111237,
-                 cosine_7 = 0.09754516100806413392; ///< of i pi/16, divided by 2
-constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< as above
+                 cosine_7 = 0.09754516100806413392; ///< cosine_i is cos(i pi/16) / 2
+constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< as cosine_1
+/// share_k is l_k; l_4 is 2.
 constexpr double share_1 = 0.15224093497742648774, share_2 = 0.58578643762690495119,
                  share_3 = 1.23463313526982045654, share_5 = 2.76536686473017954346,
-                 share_6 = 3.41421356237309504880, share_7 = 3.84775906502257351226; ///< l_k; l_4 is 2
+                 share_6 = 3.41421356237309504880, share_7 = 3.84775906502257351226;
 } // namespace
 } // namespace hsi::stream
 #endif
@@ -61,7 +63,7 @@ HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet])
     hn::LoadInterleaved4(df, x, a0, a1, a2, a3);
     hn::LoadInterleaved4(df, x + 4 * hn::Lanes(d), b0, b1, b2, b3);
     const auto take = [&](int j, auto a, auto b) HWY_ATTR {
-#if HWY_TARGET != HWY_SCALAR // it has no halves: a and b are the register itself
+#if HWY_TARGET != HWY_SCALAR // HWY_SCALAR has no halves of registers: a and b are single values
         if constexpr (hn::MaxLanes(D()) > 1) {
             pixel[j] = hn::PromoteTo(d, hn::ConcatEven(df, b, a));
             pixel[4 + j] = hn::PromoteTo(d, hn::ConcatOdd(df, b, a));
@@ -110,8 +112,8 @@ HWY_INLINE void fetch(const float* next, int64_t count) {
         hwy::Prefetch(next + i);
 }
 
-/// Computes the odd or the even cosines of a run's octets, a quarter of `out` per cosine; 0 if keep[i] is not
-/// positive. next: the distance to the next band.
+/// Computes the odd or the even cosines of a run's octets. Each of the four cosines is in one quarter of
+/// `out`. The cosines of octet i are 0 if keep[i] is not positive. next: the distance to the next band.
 template <bool odd>
 void octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre,
                 const double* HWY_RESTRICT keep, double* HWY_RESTRICT out) {
@@ -163,7 +165,7 @@ void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, con
     });
 }
 
-/// Adds the products of the quarters of a run, with four of the cosines, to `pixels`, and the products times
+/// Adds the products of four cosines, which are the quarters of a run, to `pixels`. Adds the products times
 /// l_k to `pairs`.
 template <bool odd>
 HWY_INLINE void add_octets(const double* HWY_RESTRICT x, int used, int rows, int64_t count,

@@ -21,7 +21,7 @@ struct TileLimits {
     int ranks = 1; ///< processes that share the tiles
 };
 
-/// The state of one lane. Called from one thread at a time.
+/// The state of one lane (a thread with its own tile buffers). Called from one thread at a time.
 class Worker {
   public:
     virtual ~Worker() = default;
@@ -31,7 +31,7 @@ class Worker {
                          const std::vector<CubeView<float>>& out) = 0;
 };
 
-/// A computation over tiles: start() makes one worker per lane, process() handles a tile, and stop() merges a
+/// A computation over tiles. start() makes one worker per lane, process() handles a tile, and stop() merges a
 /// worker's results. Results must not depend on the division into tiles or on the worker of a tile.
 class Operation {
   public:
@@ -39,18 +39,18 @@ class Operation {
     virtual int64_t halo() const { return 0; }
     /// Returns the number of bands of every output, in the order of the sinks; empty for a scan.
     virtual std::vector<int> output_bands() const { return {}; }
-    /// Return the numbers of which tile sizes must be multiples, for scans that sum over fixed blocks from
-    /// the scene's origin.
+    /// Tile sizes are multiples of these numbers, for scans that sum over fixed blocks from the scene's
+    /// origin.
     virtual int64_t align_samples() const { return 1; }
     virtual int64_t align_lines() const { return 1; }
     /// Returns the host bytes that a worker allocates in addition to its tile buffers.
     virtual uint64_t scratch_bytes(const TileLimits&) const { return 0; }
     /// Returns the device bytes that a worker allocates (0 on the CPU).
     virtual uint64_t device_bytes(const TileLimits&) const { return 0; }
-    /// Returns the preferred bytes of the tile buffers of one lane (cache size, transfer size).
+    /// Returns the preferred bytes of the tile buffers of one worker (cache size, transfer size).
     virtual uint64_t preferred_bytes() const { return uint64_t{24} << 20; }
     /// For operations whose computation takes far longer than reading: the time to read a line of a tile's
-    /// window divided by the time to compute a line of its core. Tiles are then equal shares for all lanes,
+    /// window divided by the time to compute a line of its core. Tiles are then equal shares for all workers,
     /// although more lines are read. 0: tiles are chosen with a small halo.
     virtual double line_share() const { return 0; }
     /// Returns true if process() accepts a tile with any strides and does not change it, so that a tile in
@@ -62,12 +62,12 @@ class Operation {
     /// Returns the CUDA device in whose memory process() also writes outputs, with any strides; -1: only host
     /// memory.
     virtual int puts_on() const { return -1; }
-    /// Returns an allocator of that device's memory, for callers that take outputs there; null if there is
-    /// none.
+    /// Returns an allocator of memory on the device puts_on(), for callers that take outputs in this memory;
+    /// null if puts_on() is -1.
     virtual std::shared_ptr<HostAllocator> device_allocator() const { return nullptr; }
-    /// Returns the allocator of the lanes' tile buffers: pinned memory for a GPU.
+    /// Returns the allocator of the workers' tile buffers: pinned memory for a GPU.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
-    /// Starts the worker of a lane. Thread-safe: lanes start at the same time.
+    /// Creates the worker of a lane. Thread-safe: the workers of several lanes are created at the same time.
     virtual std::unique_ptr<Worker> start(int lane, const TileLimits& limits) = 0;
     /// Merges the results of a worker. Called once for every worker, from one thread, after the last tile,
     /// and only if no tile failed.

@@ -39,8 +39,9 @@ TileLimits limits_of(const TilePlan& plan) {
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
     uint64_t bytes =
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
-    // The root of several ranks holds a tile of another rank in addition to its own (PassRun::take_in()). It
-    // has at least one lane, and all ranks make the same plan.
+    // With several ranks, the root holds one tile of another rank in addition to its own tiles
+    // (PassRun::take_in()). This tile is counted once per lane and on every rank, because the root has at
+    // least one lane and all ranks make the same plan.
     const uint64_t held = t.ranks > 1 || parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
         bytes +=
@@ -48,7 +49,8 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
     return bytes;
 }
 
-/// Returns whether tiles are used in place in a device's memory, or are computed there.
+/// Returns whether the tiles are in a device's memory, where the operation uses them in place, or are
+/// computed there.
 bool lies_on_device(const CubeSource& source, const Operation& operation) {
     const int device = operation.takes_from();
     return device >= 0 && (source.device() == device || source.computes_on() == device);
@@ -110,7 +112,8 @@ class PassRun {
         const CodecTime coding = codec_time();
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
-        // A source that keeps its results needs less memory at the end.
+        // This is computed before the pass, because a source that keeps its results needs less memory at the
+        // end.
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
         if (m_options.progress) m_options.progress(0.0);
         std::optional<parallel::SharedTiles> shared;
@@ -160,7 +163,7 @@ class PassRun {
     }
 
   private:
-    /// Ranks with different plans would leave gaps.
+    /// Checks that all ranks have the same plan, since different plans would leave gaps in the output.
     void agree_on_plan() {
         m_ranks.agree("plan of " + m_options.name,
                       counted(m_count, "tile") + " of " + std::to_string(m_plan.tile_samples()) + "x" +
@@ -182,14 +185,14 @@ class PassRun {
         return position < m_count ? position : -1;
     }
 
-    /// Writes the tiles of the other ranks at the root, at their positions in the order.
+    /// On the root: writes the tiles of the other ranks, each at its position in the order.
     void take_in() {
         const auto give_up = [this] { return given_up(); };
         std::vector<HostBuffer<float>> parts;
         for (const int bands : m_outputs)
             parts.emplace_back(paged_allocator(),
                                static_cast<size_t>(bands * m_limits.core_samples * m_limits.core_lines));
-        PassCosts mine; // counted on the ranks that computed them
+        PassCosts mine; // not reported here: the ranks that computed the tiles count these costs
         for (int64_t position = 0; position < m_count; ++position) {
             const auto owner = m_shared->owner(position, give_up);
             if (!owner) return;
@@ -215,7 +218,8 @@ class PassRun {
     void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassCosts& mine) {
         const auto t0 = Clock::now();
         for (size_t k = 0; k < m_sinks.size(); ++k) {
-            // All ranks have processed all tiles: only one of them writes.
+            // If the tiles are not divided, all ranks have processed all tiles, and only the root writes to a
+            // shared sink.
             if (!m_divided && !m_ranks.root() && is_shared(m_sinks[k])) continue;
             const int device = m_operation.puts_on();
             try {
@@ -248,8 +252,8 @@ class PassRun {
         if (m_ordered) m_turnstile.leave();
     }
 
-    /// Lanes read while others compute. If memory is enough for only one lane, its reader decodes ahead in
-    /// the rest of the plan, at most the next tile.
+    /// Several workers read while others compute. If the memory suffices for only one worker, its reader
+    /// decodes ahead, at most the next tile, in the memory that the plan leaves.
     void let_look_ahead(CubeReader& reader) {
         if (m_plan.lanes() > 1 || m_options.lanes < 2 || m_shared != nullptr || m_count < 2) return;
         const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
@@ -261,7 +265,7 @@ class PassRun {
         m_report.ahead_bytes = ahead;
     }
 
-    /// Announces tiles that were not announced before, as many as the reader accepts. The lane will read
+    /// Announces tiles that were not announced before, as many as the reader accepts. The worker will read
     /// `position` next.
     void name_what_comes(CubeReader& reader, int64_t position) {
         const std::lock_guard lock(m_named_mutex);
@@ -271,7 +275,7 @@ class PassRun {
     }
 
     void run_lane(int lane) {
-        const CancelScope scope(m_options.cancel); // workers check it within a tile
+        const CancelScope scope(m_options.cancel); // workers check the flag within a tile
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         let_look_ahead(*reader);
@@ -330,7 +334,7 @@ class PassRun {
         m_report.add(mine);
     }
 
-    /// Returns where an output of a tile is put: its final place, or a buffer.
+    /// Returns the memory for an output of a tile: its final memory in the sink, or a buffer.
     CubeView<float> output_place(size_t output, const Tile& tile,
                                  const std::shared_ptr<HostAllocator>& allocator, HostBuffer<float>& buffer) {
         const int bands = m_outputs[output], device = m_operation.puts_on();
@@ -346,7 +350,8 @@ class PassRun {
         return m_plan.tile(m_options.only ? (*m_options.only)[static_cast<size_t>(position)] : position);
     }
 
-    /// Counts the shared tiles that a rank has taken, without those in progress here.
+    /// Reports the progress. Of shared tiles, counts those that are assigned, minus those that may be in
+    /// progress here.
     void tick() {
         const std::lock_guard lock(m_mutex);
         const int64_t done =
@@ -364,21 +369,22 @@ class PassRun {
     const int64_t m_count;
     const bool m_ordered;
     parallel::Ranks& m_ranks = parallel::ranks();
-    const bool m_divided;                      ///< the tiles are shared among ranks
-    parallel::SharedTiles* m_shared = nullptr; ///< the tiles, if they are shared
+    const bool m_divided;                      ///< true: the tiles are shared among ranks
+    parallel::SharedTiles* m_shared = nullptr; ///< assigns the shared tiles; null if the tiles are not shared
     Turnstile m_turnstile;
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
     std::mutex m_named_mutex;
-    int64_t m_named = 0; ///< the first tile that was not announced to readers; with m_named_mutex
-    std::mutex m_mutex;  ///< guards what follows
+    int64_t m_named = 0; ///< First tile that was not announced to readers; guarded by m_named_mutex.
+    std::mutex m_mutex;  ///< guards the following members
     PassReport m_report;
     int64_t m_done = 0;
-    std::vector<std::unique_ptr<Worker>> m_workers; ///< one per lane, which only that lane uses
+    /// One worker per lane, used only by the thread of the lane.
+    std::vector<std::unique_ptr<Worker>> m_workers;
 };
 
-/// Makes enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does for one rank (and
-/// for all ranks, if it makes equal shares).
+/// Makes enough tiles to keep the workers of all ranks busy to the end, as plan_tiles() does for one rank
+/// (and for all ranks, if it makes equal shares).
 TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
     if (ranks < 2 || r.forced_lines > 0 || r.line_share > 0) return plan;
     const int64_t across = (r.samples + plan.tile_samples() - 1) / plan.tile_samples();
@@ -412,12 +418,12 @@ void add_up(parallel::Group& ranks, PassReport& report, double waited) {
         const RankPass& one = report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
         report.add(one);
     }
-    report.seconds = mine.seconds; // they ran at the same time
+    report.seconds = mine.seconds; // the ranks ran at the same time, so their seconds are not added
 }
 
 namespace {
 
-/// `source` and `operation` must outlive it.
+/// `source` and `operation` must outlive the request.
 TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
     BlockLayout layout = source.layout();
@@ -459,8 +465,9 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.device_bytes = [=, &source, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return source.device_bytes(ws, wl) + operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    // If copies cost almost nothing compared with computing, a scene that fits is one tile, with inputs and
-    // outputs in the form for kernels. All lanes copy larger outputs for the host.
+    // If copies cost almost nothing compared with computing, a scene that fits into the memory is one tile.
+    // Its inputs and outputs then have the form that kernels use. Larger outputs need several tiles, so that
+    // all workers copy them to host memory.
     const auto fits = [](uint64_t bytes, uint64_t most) { return most == 0 || bytes <= most; };
     constexpr int few = 8;
     const bool little = few * std::accumulate(outputs.begin(), outputs.end(), 0) <= shape.bands;

@@ -23,13 +23,13 @@ namespace hsi::stream {
 
 /// Limits of an algorithm, or of the device that it computes on.
 struct WorkerLimit {
-    uint64_t bytes_each = 0; ///< of a raw scene, per worker; 0: any number
-    int least = 1;           ///< for scenes of any size
+    uint64_t bytes_each = 0; ///< bytes of a raw scene per worker; 0: no limit
+    int least = 1;           ///< lower bound of this limit, for small scenes
     int most = std::numeric_limits<int>::max();
 };
 
-/// Returns `wanted` workers, or fewer if the limit for a raw scene of `scene_bytes` is lower. Callers pass 0
-/// for all other scenes, whose readers also decode; the limit then does not depend on the size.
+/// Returns `wanted` workers, or fewer if the limit for a raw scene of `scene_bytes` is lower. For all other
+/// scenes, whose readers also decode, callers pass 0; the limit then does not depend on the size.
 inline int worker_count(int wanted, uint64_t scene_bytes, const WorkerLimit& limit) {
     wanted = std::min(wanted, limit.most);
     if (limit.bytes_each == 0 || scene_bytes == 0) return wanted;
@@ -42,66 +42,69 @@ struct PassCosts {
     int64_t tiles = 0;
     uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
     double seconds = 0;                                              ///< wall clock
-    double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
-    /// Processor time of decompression and compression over all threads: lanes that read and write, and
-    /// threads that work ahead of them.
+    double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over workers
+    /// Processor time of decompression and compression over all threads: workers that read and write, and
+    /// threads that work ahead of the workers.
     double decode_seconds = 0, encode_seconds = 0;
-    /// Adds the costs of another part, which came before or after this one.
+    /// Adds the costs of another part, which ran before or after this part.
     void add(const PassCosts& other);
 };
 
-/// The part of one rank of a job in a pass. Its seconds end when no tiles remain for it.
+/// The costs of one rank of a job in a pass. `seconds` ends when no tiles remain for the rank.
 struct RankPass : PassCosts {
     int lanes = 0;
-    double wait_seconds = 0; ///< for tiles, summed over lanes
+    double wait_seconds = 0; ///< time that workers have waited for tiles, summed over workers
 };
 
 struct PassReport : PassCosts {
     std::string name;
     int64_t tile_samples = 0, tile_lines = 0, halo = 0;
     int lanes = 0;
-    uint64_t buffer_bytes = 0;   ///< host memory planned for all lanes
-    uint64_t ahead_bytes = 0;    ///< the part of buffer_bytes for data that a single lane's reader decodes
-                                 ///< while the lane computes
-    std::vector<RankPass> ranks; ///< if there are several ranks: the part of each; the sums above then cover
-                                 ///< all
+    uint64_t buffer_bytes = 0; ///< host memory planned for all workers
+    /// The part of buffer_bytes for data that the reader of a single worker decodes while the worker
+    /// computes.
+    uint64_t ahead_bytes = 0;
+    /// The costs of each rank, if there are several ranks. The sums above then cover all ranks.
+    std::vector<RankPass> ranks;
 };
 
 struct PassOptions {
-    std::string name;                    ///< "centroid": for reports and errors
-    int lanes = 1;                       ///< wanted
-    uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
-    uint64_t asked_memory = 0;  ///< -memory, which `memory` is a part of; 0 if not known. For messages.
-    uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
-    WorkerLimit limit;          ///< limits the number of lanes
-    int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
+    std::string name;                    ///< name for reports and errors: "centroid"
+    int lanes = 1;                       ///< requested number of workers
+    uint64_t memory = uint64_t{1} << 30; ///< host bytes for all workers
+    uint64_t asked_memory = 0; ///< -memory in bytes, which includes `memory`; 0 if unknown. Used in messages.
+    uint64_t device_memory = 0;               ///< device bytes for all workers; 0: no limit
+    WorkerLimit limit;                        ///< limits the number of workers
+    int64_t tile_samples = 0, tile_lines = 0; ///< tile size that -tile specifies; 0: chosen by the plan
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
-    bool outputs_on_device = false; ///< the sinks are in the memory where the operation puts outputs; set by
-                                    ///< run_pass()
+    /// True if the sinks are in the memory to which the operation writes its outputs. Set by run_pass().
+    bool outputs_on_device = false;
     const CancelFlag* cancel = nullptr;
-    std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
-    const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null
+    /// Called with the fraction of tiles that are done, by one thread at a time.
+    std::function<void(double)> progress;
+    /// Indices (in the plan) of the tiles to visit; null: all tiles.
+    const std::vector<int64_t>* only = nullptr;
     /// Returns the owner of a tile, if there are several ranks and each keeps the data of its own tiles. If
     /// null, a free rank takes the next tile.
     std::function<int(const Tile&)> owner;
-    int ranks = 0; ///< for a plan: the number of ranks that share the tiles; 0: the actual number
+    int ranks = 0; ///< For a plan: number of ranks that share the tiles; 0: the actual number.
 };
 
 /// Returns the plan that run_pass() would use (for -dry-run, and for callers that keep data per tile).
 TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options);
 
-/// Returns the host bytes of one lane with the smallest tile, the minimum for a pass.
+/// Returns the host bytes of one worker with the smallest tile, the minimum for a pass.
 uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation);
-/// Returns the host bytes that the plan needs for all lanes.
+/// Returns the host bytes that the plan needs for all workers.
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
-/// Returns the bytes of device memory that all lanes of a plan use; 0 if only the CPU computes.
+/// Returns the bytes of device memory that all workers of a plan use; 0 if only the CPU computes.
 uint64_t plan_device_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
 
-/// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; errors of
-/// reading and writing name the tile. Throws Cancelled if options.cancel was set.
+/// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any worker; errors
+/// of reading and writing name the tile. Throws Cancelled if options.cancel was set.
 ///
-/// All ranks call this function with the same plan. The tiles of an operation that divides are shared among
-/// them, unless a sink belongs to one rank and does not gather. Otherwise each rank processes all tiles, and
+/// All ranks call this function with the same plan. If the operation divides, its tiles are shared among the
+/// ranks, unless a sink belongs to one rank and does not gather. Otherwise each rank processes all tiles, and
 /// only the root writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
@@ -110,9 +113,9 @@ PassReport run_pass(const CubeSource& source, Operation& operation, const std::v
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options);
 
-/// Combines the reports of all ranks, for a pass without run_pass(): this rank's report of its part becomes
-/// the report of the whole, with the part of each rank. All ranks call it together. waited: seconds for
-/// tiles, summed over lanes.
+/// Combines the reports of all ranks, for a pass without run_pass(). This rank's report of its part becomes
+/// the report of the whole pass, with the part of each rank. All ranks call this function together. waited:
+/// seconds that workers have waited for tiles, summed over workers.
 void add_up(parallel::Group& ranks, PassReport& report, double waited);
 
 } // namespace hsi::stream

@@ -30,7 +30,8 @@ class MaskedReader final : public CubeReader {
             }
         }
     }
-    /// Values in memory have no mask: they can be viewed if the mask changes nothing.
+    /// A view of values in memory is not masked. So a view is possible only if the mask excludes no pixel of
+    /// the window.
     std::optional<CubeView<float>> view(const Rect& window) override {
         for (int64_t y = window.y; y < window.bottom(); ++y)
             if (m_mask->find(y, window.x, window.right(), false) < window.right()) return std::nullopt;
@@ -41,7 +42,8 @@ class MaskedReader final : public CubeReader {
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_behind->look_ahead(bytes, threads); }
 
   private:
-    /// Finds the runs of a line of the window that are not in the mask, counted from its first sample.
+    /// Finds the runs of a line of the window that are outside of the mask. Samples are counted from the
+    /// first sample of the window.
     void find_outside(const Rect& window, int64_t line) {
         m_outside.clear();
         const int64_t y = window.y + line;

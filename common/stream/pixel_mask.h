@@ -57,16 +57,16 @@ class PixelMask {
 
     int64_t m_samples;
     size_t m_pixels;
-    std::vector<uint64_t> m_bits; ///< those beyond the last pixel are 0
+    std::vector<uint64_t> m_bits; ///< bits beyond the last pixel are 0
 };
 
 /// Returns a reader of the values of `behind`, with NaN in all bands of the pixels outside of the mask.
 std::unique_ptr<CubeReader> masked_reader(std::unique_ptr<CubeReader> behind,
                                           std::shared_ptr<const PixelMask> mask);
-/// Returns the host bytes that such a reader adds, for windows of this number of samples.
+/// Returns the host bytes that masked_reader() adds to a reader, for windows of this number of samples.
 uint64_t masked_reader_bytes(int64_t samples);
 
-/// A source whose pixels outside of the mask are missing. It keeps no values: behind it may be a
+/// A source whose pixels outside of the mask are missing. This source keeps no values. `behind` may be a
 /// ResidentSource, which then contains the scene without the mask.
 class MaskedSource final : public CubeSource {
   public:

@@ -12,12 +12,12 @@ namespace {
 /// The position of a run in a band's values: pixels of a block, or octets of them, counted line by
 /// line.
 struct PixelRun {
-    ptrdiff_t line_stride; ///< of the band's values
-    int64_t samples;       ///< of a line of the block
+    ptrdiff_t line_stride; ///< distance between two lines of the band, in values
+    int64_t samples;       ///< pixels of a line of the block
     int64_t first, count;
     int64_t step = 1; ///< values from one pixel to the next
 
-    /// Returns the pixels with padding to fill the last register, of at most 16 values.
+    /// Returns the number of pixels, rounded up to fill the last register of at most 16 values.
     int64_t whole() const { return (count + 15) / 16 * 16; }
     /// Calls f(values of a stretch within one line, its pixels, index of its first pixel in the run).
     template <class F>
@@ -62,9 +62,9 @@ using StretchSumTag = hn::CappedTag<double, static_cast<size_t>(stretch_sums) / 
 using StretchSum = hn::Vec<StretchSumTag>;
 constexpr int64_t stretch_registers = stretch_sums / static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
 
-/// Adds x of a stretch of one band to the sums (stretch_registers of them), and the values after the last
-/// whole sixteen to `rest`. Adds |x| to `magnitude`, which shows NaN, infinities and pixels that are zero in
-/// all bands. Prefetches next[0..count).
+/// Adds the values x of a stretch of one band to the sums (stretch_registers of them), and the values after
+/// the last whole group of sixteen to `rest`. Adds |x| to `magnitude`, which reveals NaN, infinities and
+/// pixels that are zero in all bands. Prefetches next[0..count).
 HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int64_t count,
                             StretchSum* HWY_RESTRICT sums, double& rest, float* HWY_RESTRICT magnitude) {
     const StretchTag df;
@@ -165,7 +165,7 @@ HWY_INLINE void centre_values(const float* band, const PixelRun& run, float cent
             o[i] = all || keep[at + i] > 0 ? static_cast<T>(x[i]) - c : T{0};
     });
 }
-/// keep: null for all.
+/// keep: null if all pixels are kept.
 [[maybe_unused]] void centre_single(const float* band, const PixelRun& run, float centre, const float* keep,
                                     float* out) {
     keep ? centre_values<false>(band, run, centre, keep, out)

@@ -20,8 +20,8 @@
 namespace hsi::stream {
 namespace {
 
-/// The values of one message. The heap can reuse memory of this size; larger blocks are mapped again each
-/// time (keep_heap_small), and page faults would take longer than the copies.
+/// The number of values in one message. The heap can reuse memory of this size. Larger blocks are mapped
+/// again each time (keep_heap_small), and the page faults would take longer than the copies.
 constexpr int64_t piece_values = int64_t{12} << 10;
 
 CubeShape with_bands(CubeShape shape, size_t bands) {
@@ -94,7 +94,7 @@ class PlaneStore::Sink final : public GatheringSink {
     PlaneStore& m_store;
     const std::vector<int> m_planes;
     std::mutex m_mutex;
-    std::vector<Part> m_written; ///< since the last gathering
+    std::vector<Part> m_written; ///< parts written since the last gathering
 };
 
 PlaneStore::PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator)
@@ -158,20 +158,20 @@ void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t coun
 
 void PlaneStore::share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows) {
     if (m_common) {
-        ranks.sum("planes", 0); // all have written
+        ranks.sum("planes", 0); // waits until all ranks have written
         return;
     }
     // Sends to one rank after another: for each plane, runs of whole lines.
     size_t part = 0;
     int plane = 0;
-    int64_t line = 0; // of the next run, in the part
+    int64_t line = 0; // first line of the next run, counted within the part
     std::vector<float> values;
     const auto piece = [&](int to) {
         BytePacker out;
         int64_t room = piece_values;
         while (part < mine.size() && room > 0) {
             const Rect& all = mine[part].window;
-            // The lines of this rank, and those after them that belong to another.
+            // `count` lines are sent. Then `skip` lines are left out, because rank `to` does not own them.
             int64_t count = all.h - line, skip = 0;
             if (rows > 0) {
                 const int64_t y = all.y + line;
@@ -196,7 +196,7 @@ void PlaneStore::share(parallel::Group& ranks, const std::vector<Part>& mine, in
             ++part;
         }
         auto bytes = out.take();
-        if (bytes.empty()) part = 0; // for the next rank
+        if (bytes.empty()) part = 0; // begins again for the next rank
         return bytes;
     };
     ranks.exchange("planes", piece, [&](int, const std::string& bytes) {

@@ -36,8 +36,8 @@ class PlaneStore {
     const CubeShape& shape() const { return m_shape; }
     /// Returns all planes, packed; null if they are in a file.
     const float* data() const { return m_memory.data(); }
-    /// Return a source and sinks for some of the planes, in this order. They must not outlive the store. At
-    /// the end of a shared pass, the sinks of each rank contain all tiles.
+    /// Return a source and sinks for some of the planes, in the given order. They must not outlive the store.
+    /// At the end of a shared pass, the sinks of each rank contain all tiles.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
     /// A window of some of the planes.
@@ -67,7 +67,7 @@ class PlaneStore {
 
     const CubeShape m_shape;
     HostBuffer<float> m_memory;
-    bool m_common = false; ///< shared by all ranks
+    bool m_common = false; ///< true: all ranks share m_memory
     int m_file = -1;
 };
 

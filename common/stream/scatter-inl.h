@@ -9,21 +9,22 @@
 namespace hsi::stream {
 namespace {
 /// The number of pixels whose products are added in T before they are added to the block's sums. With 224
-/// bands they fill most of a second-level cache of 512 kB.
+/// bands, the values of these pixels fill most of a second-level cache of 512 kB.
 template <class T>
 constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
-/// The bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of
-/// AVX2), and of a panel of columns that stays in the first-level cache.
+/// The number of bands in one register tile (rows x columns), and in a panel of columns, which stays in the
+/// first-level cache. A tile has 12 accumulators, 3 operands of rows and 1 of columns, which use the 16
+/// registers of AVX2.
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
-/// The number of sums for the pixels of a chunk: 64 bytes, the widest register.
+/// The number of partial sums over the pixels of a chunk. They take 64 bytes, like the widest register.
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 
-/// Moves sums from a chunk's centres c to its block's centres g. With rest = sum of x - c (the rounding of c)
-/// and total = sum of x - g, the sum of (x_a - g_a)(x_b - g_b) is the sum of (x_a - c_a)(x_b - c_b), plus
-/// offset_a total_b + rest_a offset_b.
+/// Moves sums from a chunk's centres c to its block's centres g. Let `rest` be the sum of x - c (because c is
+/// rounded), and `total` the sum of x - g. Then the sum of (x_a - g_a)(x_b - g_b) is the sum of (x_a -
+/// c_a)(x_b - c_b), plus offset_a total_b + rest_a offset_b.
 struct Shift {
-    const double *offset, *rest, *total; ///< c - g, and the sums; one per row
+    const double *offset, *rest, *total; ///< c - g, sum of x - c, sum of x - g; one entry per row
 };
 } // namespace
 } // namespace hsi::stream
@@ -50,8 +51,9 @@ template <class T>
 using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
 
 /// Stores the sums of one turn of add_scatter() for four columns, from sum `part` on. After the last turn,
-/// out[k] is the total of the sixteen sums of column k. The order is always the same: halves first, then ((0
-/// + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight compute for four columns at once.
+/// out[k] is the total of the sixteen sums of column k. The order of additions is always the same: halves
+/// first, then ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)). Registers of eight compute this order for four
+/// columns at once.
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
                           float* HWY_RESTRICT out) {
@@ -59,7 +61,8 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const bool last = part + lanes == scatter_sums<float>;
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // excluded: no halves, or unknown width of a register
+// Not for targets without halves of registers, or with registers of unknown width.
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
     if constexpr (hn::MaxLanes(D()) >= 8) {
         if (last) {
             const hn::CappedTag<hn::TFromD<D>, 8> d8;
@@ -98,7 +101,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     }
 }
 
-/// Works as above for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
+/// Works as the function above for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
 template <class V>
 HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[scatter_sums<double>],
                           double* HWY_RESTRICT out) {
@@ -139,8 +142,8 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
     }
 }
 
-/// Loads `p` into a register. Otherwise GCC loads a value of three products three times, as an operand of
-/// each. The fifteen loads for twelve products then take longer than the products.
+/// Loads `p` into a register. Otherwise GCC would load a value that three products use three times, as an
+/// operand of each product. The fifteen loads for twelve products then take longer than the products.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
     auto v = hn::LoadU(d, p);
@@ -164,8 +167,8 @@ HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0
     const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
     const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
     // Registers of fewer than 64 bytes process the pixels in turns: the first ones of every 64 bytes, then
-    // the next ones. So the number of accumulators is the same, and each adds the same terms as in the widest
-    // register.
+    // the next ones. So the number of accumulators is the same, and each accumulator adds the same terms as
+    // with the widest register.
     HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
     for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
         auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);

@@ -48,11 +48,11 @@ void add_shifted(const double* x, int bands, int rows, int64_t count, const Shif
     HWY_DYNAMIC_DISPATCH(add_shifted_double)(x, bands, rows, count, shift, scatter);
 }
 
-/// Returns the rows of products, rounded up to whole panels. Additional rows are zero.
+/// Returns the number of rows of products, rounded up to whole panels. The additional rows are zero.
 int padded(int rows) { return (rows + panel_columns - 1) / panel_columns * panel_columns; }
 
-/// Is the base of all workers on the CPU. They process tiles block by block, and find the valid pixels of a
-/// run.
+/// The base class of all workers on the CPU. They process tiles block by block, and find the valid pixels of
+/// a run.
 class BlockWorker : public StatisticsWorker {
   public:
     /// most: largest number of pixels of a run.
@@ -108,7 +108,7 @@ class BlockWorker : public StatisticsWorker {
         });
         return finite;
     }
-    /// Returns the sum of a band over the valid pixels of a run that is not whole.
+    /// Returns the sum of a band over the valid pixels of a run. Used if m_whole is false.
     double sum_valid(const float* band, const PixelRun& run) const {
         double sum = 0;
         run.for_stretches(band, [&](const float* x, int64_t n, int64_t at) {
@@ -118,7 +118,7 @@ class BlockWorker : public StatisticsWorker {
         return sum;
     }
 
-    std::vector<float> m_magnitude; ///< of the pixels of the run
+    std::vector<float> m_magnitude; ///< sum of |x| over the bands, for each pixel of the run
     std::vector<char> m_valid;      ///< 1 for valid pixels
     bool m_whole = false;           ///< true if the magnitudes alone show that all pixels are valid
 };
@@ -147,13 +147,13 @@ class MeanWorker final : public BlockWorker {
         sums.add_sums(m_sum.data());
     }
 
-    std::vector<double> m_sum; ///< of the block, one for each band
+    std::vector<double> m_sum; ///< sums of the block, one per band
 };
 
 // Covariance: chunks of pixels, centred on their own means
 // ----------------------------------------------------------------------------------------------------------
 
-/// T is the type of products.
+/// T is the type in which products are computed.
 template <class T>
 class CovarianceWorker final : public BlockWorker {
   public:
@@ -166,7 +166,7 @@ class CovarianceWorker final : public BlockWorker {
           m_keep(static_cast<size_t>(chunk_pixels)) {
         std::fill_n(m_chunk.data(), m_chunk.size(), T{0});
     }
-    /// Returns the memory besides that of the sums.
+    /// Returns the memory of a worker in addition to that of the sums.
     static uint64_t bytes(int bands) {
         const auto rows = static_cast<uint64_t>(padded(bands));
         return rows * rows * 8 + rows * (chunk_of<float> * 4 + 56) +
@@ -201,8 +201,8 @@ class CovarianceWorker final : public BlockWorker {
         if (valid > 0) sums.add_block(valid, m_centre.data(), m_sum.data(), {m_scatter.data(), m_rows});
     }
 
-    /// Adds the valid pixels of a run: their sums, centres near their means, and differences from these.
-    /// Returns the number of valid pixels.
+    /// Takes the valid pixels of a run: computes their sums, their centres (the means in single precision)
+    /// and their differences from the centres. Returns the number of valid pixels.
     int64_t take_chunk(const CubeView<float>& block, const PixelRun& run) {
         float* const magnitude = start(run);
         for (int b = 0; b < block.bands; ++b)
@@ -215,7 +215,7 @@ class CovarianceWorker final : public BlockWorker {
             take_band(block.row(b, 0), b, run, count, m_keep.data(), sum_valid(block.row(b, 0), run));
         return count;
     }
-    /// Adds one band. `count` is the number of pixels with keep[i] > 0, and `sum` the sum of their values.
+    /// Takes one band. `count` is the number of pixels with keep[i] > 0, and `sum` the sum of their values.
     void take_band(const float* band, int b, const PixelRun& run, int64_t count, const T* keep, double sum) {
         const auto centre = count > 0 ? static_cast<float>(sum / static_cast<double>(count)) : 0.0f;
         T* const row = m_chunk.data() + b * chunk_pixels;
@@ -229,13 +229,14 @@ class CovarianceWorker final : public BlockWorker {
     // Sums of the block and of its chunk, one for each band.
     std::vector<double> m_sum, m_chunk_sum;
     std::vector<float> m_centre, m_chunk_centre;
-    std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, as Shift describes; m_rows of each
-    HostBuffer<T> m_chunk;                         ///< m_rows x chunk_pixels
-    std::vector<double> m_scatter;                 ///< of the block, m_rows x m_rows
-    std::vector<T> m_keep;                         ///< of the pixels of the chunk: 1 or 0
+    /// Values of the chunk, as Shift describes; m_rows of each.
+    std::vector<double> m_offset, m_rest, m_total;
+    HostBuffer<T> m_chunk;         ///< values minus centres, m_rows x chunk_pixels
+    std::vector<double> m_scatter; ///< sums of products of the block, m_rows x m_rows
+    std::vector<T> m_keep;         ///< 1 for each valid pixel of the chunk, else 0
 };
 
-// Moments, and those of differences: runs of pixels, less the first valid one of their block
+// Moments of pixels and of differences: runs of pixels, minus the first valid pixel of their block
 // ----------------------------------------------------------------------------------------------------------
 
 constexpr BlockShape product_block = block_shape(Statistics::moments);
@@ -260,7 +261,7 @@ class MomentWorker final : public BlockWorker {
           m_keep(static_cast<size_t>(run_pixels)), m_centre(static_cast<size_t>(bands)) {
         std::fill_n(m_run.data(), m_run.size(), 0.0);
     }
-    /// Returns the memory besides that of the sums.
+    /// Returns the memory of a worker in addition to that of the sums.
     static uint64_t bytes(int bands, bool differences) {
         const auto rows = static_cast<uint64_t>(padded(bands + 1));
         return (differences ? 2 : 1) * rows * rows * 8 + rows * run_pixels * 8 +
@@ -344,7 +345,7 @@ class MomentWorker final : public BlockWorker {
         for (int64_t from = 0; from < octets; from += run_octets)
             add_octet_run(block,
                           {block.line_stride, per_line, from, std::min(run_octets, octets - from), octet});
-        // Pairs of the last pixel of an octet and the first pixel after it.
+        // Adds the pairs of the last pixel of an octet and the first pixel after it.
         const int64_t between = (block.samples - 1) / octet, gaps = block.lines * between;
         for (int64_t from = 0; from < gaps; from += run_pixels)
             add_gap_run(block, {block.line_stride, between, from, std::min(run_pixels, gaps - from), octet});
@@ -353,7 +354,7 @@ class MomentWorker final : public BlockWorker {
         return pairs;
     }
 
-    /// Is true if pixel `at` and the seven pixels after it are valid and in one line.
+    /// Returns true if pixel `at` and the seven pixels after it are valid and in one line.
     bool is_octet(const CubeView<float>& block, int64_t at) const {
         const auto v = m_valid.begin() + at;
         return at % block.samples + octet <= block.samples &&
@@ -376,7 +377,8 @@ class MomentWorker final : public BlockWorker {
         int64_t whole = 0;
         for (int64_t k = 0; k < kinds; ++k)
             whole = end_rows(m_run.data() + k * run_octets, m_bands, run.count);
-        // The sum of an octet is four times its scaled X_0, whose products count twice.
+        // The sum of an octet is four times its scaled X_0, and products with X_0 count twice. So the row of
+        // ones contains 2.
         double* const ones = m_run.data() + m_bands * run_pixels;
         std::fill_n(ones, run_pixels, 0.0);
         for (int64_t i = 0; i < run.count; ++i)
@@ -387,7 +389,7 @@ class MomentWorker final : public BlockWorker {
          m_run.data() + b * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_even_octets)
         (m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data(), m_difference_scatter.data());
-        std::fill_n(ones, run_pixels, 0.0); // differences do not count in sums
+        std::fill_n(ones, run_pixels, 0.0); // differences do not count in the sums
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(odd_octet_band)
         (block.row(b, 0), next_of(block, b), run, m_keep.data(), m_run.data() + b * run_pixels);
@@ -414,7 +416,8 @@ class MomentWorker final : public BlockWorker {
         (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
     }
 
-    /// Adds listed pixels of a block, or listed pairs, each of a pixel and the one to its right.
+    /// Adds listed pixels of a block, or listed pairs. A pair consists of the listed pixel and the pixel to
+    /// its right.
     void add_list(const CubeView<float>& block, const std::vector<int64_t>& list, bool pairs) {
         const auto size = static_cast<int64_t>(list.size());
         for (int64_t from = 0; from < size; from += run_pixels) {
@@ -439,10 +442,10 @@ class MomentWorker final : public BlockWorker {
     const int m_bands, m_rows;
     const bool m_with_differences;
     BorderPairs& m_borders;
-    HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
-    std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
-    std::vector<double> m_keep;                          ///< of the pixels of a run: 1 or 0
-    std::vector<int64_t> m_single, m_pair;               ///< pixels and pairs of the block outside of octets
+    HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows after the row of ones are zero
+    std::vector<double> m_scatter, m_difference_scatter; ///< sums of products of the block, m_rows x m_rows
+    std::vector<double> m_keep;                          ///< 1 for each pixel of a run that is added, else 0
+    std::vector<int64_t> m_single, m_pair; ///< pixels and pairs of the block that are outside of octets
     std::vector<float> m_centre;
 };
 
@@ -486,8 +489,8 @@ uint64_t StatisticsScan::scratch_bytes(const TileLimits& limits) const {
 
 uint64_t StatisticsScan::preferred_bytes() const {
     if (m_what == Statistics::means) return uint64_t{16} << 20;
-    // The last 8 MB are for tiles that both lanes of a small machine keep in its last-level cache between
-    // reading and adding.
+    // The last 8 MB are for tiles. The tiles of two workers then stay in the last-level cache of a small
+    // machine between reading and adding.
     return StatisticsSums::bytes(bands(), m_what) + worker_bytes(bands(), m_what) + (uint64_t{8} << 20);
 }
 

@@ -4,8 +4,8 @@
 //
 // Sums are computed over fixed blocks of pixels from the scene's origin, and the blocks are added without
 // rounding (stream/statistics_sums.h). So the result is the same to the last bit for every tiling and number
-// of threads and ranks. The common level of values and products is added, and cancels, without rounding, so a
-// high level loses no digits.
+// of threads and ranks. The common level of the values is added and subtracted without rounding, so a high
+// level loses no digits.
 #pragma once
 
 #include "stream/operation.h"
@@ -39,18 +39,19 @@ struct SceneStatistics {
     int bands = 0;
     int64_t valid_pixels = 0;
     int64_t invalid_pixels = 0;
-    std::vector<double> mean;    ///< by band, over the valid pixels; NaN if there are none
-    std::vector<int64_t> finite; ///< by band: pixels with a finite value
+    std::vector<double> mean;    ///< one per band, over the valid pixels; NaN without valid pixels
+    std::vector<int64_t> finite; ///< one per band: number of pixels with a finite value
 
-    // Set unless only means were requested.
-    std::vector<double> covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN if there are
-                                    ///< none
-    std::vector<int> constant;      ///< bands (0-based) with the same value in all valid pixels
+    // The following two members are empty if only means were requested.
+    /// Bands x bands, symmetric, divided by valid_pixels; NaN without valid pixels.
+    std::vector<double> covariance;
+    std::vector<int> constant; ///< bands (0-based) with the same value in all valid pixels
 
-    // Set if differences were requested.
-    int64_t pairs = 0; ///< pixels (line, sample) and (line, sample + 1) that are both valid
-    std::vector<double>
-        differences; ///< bands x bands: the mean of d d', d their difference; NaN if there is no pair
+    // The following two members are set if differences were requested.
+    int64_t pairs = 0; ///< number of pixels (line, sample) that are valid together with (line, sample + 1)
+    /// bands x bands: the mean of d d', where d is the difference of the two pixels of a pair; NaN without
+    /// pairs.
+    std::vector<double> differences;
 
     /// Returns the matrix of mean products x x', bands x bands (the "correlation matrix" of virtual
     /// dimensionality).
@@ -58,9 +59,9 @@ struct SceneStatistics {
     /// Returns the bands (0-based) without any finite value. The scan must be repeated without them, because
     /// no pixel is valid with them.
     std::vector<int> empty_bands() const;
-    /// Declares that a band (0-based, counted without bands known to be constant) has one value. Sets its
-    /// covariances to 0, because their rounding errors grow with the level, and at 1e25 exceed the variance
-    /// of other bands.
+    /// Declares that a band (0-based, counted without bands known to be constant) has one value. Sets the
+    /// covariances of the band to 0, because their rounding errors grow with the level. At a level of 1e25,
+    /// the errors exceed the variance of other bands.
     void set_constant(int band, float level);
     /// Returns a placeholder for the result of a scan that was not made (a plan needs its size): all pixels
     /// are valid, means are 0, variances 1 and covariances 0, likewise for differences.
@@ -83,7 +84,7 @@ class StatisticsScan : public Operation {
     void stop(Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Returns the statistics. threads: does not change any bit. \throws Error if the scene varies so little
+    /// Returns the statistics. `threads` does not change any bit. \throws Error if the scene varies so little
     /// that products in single precision vanish.
     SceneStatistics result(int threads = 1) const;
     SceneStatistics assumed() const { return SceneStatistics::assumed(m_scene); }

@@ -27,7 +27,7 @@ double upper_bits(double x) {
 /// threads if there are many entries.
 template <class Work>
 void for_rows(int rows, int threads, const Work& work) {
-    constexpr size_t worth_a_thread = 5000; // entries; a hundred entries take some microseconds
+    constexpr size_t worth_a_thread = 5000; // in entries; a hundred entries take some microseconds
     const auto members = static_cast<int>(
         std::clamp<size_t>(at_lower(rows, 0) / worth_a_thread, 1, static_cast<size_t>(std::max(1, threads))));
     parallel::for_each(rows, members, nullptr,
@@ -147,7 +147,7 @@ void StatisticsSums::add_centred_block(int64_t count, const float* centre, const
                                        const LowerRows& scatter) {
     std::vector<double> of_centres(centre, centre + bands);
     for (double& c : of_centres)
-        c *= static_cast<double>(count); // exact: 24 and 13 bits
+        c *= static_cast<double>(count); // exact: the factors have 24 and 13 bits
     add_sums(of_centres.data());
     add_sums(rest);
     add_products(count, centre, rest, scatter);
@@ -166,11 +166,12 @@ void StatisticsSums::add_products(int64_t count, const float* centres, const dou
     for (size_t a = 0; a < size; ++a) {
         const double* const row = scatter.row(static_cast<int>(a));
         // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b. The last term has
-        // all the digits and is added in two parts.
+        // the most digits and is added exactly, in two parts.
         for (size_t b = 0; b <= a; ++b) {
-            const double of_centres = centre[a] * centre[b]; // exact: 48 bits
+            const double of_centres = centre[a] * centre[b]; // exact: the product has 48 bits
             const double high = upper_bits(of_centres);
-            upper[b] = n * high; // exact: 27 bits of the product, then 26, times the count's 13
+            // Both products are exact: 27 or 26 bits of of_centres, times the 13 bits of the count.
+            upper[b] = n * high;
             lower[b] = n * (of_centres - high);
             products[b] = row[b] + (centre[a] * rest[b] + centre[b] * rest[a]);
         }
@@ -252,8 +253,8 @@ SceneStatistics StatisticsSums::result(int threads) const {
     double greatest = 0;
     for (size_t b = 0; b < size && valid > 0; ++b)
         greatest = std::max(greatest, r.covariance[b * (size + 1)]);
-    // The least normal float is 1e-38: below this variance, products lose more than ten digits of the whole
-    // variance.
+    // The smallest normal float is 1e-38. With a variance below this limit, products lose more than ten
+    // digits of the whole variance.
     constexpr double least_variance = 1e-28;
     if (what == Statistics::covariance && valid > 0 && r.constant.size() < size && greatest < least_variance)
         throw Error("the scene's values vary by less than 1e-14, so their products are 0 in single precision",
@@ -272,7 +273,7 @@ SceneStatistics StatisticsSums::result(int threads) const {
     return r;
 }
 
-/// Returns the means of the valid pixels, of which there is at least one.
+/// Returns the means of the valid pixels. There must be at least one valid pixel.
 std::vector<double> StatisticsSums::means() const {
     std::vector<double> mean;
     for (size_t b = 0; b < sum.size(); ++b)
@@ -280,11 +281,11 @@ std::vector<double> StatisticsSums::means() const {
     return mean;
 }
 
-/// Returns bands x bands of the valid pixels (at least one). It has only rounding errors, for values at any
-/// level.
+/// Returns the covariance matrix (bands x bands) of the valid pixels, at least one. The result has only
+/// rounding errors, whatever the level of the values.
 std::vector<double> StatisticsSums::covariance(int threads) const {
-    // Centred at m, the means rounded to single precision, so that the common part of means and products
-    // cancels without rounding. With S the sum of x, R = S - n m, P the sum of x_a x_b:
+    // The sums are centred at m, the means rounded to single precision. So the common part of means and
+    // products cancels without rounding. With S = sum of x, R = S - n m and P_ab = sum of x_a x_b:
     //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
     const auto size = static_cast<size_t>(bands);
     const auto n_low = static_cast<double>(valid % (int64_t{1} << 24)),
@@ -376,7 +377,7 @@ void BorderPairs::meet(const CubeView<float>& block, int64_t sample, const Borde
 }
 
 uint64_t BorderPairs::bytes(const CubeShape& scene, const TileLimits& limits) {
-    // Columns that wait for a neighbour: the borders of a tile, and of the next one.
+    // The columns that wait for a neighbour are those at the borders of a tile, and of the next tile.
     int64_t pixels =
         (limits.core_samples / block_shape(Statistics::differences).samples + 2) * 2 * limits.core_lines;
     // With several ranks, a tile's neighbours may belong to another rank: its columns then wait until the
@@ -386,9 +387,10 @@ uint64_t BorderPairs::bytes(const CubeShape& scene, const TileLimits& limits) {
     return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(scene.bands) * sizeof(float);
 }
 
-/// Sends columns to the right of a border to all ranks; the rank that has the left column adds their pairs.
+/// Sends columns to the right of a border to all ranks. The rank that has the left column adds the pairs of
+/// both columns.
 void BorderPairs::exchange(parallel::Group& ranks, StatisticsSums& sums) {
-    constexpr uint64_t message_bytes = uint64_t{1} << 20; // of all ranks together
+    constexpr uint64_t message_bytes = uint64_t{1} << 20; // bytes in the messages of all ranks together
     auto waiting = std::exchange(m_waiting, {});
     auto next = waiting.begin();
     const auto piece = [&] {

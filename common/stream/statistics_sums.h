@@ -57,45 +57,46 @@ struct LowerRows {
 struct PixelSums {
     PixelSums(int bands, Statistics what);
     void add(const PixelSums& other); ///< \throws Error for another number of bands
-    /// Merges the sums of all ranks. All ranks call it together. \throws Error if another rank has other
-    /// bands.
+    /// Merges the sums of all ranks. All ranks call this function together. \throws Error if another rank has
+    /// other bands.
     void unite(parallel::Group& ranks);
 
     int bands;
     int64_t valid = 0, invalid = 0;
-    int64_t pairs = 0;           ///< pixels (line, sample) and (line, sample + 1) that are both valid
-    std::vector<int64_t> finite; ///< by band: pixels with a finite value
-    math::ExactSums sum;         ///< of x_b
-    math::ExactSums product;     ///< of x_a x_b, b <= a, at at_lower(a, b); empty for means
-    math::ExactSums difference;  ///< the same sums for differences d of pairs, d_a d_b; empty unless
-                                 ///< requested
+    int64_t pairs = 0; ///< number of pixels (line, sample) that are valid together with (line, sample + 1)
+    std::vector<int64_t> finite; ///< one per band: number of pixels with a finite value
+    math::ExactSums sum;         ///< sum of x_b, one per band
+    math::ExactSums product;     ///< sum of x_a x_b, b <= a, at index at_lower(a, b); empty for means
+    /// Sum of d_a d_b over pairs, with d their differences, at the same indices; empty unless requested.
+    math::ExactSums difference;
 };
 
-/// Sums over blocks of at most 2^13 pixels, which were rounded within each block.
+/// Sums over blocks of at most 2^13 pixels. Sums within a block are rounded; sums of blocks are added without
+/// rounding.
 struct StatisticsSums : PixelSums {
     StatisticsSums(int bands, Statistics what);
 
     /// Adds the sums of a block: sum[b] = sum of x_b over its valid pixels.
     void add_sums(const double* sum);
-    /// Adds a block of `count` valid pixels (at least one) by sums that were rounded: sum[b] of x_b; scatter:
-    /// of (x_a - centre_a)(x_b - centre_b), for any centre. If the centre is near the block's mean, single
-    /// precision suffices. For a band with one value, this value must be the centre.
+    /// Adds a block of `count` valid pixels (at least one) by sums that were rounded. sum[b] is the sum of
+    /// x_b, and `scatter` the sums of (x_a - centre_a)(x_b - centre_b), for any centre. If the centre is near
+    /// the block's mean, single precision suffices. If a band has one value, this value must be the centre.
     void add_block(int64_t count, const float* centre, const double* sum, const LowerRows& scatter);
-    /// Adds a block by the differences from the centre: rest[b] = sum of x_b - centre_b.
+    /// Adds a block by the differences from the centre: rest[b] is the sum of x_b - centre_b.
     void add_centred_block(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
-    /// Adds `count` pairs of neighbours. scatter: sums of d_a d_b, d their difference.
+    /// Adds `count` pairs of neighbours. scatter: sums of d_a d_b, where d is the difference of a pair.
     void add_pairs(int64_t count, const LowerRows& scatter);
 
-    /// Adds the counts of blocks that were summed elsewhere (their sums are added to the members below):
-    /// `valid_pixels` and `valid_pairs`. For each band, also adds the finite values, a centre, and whether
-    /// values vary within a block or another block has another centre. level: empty if no block had a valid
-    /// pixel.
+    /// Adds the counts of blocks whose sums were computed elsewhere and were added to the members directly:
+    /// `valid_pixels`, `valid_pairs` and, for each band, the number of finite values. level: a centre of each
+    /// band; empty if no block had a valid pixel. varies: for each band, 1 if values vary within a block or
+    /// the centres of two blocks differ.
     void add_counts(int64_t valid_pixels, int64_t valid_pairs, const std::vector<int64_t>& finite_values,
                     const std::vector<float>& level, const std::vector<char>& varies);
     void add(const StatisticsSums& other);
-    void unite(parallel::Group& ranks);                ///< as PixelSums::unite()
-    SceneStatistics result(int threads = 1) const;     ///< as StatisticsScan::result()
-    static uint64_t bytes(int bands, Statistics what); ///< at most
+    void unite(parallel::Group& ranks);                ///< see PixelSums::unite()
+    SceneStatistics result(int threads = 1) const;     ///< see StatisticsScan::result()
+    static uint64_t bytes(int bands, Statistics what); ///< Returns the maximum memory in bytes.
 
     Statistics what;
 
@@ -105,31 +106,31 @@ struct StatisticsSums : PixelSums {
     std::vector<double> means() const;
     std::vector<double> covariance(int threads) const;
 
-    std::vector<float> m_level; ///< a band's value in the first block; empty before the first block
-    std::vector<char> m_varies; ///< whether a band has another value elsewhere
+    std::vector<float> m_level; ///< value of each band in the first block; empty before the first block
+    std::vector<char> m_varies; ///< for each band, whether it has another value elsewhere
 };
 
-/// Replaces the sums by the sums over all ranks, on each rank. All ranks call it together.
+/// Replaces the sums by the sums over all ranks, on each rank. All ranks call this function together.
 void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums);
 
-/// A lane of a scan on any device.
+/// The worker of a statistics scan, on the CPU or on a device.
 class StatisticsWorker : public Worker {
   public:
     StatisticsWorker(int bands, Statistics what) : sums(bands, what) {}
-    StatisticsSums sums; ///< StatisticsScan::stop() takes them
+    StatisticsSums sums; ///< StatisticsScan::stop() takes these sums
 };
 
 /// Adds pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first
 /// column of its right neighbour, or vice versa. The block that arrives second adds the pairs, so tiles need
-/// no extra column. All workers of a scan share this object.
+/// no additional column. All workers of a scan share this object.
 class BorderPairs {
   public:
     explicit BorderPairs(const CubeShape& scene) : m_samples(scene.samples) {}
     /// Joins a block with the corner (x, y) in the scene to its left and right neighbours. Thread-safe.
     void add(const CubeView<float>& block, int64_t x, int64_t y, StatisticsSums& sums);
-    /// Adds the remaining pairs, between blocks of different ranks. All ranks call it together.
+    /// Adds the remaining pairs, between blocks of different ranks. All ranks call this function together.
     void exchange(parallel::Group& ranks, StatisticsSums& sums);
-    /// Returns the maximum number of bytes that wait for a tile of such a scene.
+    /// Returns the maximum number of bytes of columns that wait for a neighbour.
     static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
 
   private:
@@ -137,13 +138,13 @@ class BorderPairs {
     using Border = std::pair<int64_t, int64_t>;
     /// A column of a block, bands x lines.
     struct Column {
-        bool left = false; ///< of the border
+        bool left = false; ///< true: the column is to the left of the border
         std::vector<float> values;
     };
     void meet(const CubeView<float>& block, int64_t sample, const Border& border, bool left,
               StatisticsSums& sums);
 
-    const int64_t m_samples; ///< of the scene
+    const int64_t m_samples; ///< samples of a line of the scene
     std::mutex m_mutex;
     std::map<Border, Column> m_waiting;
 };

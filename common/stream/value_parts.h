@@ -12,8 +12,8 @@ namespace hsi::stream {
 /// The floats per number: 72 bits, more than a double or a 64-bit integer has.
 inline constexpr int value_parts = 3;
 
-/// Returns the number whose parts are `step` floats apart. It is exact if a double can represent it, and NaN
-/// for a missing value.
+/// Returns the number whose parts are `step` floats apart. The result is exact if a double can represent the
+/// number, and NaN for a missing value.
 inline double joined(const float* parts, ptrdiff_t step) {
     return static_cast<double>(parts[0]) +
            (static_cast<double>(parts[step]) + static_cast<double>(parts[2 * step]));

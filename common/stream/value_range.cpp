@@ -21,10 +21,10 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 } // namespace
 
 struct RangeWatch::Limits {
-    std::vector<float> least, greatest, faint; ///< infinite for bands without information
+    std::vector<float> least, greatest, faint; ///< infinite for bands without a known range
     int varying = 0;                           ///< bands with a minimum and a maximum
-    bool amounts = false;                      ///< enough bands have a level from which `faint` was computed
-    bool tell_nothing = false;                 ///< no range to compare with
+    bool amounts = false; ///< true: at least half of the bands have a level, from which `faint` was computed
+    bool tell_nothing = false; ///< true: there is no range to compare with
 
     explicit Limits(const ValueRange& known, size_t bands)
         : least(bands, -infinity), greatest(bands, infinity), faint(bands, infinity) {
@@ -91,7 +91,7 @@ class RangeWatch::Reader final : public CubeReader {
     uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
-    /// Examines the whole grid at once, if possible.
+    /// Examines the whole grid at once on the device, if possible.
     bool found_on_device(const Rect& window, const CubeView<float>& there) {
         const CubeShape shape = m_owner.shape();
         if (!m_owner.m_find || !m_owner.m_limits->tell_nothing || window.area() != shape.pixels())
@@ -106,7 +106,8 @@ class RangeWatch::Reader final : public CubeReader {
         }
         return true;
     }
-    /// Calls look(y) for every line of a window with pixels of the grid that were not seen before: m_places.
+    /// Calls look(y) for every line of a window that has pixels of the grid which were not seen before.
+    /// m_places contains the samples of these pixels, counted within the window.
     template <class Look>
     void look_around(const Rect& window, const Look& look) {
         const int64_t step = m_owner.m_step, first = m_owner.m_first;
@@ -201,10 +202,10 @@ class RangeWatch::Reader final : public CubeReader {
     const RangeWatch& m_owner;
     std::unique_ptr<CubeReader> m_reader;
     std::vector<int64_t> m_places;
-    std::vector<size_t> m_indices; ///< of the places, in the grid
-    std::vector<float> m_line;     ///< of a device
-    std::vector<float> m_values;   ///< of a band, at the places
-    std::vector<float> m_blanks;   ///< 0 for each place, or NaN without a valid pixel
+    std::vector<size_t> m_indices; ///< indices in the grid of the pixels at m_places
+    std::vector<float> m_line;     ///< one line, read from a scene on a device
+    std::vector<float> m_values;   ///< values of one band at m_places
+    std::vector<float> m_blanks;   ///< one per place: 0 for a valid pixel, NaN for an invalid one
     PixelRow m_pixels;
     std::vector<int32_t> m_faint, m_outside;
     int64_t m_valid = 0, m_far_outside = 0;
@@ -245,7 +246,8 @@ void RangeWatch::exchange(parallel::Group& ranks) const {
                            const std::vector<float>& high) {
         return BytePacker().put(g).put(low).put(high).take();
     };
-    // A pixel that two ranks have seen is the same for both: the greater Seen contains more information.
+    // If two ranks have seen a pixel, both have found the same. The greater value of Seen contains more
+    // information.
     const std::string whole = ranks.reduce(
         "values", packed(grid, m_minimum, m_maximum), [&](const std::string& a, const std::string& b) {
             ByteUnpacker one(a), other(b);

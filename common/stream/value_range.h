@@ -19,13 +19,13 @@ class Group;
 
 namespace hsi::stream {
 
-/// The range, by band, of the values that a model was made from. Unknown if all are empty, or all except
-/// `mean`.
+/// The range, by band, of the values that a model was made from. The range is unknown if all lists are empty,
+/// or all except `mean`.
 struct ValueRange {
     std::vector<double> minimum, maximum, mean;
 };
 
-/// A source that examines each pixel of a grid once, while lanes read their tiles. The grid depends only on
+/// A source that examines each pixel of a grid once, while workers read their tiles. The grid depends only on
 /// the scene's size: every n-th pixel of every n-th line, with the largest n that gives at least 4096 pixels.
 /// So the result is the same for every tiling and number of threads.
 ///
@@ -40,8 +40,9 @@ class RangeWatch final : public CubeSource {
     explicit RangeWatch(const CubeSource& from, ValueRange known = {});
     /// Finds the minimum and the maximum, by band, of the valid pixels on a grid of a scene in a device's
     /// memory: every step-th pixel, from `first` on, of every step-th line. Returns the number of these
-    /// pixels, or -1 if it cannot. With this function, the grid of a scene that is processed in one piece is
-    /// examined on the device, if there is no range to compare with. Set it before the pass.
+    /// pixels, or -1 if this is not possible. With this function, the grid of a scene that is processed in
+    /// one piece is examined on the device, if there is no range to compare with. Set the function before the
+    /// pass.
     using FindExtremes = std::function<int64_t(const CubeView<float>& scene, int64_t first, int64_t step,
                                                float* low, float* high)>;
     void find_with(FindExtremes find) { m_find = std::move(find); }
@@ -64,13 +65,14 @@ class RangeWatch final : public CubeSource {
     /// Examines the pixels of the grid line by line without a pass, for a scene that is read in another way.
     void look() const;
 
-    /// Merges the findings of all ranks. All ranks call it together after the pass, even if they have not
-    /// shared it.
+    /// Merges the findings of all ranks. All ranks call this function together after the pass, even if they
+    /// have not shared the pass.
     void exchange(parallel::Group& ranks) const;
 
-    // Complete after all readers have ended.
-    int64_t valid() const { return m_valid; }             ///< valid pixels of the grid
-    int64_t far_outside() const { return m_far_outside; } ///< of these
+    // The following results are complete after all readers have ended.
+    int64_t valid() const { return m_valid; } ///< number of valid pixels of the grid
+    /// Number of valid pixels of the grid that are far outside of the known range.
+    int64_t far_outside() const { return m_far_outside; }
     /// Return the minimum and maximum of the valid pixels of the grid, by band; empty without valid pixels.
     const std::vector<float>& minimum() const { return m_minimum; }
     const std::vector<float>& maximum() const { return m_maximum; }
@@ -84,7 +86,7 @@ class RangeWatch final : public CubeSource {
     int64_t m_step = 1, m_first = 0, m_across = 0;
     /// One Seen value per pixel of the grid, because windows of tiles overlap.
     mutable std::vector<std::atomic<uint8_t>> m_seen;
-    mutable std::mutex m_mutex; ///< guards what follows
+    mutable std::mutex m_mutex; ///< guards the following members
     mutable int64_t m_valid = 0, m_far_outside = 0;
     mutable std::vector<float> m_minimum, m_maximum;
 };

@@ -54,7 +54,8 @@ std::string quote(const std::string& word) {
     return quoted + "'";
 }
 
-/// \throws UsageError.
+/// Returns the text of an option file without a byte-order mark. \throws UsageError if the file cannot be
+/// read.
 std::string option_file(const std::string& path) {
     try {
         std::string text = raster::read_file(path, largest_file::options);

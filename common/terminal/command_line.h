@@ -37,15 +37,15 @@ struct GivenOption {
 
 /// The parsed command line.
 struct CommandLine {
-    bool help = false;                ///< -h or --help is in a position for options
-    bool json_usage = false;          ///< the same for --json-usage
+    bool help = false;                ///< -h or --help was given where options are allowed
+    bool json_usage = false;          ///< --json-usage was given where options are allowed
     std::vector<GivenOption> options; ///< in order
     std::vector<std::string> arguments;
 };
 
 /// Reads options as GDAL's users write them: with one dash or two, and with "=value" or the next words as
 /// values. Values (as many as KnownOption states) are not examined, so -9999, "-" and names that begin with a
-/// dash are safe there. Everything after "--" is an argument, and a number is never an option. rest:
+/// dash are safe as values. Everything after "--" is an argument, and a number is never an option. rest:
 /// everything after the first argument is an argument. Throws UsageError for unknown options and for missing
 /// values.
 CommandLine parse_words(const std::vector<std::string>& words, const std::vector<KnownOption>& known,

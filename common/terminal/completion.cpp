@@ -22,12 +22,12 @@ constexpr const char* files = "FILES\n";
 
 using Words = std::vector<std::string>;
 
-/// The meaning of the words before the typed one.
+/// The meaning of the words before the word that is being typed.
 struct Before {
-    std::map<std::string, Words> values;    ///< of options, by name; also of positional arguments
-    const tool::Argument* option = nullptr; ///< the option whose value is typed
-    std::string general;                    ///< the general option whose value is typed: "--config"
-    bool only_files = false;                ///< after --
+    std::map<std::string, Words> values;    ///< values of options and positional arguments, by name
+    const tool::Argument* option = nullptr; ///< Option whose value is being typed; null: none.
+    std::string general;                    ///< General option whose value is being typed: "--config".
+    bool only_files = false;                ///< true: after the word "--"
 
     std::string first(const std::string& name) const {
         const auto found = values.find(name);
@@ -68,7 +68,7 @@ Before read(const tool::Declaration& declaration, const Words& words) {
         } else {
             while (place < positional.size() && before.values.count(positional[place]->name) != 0 &&
                    !positional[place]->repeatable)
-                ++place; // given as an option
+                ++place; // the argument was given as an option
             if (place == positional.size()) continue;
             const tool::Argument& next = *positional[place];
             before.values[next.name].push_back(word);

@@ -10,7 +10,7 @@
 namespace hsi::terminal {
 namespace {
 
-/// Returns text that roff does not interpret: dashes are no hyphens, and text lines no requests.
+/// Returns text that roff does not interpret: no dash becomes a hyphen, and no text line becomes a request.
 std::string literal(const std::string& text) {
     std::string roff;
     bool line_begins = true;

@@ -44,7 +44,8 @@ constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 std::atomic<bool> g_ends_connections{false};
 
-/// GDAL repeats its request, and requests the next file.
+/// Ends all connections and sets an alarm that calls this function again in a second, because GDAL repeats
+/// its request, and requests the next file.
 extern "C" void hsi_end_connections(int) {
     const int before = errno;
     end_connections();
@@ -63,7 +64,7 @@ extern "C" void hsi_cancel(int) {
     }
     for (const int number : cancelling) {
         if (number == SIGXCPU)
-            continue; // the system repeats it every second; the hard limit ends the process
+            continue; // the system repeats SIGXCPU every second; the hard limit ends the process
         struct sigaction plain {};
         plain.sa_handler = SIG_DFL;
         sigaction(number, &plain, nullptr);
@@ -93,9 +94,9 @@ void hsi_tiff_message(const char* module, const char* format, va_list values) {
 }
 
 /// Redirects libtiff's handler of the process to GDAL's handler, as older GDALs do. From 3.10 on, GDAL gives
-/// libtiff one handler per file, but some of GDAL's own callbacks bypass it: they report to the handler of
-/// the process, which writes to descriptor 2. The function is found by name, since GDAL links libtiff; a GDAL
-/// with a built-in libtiff calls it gdal_TIFF...
+/// libtiff one handler per file. Some of GDAL's own callbacks bypass this handler: they report to the handler
+/// of the process, which writes to descriptor 2. The function is found by name, since GDAL links libtiff. In
+/// a GDAL with a built-in libtiff, its name is gdal_TIFF...
 void lead_tiff_to_gdal() {
     const auto set = [](const char* name, TiffHandler handler) {
         for (const std::string prefix : {"", "gdal_"})
@@ -111,7 +112,7 @@ void lead_tiff_to_gdal() {
 void open_standard_descriptors() {
     for (int number = 0; number <= 2; ++number) {
         if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;
-        // The lowest free number is this one, because those before it are open.
+        // open() returns the lowest free number. This is `number`, because all lower numbers are open.
         const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
         if (file > number) ::close(file);
     }
@@ -151,8 +152,9 @@ struct SignalGuard::Saved {
 };
 
 namespace {
-std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): the earlier handlers
-}
+/// Signals that ignore_from_now_on() has set to be ignored, with their earlier handlers.
+std::vector<std::pair<int, struct sigaction>> g_ignored;
+} // namespace
 
 SignalGuard::SignalGuard(CancelFlag& flag, bool ends_connections) {
     for (const auto& [number, action] : g_ignored)
@@ -245,8 +247,8 @@ void restart_without_stuck_blas_threads(char** argv) noexcept {
     if (const char* const given = std::getenv(threads_variable);
         given != nullptr && std::string_view(given) == "1")
         return;
-    // Memory that the threads have already allocated is counted again: with so little left, one thread is
-    // better.
+    // This counts twice the memory that the threads have already allocated. With so little memory left,
+    // one thread is better.
     if (has_addresses_for(static_cast<uint64_t>(count() - 1) * blas_buffer_bytes)) return;
     setenv(threads_variable, "1", 1);
     system::restart(argv);

@@ -12,8 +12,8 @@
 
 namespace hsi::terminal {
 
-/// Opens those of the descriptors 0 to 2 that are closed. Otherwise a file of the run could get their numbers
-/// and receive the printed output. Reading and writing them still fails, as it should.
+/// Opens those of the descriptors 0 to 2 that are closed. Otherwise a file of the run could get one of these
+/// numbers and receive the printed output. Reading and writing these descriptors still fails, as it should.
 void open_standard_descriptors();
 
 /// Makes GDAL use only the data in share/hsi next to the executable's folder, if they exist (in a Python
@@ -50,7 +50,8 @@ class SignalGuard {
 };
 
 /// Sends GDAL's warnings to `on_warning` (each text once) and stores failures while this object exists. Only
-/// debug output is left to GDAL, so the first text on stderr is the tool's own. At most one per process.
+/// debug output is left to GDAL, so the first text on stderr is the tool's own. A process may have at most
+/// one such object.
 class GdalMessages {
   public:
     explicit GdalMessages(std::function<void(const std::string&)> on_warning);

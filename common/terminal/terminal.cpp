@@ -60,7 +60,7 @@ class Terminal final : public tool::FrontEnd {
         if (m_silent) return;
         end_bar();
         const std::lock_guard lock(m_mutex);
-        std::fflush(stdout); // in a common log, earlier output comes first
+        std::fflush(stdout); // if both streams go to one log, earlier output comes first
         std::fprintf(stderr, "Warning: %s\n", text.c_str());
     }
     void print(const std::string& text) override {
@@ -70,8 +70,8 @@ class Terminal final : public tool::FrontEnd {
         std::FILE* stream = m_stdout_is_output ? stderr : stdout;
         std::fputs(text.c_str(), stream);
         if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
-        // Flush at once: an output that is closed later flushes all streams, and would be blamed for this
-        // error.
+        // Flush at once. Otherwise an output that is closed later would flush all streams, and this error
+        // would be reported as an error of that output.
         if (std::fflush(stream) != 0 && m_print_error == 0) m_print_error = errno;
     }
     void check_printed() override {
@@ -87,9 +87,10 @@ class Terminal final : public tool::FrontEnd {
         terminal::give_words(call, words);
     }
     const std::vector<const tool::Definition*>& tools() const override { return m_tools; }
-    void end() override { m_warn = nullptr; } // a rank that waits for others answers signals itself
+    // The signal guard remains, because a rank that waits for others reacts to signals itself.
+    void end() override { m_warn = nullptr; }
 
-    /// Keeps connections open on signals, because connections to other processes of the job are among them.
+    /// Keeps connections open on signals, because some of them lead to other processes of the job.
     void keep_connections() { m_ends_connections = false; }
     /// Stops printing: another process of the job prints messages for the user.
     void be_silent() { m_silent = true; }
@@ -118,7 +119,7 @@ class Terminal final : public tool::FrontEnd {
     }
 
   private:
-    /// Passes a warning of GDAL to the run while there is one, so that the report includes it.
+    /// While a run exists, passes a warning of GDAL to the run, so that the report includes the warning.
     void library_warning(const std::string& text) { m_warn ? m_warn(text) : warn(text); }
 
     const std::vector<const tool::Definition*>& m_tools;
@@ -144,7 +145,7 @@ std::vector<KnownOption> known_options(const tool::Call& call) {
     return known;
 }
 
-/// Serves --version, --formats and the like; true if nothing else was requested.
+/// Handles --version, --formats and the like. Returns true if nothing else was requested.
 bool serve_general_options(const std::string& name, std::vector<std::string>& words) {
     const auto end = std::find(words.begin(), words.end(), "--");
     const auto has = [&](const char* word) {
@@ -164,7 +165,7 @@ bool serve_general_options(const std::string& name, std::vector<std::string>& wo
     given.AddString(name.c_str());
     for (const std::string& word : words)
         given.AddString(word.c_str());
-    char** processed = given.List(); // GDAL replaces it by a separate list
+    char** processed = given.List(); // GDAL replaces this pointer by a pointer to another list
     CPLErrorReset();
     const int left = GDALGeneralCmdLineProcessor(given.Count(), &processed, 0);
     if (left < 0) {
@@ -203,7 +204,7 @@ void give_line(tool::Call& call, const CommandLine& line) {
 void refuse_lost_outputs(const tool::Call& call) {
     for (const tool::Argument& argument : call.arguments())
         if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
-            argument.name == "report") // execute() handles it
+            argument.name == "report") // execute() writes the report
             for (const std::string& path : call.given_to(argument).words)
                 if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
                     throw UsageError(
@@ -283,7 +284,7 @@ const tool::Definition* tool_named(const Tools& tools, const std::string& name) 
     return found == tools.end() ? nullptr : *found;
 }
 
-/// Returns the tool of a step, in whose name "_" may be "-".
+/// Returns the tool of a step. The user may write "-" for "_" in the name.
 const tool::Definition* step_named(const Tools& tools, std::string name) {
     std::replace(name.begin(), name.end(), '-', '_');
     return tool_named(tools, name);
@@ -342,7 +343,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
     return print(what == "--man" ? man_page(declaration) : option_table(declaration));
 }
 
-/// Finds the step of a pipeline that a word belongs to.
+/// Finds the step of a pipeline to which a word belongs.
 class StepAtHand {
   public:
     void pass(const std::string& word) {
@@ -351,7 +352,7 @@ class StepAtHand {
             m_around.push_back({true, {}});
         } else if (word == "]" && m_around.size() > 1) {
             m_around.pop_back();
-            m_around.back().words.push_back(word); // instead of a file, or after tee
+            m_around.back().words.push_back(word); // the brackets replace a file, or follow tee
         } else if (word == "!") {
             step = {true, {}};
         } else if ((step.begun && (word != "tee" || !step.words.empty())) || word == "read") {
@@ -359,7 +360,8 @@ class StepAtHand {
             step.words.push_back(word);
         }
     }
-    bool begun() const { return m_around.back().begun; } ///< false: among the options of the pipeline
+    /// False: the word is among the options of the pipeline.
+    bool begun() const { return m_around.back().begun; }
     /// Returns the words of the step, its name first; empty: the name comes next.
     const std::vector<std::string>& words() const { return m_around.back().words; }
 
@@ -368,11 +370,11 @@ class StepAtHand {
         bool begun = false;
         std::vector<std::string> words;
     };
-    std::vector<Step> m_around = std::vector<Step>(1); ///< each nested in brackets of the previous one
+    std::vector<Step> m_around = std::vector<Step>(1); ///< one per level of brackets, outermost first
 };
 
-/// Returns the tool whose step contains a word for help, or the pipeline tool if that step is not a tool;
-/// null without such a word.
+/// Returns the tool whose step contains a word for help, or the pipeline tool if the step is not a tool; null
+/// if no word asks for help.
 const tool::Definition* step_with_help(const Tools& tools, const tool::Definition& called,
                                        const std::vector<char*>& words) {
     StepAtHand at;
@@ -396,8 +398,8 @@ int run_tool(const Tools& tools, const tool::Definition& called, int argc, char*
     return run_in_terminal(*step, 2, line);
 }
 
-/// Does "--complete" for steps: the names of steps at the beginning of a step, and the completions of its
-/// tool within a step.
+/// Handles "--complete" for steps. At the beginning of a step, prints the names of steps. Within a step,
+/// prints the completions of the tool of the step.
 int complete_steps(const Tools& tools, const tool::Definition& pipeline, const std::vector<char*>& words) {
     StepAtHand at;
     for (size_t i = 0; i + 1 < words.size(); ++i)
@@ -412,7 +414,7 @@ int complete_steps(const Tools& tools, const tool::Definition& pipeline, const s
         return print(names);
     }
     const tool::Definition* step = at.begun() ? step_named(tools, at.words().front()) : &pipeline;
-    if (step == nullptr) return print("FILES\n"); // for read and write
+    if (step == nullptr) return print("FILES\n"); // the steps "read" and "write" take files
     std::vector<std::string> given{pipeline.executable(), "--complete"};
     if (at.begun())
         given.insert(given.end(), at.words().begin() + 1, at.words().end());
@@ -451,7 +453,7 @@ int run_suite(const Tools& tools, int argc, char** argv) {
     if ((word == "--man" || word == "--option-table") && argc > 2) return print_about(word, argv[2], tools);
     if (word == "--complete") {
         if (argc > 3 && std::string(argv[2]) == "--man") {
-            argv[2] = argv[3]; // a tool's name
+            argv[2] = argv[3]; // name of a tool
             argc = 3;
         }
         if (argc > 3) {

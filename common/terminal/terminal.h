@@ -12,8 +12,8 @@ namespace hsi::terminal {
 
 /// Runs the whole main() of a tool. Options with one dash (-ws) and two dashes (--ws) mean the same. Exit
 /// codes: 0 success, 1 the work failed, 2 the command line was wrong. Errors are printed to stderr: "ERROR: "
-/// with the fault, then the advice. At most one per process, because signals and GDAL's messages belong to
-/// the process. `tools`: the tools that the user may call.
+/// with the fault, then the advice. Only one call may run in a process at a time, because signals and GDAL's
+/// messages belong to the process. `tools`: the tools that the user may call.
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv,
                     const std::vector<const tool::Definition*>& tools = {});
 

@@ -9,7 +9,7 @@
 
 namespace hsi::terminal {
 
-/// The version of the schema. It is raised if programs that read the old schema would fail.
+/// The version of the schema. The version is raised if programs that read the old schema would fail.
 inline constexpr int usage_schema = 1;
 
 /// Returns one object and a line end.

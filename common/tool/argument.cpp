@@ -192,7 +192,7 @@ size_t choice_in(const Argument& argument, const std::string& text) {
 
 std::string number_text(double value) {
     char text[32];
-    const bool whole = std::abs(value) < 1e15 && value == std::floor(value); // 1000000, not 1e+06
+    const bool whole = std::abs(value) < 1e15 && value == std::floor(value); // print 1000000, not 1e+06
     std::snprintf(text, sizeof text, whole ? "%.0f" : "%g", value);
     return text;
 }

@@ -13,16 +13,16 @@ enum class Type { flag, integer, number, text };
 
 /// The role of an argument in a run.
 enum class Role {
-    option,      ///< a value, no file
+    option,      ///< a value that is not a file
     source,      ///< the scene
-    destination, ///< the output that the tool is there for
-    input,       ///< a further file that is read
-    output,      ///< a further file that is written
+    destination, ///< the main output of the tool
+    input,       ///< an additional file that is read
+    output,      ///< an additional file that is written
 };
 
 /// The content of a file.
 enum class Content {
-    none,    ///< no file
+    none,    ///< not a file
     raster,  ///< a raster that GDAL opens
     vector,  ///< a vector layer
     labels,  ///< classes of pixels: a raster or a vector file
@@ -51,15 +51,15 @@ struct Limits {
 
 /// The behaviour if the option is not given.
 struct Default {
-    std::string value; ///< as a user would write it; empty: none
-    std::string note;  ///< "all good ones"
+    std::string value; ///< the value as a user would write it; empty: no default
+    std::string note;  ///< text that the help shows instead of the value: "all good ones"
 };
 
 /// A parameter of a tool, as its users see it. The given values are in a Call.
 struct Argument {
     std::string name;                 ///< without dashes: "ws", "src"
     std::vector<std::string> aliases; ///< "targets" in addition to "t"
-    std::string summary;              ///< its effect, a sentence without a full stop
+    std::string summary;              ///< effect of the argument: a sentence without a full stop
     std::string group = "Options";    ///< heading in the help
     Type type = Type::text;
     Role role = Role::option;
@@ -69,13 +69,13 @@ struct Argument {
     bool positional = false;
     std::string option_name; ///< the option that may replace a positional argument: "-apply FILE"
     bool required = false;
-    bool repeatable = false;     ///< may be given several times; its values add up
-    int values = 1;              ///< words after the option; 0: a flag
-    bool lists = false;          ///< one word @FILE may replace them: a file with one value per text line
-    std::string value_name;      ///< placeholder for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
-    std::string unit;            ///< "pixels", "degrees"
-    Limits limits;               ///< of every number of the argument
-    std::vector<Choice> choices; ///< all values that are allowed; empty: any
+    bool repeatable = false; ///< may be given several times; its values add up
+    int values = 1;          ///< number of words after the option; 0: a flag
+    bool lists = false;      ///< one word @FILE may replace the words: a file with one value per text line
+    std::string value_name;  ///< placeholder for the value: "N", "FILE", "XOFF YOFF XSIZE YSIZE"
+    std::string unit;        ///< "pixels", "degrees"
+    Limits limits;           ///< range of every number of the argument
+    std::vector<Choice> choices; ///< allowed values; empty: any value
     Default preset;
 
     // --- Declaration: each function returns the argument itself.
@@ -83,14 +83,15 @@ struct Argument {
     Argument& above(double least);                 ///< numbers above `least`
     Argument& between(double least, double most);  ///< numbers from `least` to `most`
     Argument& or_infinite();                       ///< inf is allowed
-    Argument& in_unit(std::string name_of_unit);   ///< unit
-    Argument& shown_as(std::string name_of_value); ///< value_name
+    Argument& in_unit(std::string name_of_unit);   ///< sets `unit`
+    Argument& shown_as(std::string name_of_value); ///< sets `value_name`
     Argument& defaults_to(std::string note);       ///< shows the note instead of the default value
-    Argument& under(std::string heading);          ///< group
-    Argument& also(std::string alias);             ///< a further spelling
-    Argument& speaks(Vocabulary of);               ///< vocabulary
-    Argument& or_option(std::string option);       ///< option_name
-    Argument& or_list(); ///< lists; the word is then passed together with empty words for the other values
+    Argument& under(std::string heading);          ///< sets `group`
+    Argument& also(std::string alias);             ///< adds an alias
+    Argument& speaks(Vocabulary of);               ///< sets `vocabulary`
+    Argument& or_option(std::string option);       ///< sets `option_name`
+    /// Sets `lists`; the word is then passed together with empty words for the other values.
+    Argument& or_list();
 
     /// Returns true for a last positional argument that takes all words from the first one that is not an
     /// option, even words that look like options.

@@ -157,7 +157,8 @@ void Call::resolve() {
                          "Start processes with mpirun -n " + std::to_string(o.ranks) + " or srun.");
     if (o.ranks > 1 && definition().one_process)
         throw UsageError("-ranks: this tool uses one process", "Leave it out.");
-    const int sharing = std::max(1, o.ranks); // like mpirun's processes without further options
+    // As with mpirun without further options, all processes share one machine.
+    const int sharing = std::max(1, o.ranks);
     o.memory = memory_bytes(raw.memory, sharing);
     o.device_memory = device_memory_bytes(raw.device_memory);
     o.threads = thread_count(raw.threads, given("threads") || !m_declaration.m_has_compute, sharing);

@@ -14,12 +14,12 @@ namespace hsi::tool {
 
 /// The values of an argument.
 struct Given {
-    std::vector<std::string> words; ///< all of them, in order
+    std::vector<std::string> words; ///< all words, in order
     int count = 0;                  ///< number of occurrences
 };
 
-/// The values of one call. A front end makes it, and it is used once. Calls are independent: several may run
-/// in one process.
+/// The values of one call. A front end makes a Call for each call of a tool. Calls are independent: several
+/// may run in one process.
 class Call {
   public:
     explicit Call(const Definition& definition) : m_declaration(definition) {}
@@ -42,8 +42,8 @@ class Call {
     /// Converts and checks the arguments, and fills options(). Call it after all arguments are given. \throws
     /// UsageError.
     void finish();
-    /// Return the shared options, which are complete after finish(). The front end adds history, cancellation
-    /// and register.
+    /// Return the shared options, which are complete after finish(). The front end adds the history, the
+    /// cancellation flag and the register of files.
     CommonOptions& options() { return *m_declaration.m_options; }
     const CommonOptions& options() const { return *m_declaration.m_options; }
     void run_checks() const;

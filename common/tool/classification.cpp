@@ -75,7 +75,8 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
 
 namespace {
 
-/// Returns the item "class" of every band; empty if a band lacks it, or if two bands have the same.
+/// Returns the item "class" of every band. Returns an empty list if a band lacks the item, or if two bands
+/// have the same item.
 std::vector<int> class_items(const raster::RasterSource& source) {
     std::vector<int> numbers;
     for (const std::string& text : source.band_items("class")) {

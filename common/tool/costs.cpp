@@ -9,14 +9,15 @@
 namespace hsi::tool {
 
 Estimate estimate(const Work& work, int threads) {
-    // Measured on 16 cores and an NVIDIA H200; the start on an H100 (docs/measurements_runs.md). In bytes per
-    // second: one thread reads cached files, all threads read, all threads write a file, input is copied to a
-    // device.
+    // Speeds in bytes per second, measured on 16 cores and an NVIDIA H200 (docs/measurements_runs.md): one
+    // thread reads cached files; all threads read cached files; all threads write a file; input is copied to
+    // a device.
     constexpr double reads = 2.5e9, most_reads = 40e9, writes = 4.2e9, copies = 25e9;
-    // In seconds: a process of ours, and the start and end of a device.
+    // In seconds: the start and end of a process of ours, and the start and end of a device (measured on an
+    // H100).
     constexpr double process = 0.08, device = 0.33;
     const double reading = std::min(most_reads, reads * threads), written = work.writes / writes;
-    // Lanes read and compute in turn while others write; a device also computes at the same time.
+    // Workers read and compute in turn while others write; a device also computes at the same time.
     const double cpu =
         work.cpu_reads / reading + (work.core_seconds + work.cpu_decoding + work.encoding) / threads;
     const double fed = work.device_reads / std::min(reading, copies);
@@ -40,7 +41,7 @@ CodingCost coding_cost(const std::string& compression) {
         const char* name;
         CodingCost cost;
     };
-    // docs/measurements_runs.md
+    // Seconds per byte to decode and to encode (docs/measurements_runs.md).
     static constexpr Codec codecs[] = {{"DEFLATE", {2.5e-9, 4.3e-9}},      {"ZSTD", {1.7e-9, 5.6e-9}},
                                        {"LZW", {5.5e-9, 1.1e-8}},          {"LERC", {1.4e-9, 2.5e-9}},
                                        {"LERC_DEFLATE", {3.9e-9, 5.2e-9}}, {"LERC_ZSTD", {2.4e-9, 4.4e-9}}};

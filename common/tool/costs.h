@@ -10,7 +10,7 @@
 namespace hsi::tool {
 
 /// The seconds that a core takes to decode and to encode a byte of samples: floats with noise, at the default
-/// levels. 0 if unknown. The codings have GDAL's and HDF5's names.
+/// levels of compression. 0 means unknown. `compression` is the name in GDAL or HDF5.
 struct CodingCost {
     double decode = 0, encode = 0;
 };
@@ -19,15 +19,16 @@ CodingCost coding_cost(const std::string& compression);
 /// The approximate amount of work of a run, sufficient to estimate whether the CPU or a device is faster.
 struct Work {
     double cpu_reads = 0,
-           device_reads = 0;   ///< bytes of floats read in all passes, on the core or the device
-    double writes = 0;         ///< bytes, in addition to reading and computing
-    double writes_after = 0;   ///< bytes, after all other work
-    double core_seconds = 0;   ///< of computing, by one core
-    double seconds_beside = 0; ///< the part of core_seconds during which a run on the CPU writes
-                               ///< `writes_after`
-    double device_seconds = 0; ///< of computing, by a device
-    double cpu_decoding = 0, device_decoding = 0, encoding = 0; ///< seconds of a core; set by
-                                                                ///< choose_devices()
+           device_reads = 0; ///< bytes of floats that all passes read, if a core or a device computes
+    double writes = 0;       ///< bytes that are written while passes read and compute
+    double writes_after = 0; ///< bytes that are written after all other work
+    double core_seconds = 0; ///< seconds of computing by one core
+    /// The part of core_seconds during which a run on the CPU already writes `writes_after`.
+    double seconds_beside = 0;
+    double device_seconds = 0; ///< seconds of computing by a device
+    /// Seconds of one core for decoding, if the CPU or a device computes, and for encoding. Set by
+    /// choose_devices().
+    double cpu_decoding = 0, device_decoding = 0, encoding = 0;
     /// Adds `units` units of work.
     void add(const Cost& cost, double units) { add(cost, units, units); }
     /// Adds different numbers of units on a core and on a device.

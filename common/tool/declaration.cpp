@@ -20,7 +20,7 @@ constexpr const char* input_group = "Input";
 constexpr const char* output_group = "Output";
 constexpr const char* compute_group = "Computing";
 
-/// Makes arguments that are declared while this object exists shared ones.
+/// Marks the arguments that are declared while this object exists as shared.
 class SharedArguments {
   public:
     explicit SharedArguments(bool& shared) : m_shared(shared), m_before(std::exchange(shared, true)) {}
@@ -280,7 +280,7 @@ Argument& Builder::add_destination(const std::string& summary) {
         option("stac", o.stac.path,
                "Also write a STAC Item of dst (place, time, bands, classes, history) for catalogues");
     item.shown_as("FILE.json").under(output_group);
-    item.content = Content::text; // an output that the body does not write: it is written with dst
+    item.content = Content::text; // the body does not write this output: it is written with dst
     option("stac-datetime", o.stac.datetime,
            "Acquisition time for -stac: 2022-08-28T05:19:16Z, 2022-08-28, or START/END")
         .shown_as("TIME")
@@ -341,7 +341,7 @@ void Builder::add_report() {
     const SharedArguments shared(m_shared);
     auto& o = *m_made.m_options;
     const char* const group = m_made.m_has_compute ? compute_group : "Running";
-    // An output that the body does not write: execute() registers and writes it.
+    // The body does not write this output: execute() registers and writes the report.
     Argument& report =
         option("report", o.report,
                "Write a record of the run: versions, options, device, passes with bytes and seconds");

@@ -33,7 +33,8 @@ struct Named {
     const char* summary = "";
 };
 
-/// The arguments, checks and body of a tool, bound to a set of settings. It is constant once it is built.
+/// The arguments, checks and body of a tool, bound to a set of settings. A declaration does not change after
+/// it is built.
 class Declaration {
   public:
     explicit Declaration(const Definition& definition);
@@ -46,8 +47,8 @@ class Declaration {
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
     bool has_source() const { return m_has_source; }
     bool has_destination() const { return m_has_destination; }
-    bool computes() const { return m_computes; }         ///< Builder::computes_dst()
-    bool looks_around() const { return m_looks_around; } ///< Builder::looks_around()
+    bool computes() const { return m_computes; }         ///< see Builder::computes_dst()
+    bool looks_around() const { return m_looks_around; } ///< see Builder::looks_around()
 
   private:
     friend class Builder;
@@ -55,9 +56,9 @@ class Declaration {
     using Assign = std::function<void(const Argument&, const std::vector<std::string>& words)>;
 
     const Definition& m_definition;
-    std::deque<Argument> m_arguments; ///< references to them stay valid
-    std::vector<Assign> m_assign;     ///< for each argument: converts words and sets its variable. \throws
-                                      ///< UsageError
+    std::deque<Argument> m_arguments; ///< a deque, so that references to its elements stay valid
+    /// For each argument: converts the words and sets the argument's variable. \throws UsageError
+    std::vector<Assign> m_assign;
     std::vector<std::pair<std::string, std::string>> m_exclusions;
     std::vector<std::function<void(const Call&)>> m_checks;
     std::function<void(Run&)> m_body;
@@ -69,12 +70,13 @@ class Declaration {
          m_looks_around = false;
 };
 
-/// Builds a Declaration. A tool's declare() gets it.
+/// Builds a Declaration. The declare() of a tool gets a Builder.
 class Builder {
   public:
     explicit Builder(Declaration& made) : m_made(made) {}
 
-    /// Returns the tool's own settings, which are created here and kept as long as the call. Call it once.
+    /// Returns the tool's own settings, which are created here and kept as long as the call. Call this
+    /// function once.
     template <class Settings>
     Settings& settings() {
         auto made = std::make_shared<Settings>();
@@ -95,29 +97,29 @@ class Builder {
     /// is included in the run's register of files.
     Argument& input(const std::string& name, std::string& path, Content content, const std::string& summary);
     Argument& output(const std::string& name, std::string& path, Content content, const std::string& summary);
-    /// Add the same as a required argument without a name, in the order of the declarations.
+    /// Add an input or an output as a required argument without an option name, in the order of the
+    /// declarations.
     Argument& input_argument(const std::string& name, std::string& path, Content content,
                              const std::string& summary);
     Argument& output_argument(const std::string& name, std::string& path, Content content,
                               const std::string& summary);
 
-    /// Adds a last argument without a name that takes all words from its first one on: the steps of a
-    /// pipeline.
+    /// Adds a last argument without an option name, which takes all remaining words: the steps of a pipeline.
     Argument& words(const std::string& name, std::vector<std::string>& variable, const std::string& summary);
 
     Argument& add_source(); ///< adds src, -oo, -if, -b, -bbl, -srcwin, -srcnodata; returns src
-    /// Adds the same for a tool with many scenes: "scene ...", which may be empty. `paths` gets the paths as
-    /// given. The body opens and registers them.
+    /// Adds the arguments of add_source() for a tool with many scenes: "scene ...", which may be empty.
+    /// `paths` gets the paths as given. The body opens and registers the scenes.
     void add_sources(std::vector<std::string>& paths, const std::string& summary);
     /// Adds -mask, -mask-exclude and -mask-flags: the pixels that count in `what` ("statistics", "the
     /// search"). With `outputs`, for a tool that writes rasters of all pixels, also adds -mask-output.
     void add_mask(const std::string& what, bool outputs = false);
-    /// Adds -follow, for a src that is still being written. Call it after add_source() or add_sources(), for
-    /// a body that uses follow() (tool/follow.h).
+    /// Adds -follow, for a src that is still being written. Call this function after add_source() or
+    /// add_sources(), for a body that uses follow() (tool/follow.h).
     void add_follow();
-    /// adds dst, -of, -co, -ot, -dstnodata, -overwrite, -if-needed; returns dst
+    /// Adds dst, -of, -co, -ot, -dstnodata, -overwrite and -if-needed; returns dst.
     Argument& add_destination(const std::string& summary = "The output; it appears when it is complete");
-    /// Allows dst to be an .hsi, because the tool's result can be computed tile by tile.
+    /// Allows dst to be a virtual scene (.hsi), because the tool's result can be computed tile by tile.
     void computes_dst() { m_made.m_computes = true; }
     /// Declares that the tool's result at a pixel depends on the pixels around it.
     void looks_around() { m_made.m_looks_around = true; }
@@ -128,14 +130,15 @@ class Builder {
     /// Adds -overwrite and -if-needed for a tool without add_destination().
     Argument& overwrite(bool& variable, const std::string& summary);
 
-    /// Sets the output next to which -if-needed keeps its record, if no argument names it. `first` returns an
-    /// empty text without such an output.
+    /// Sets the function that returns the output next to which -if-needed keeps its record, if no argument
+    /// names this output. `first` returns an empty text if there is no such output.
     void tells_output(std::function<std::string()> first) { m_made.m_first_output = std::move(first); }
 
     /// Declares that two options exclude each other.
     void exclusive(const std::string& one, const std::string& other);
-    /// Adds a check that is called when all arguments are known and before any file is opened. It throws
-    /// UsageError if arguments contradict each other. Checks run in the order in which they were added.
+    /// Adds a check that is called when all arguments are known and before any file is opened. The check
+    /// throws UsageError if arguments contradict each other. Checks run in the order in which they were
+    /// added.
     void check(std::function<void(const CommonOptions&)> checker);
     /// Adds a check that also examines which arguments were given.
     void check(std::function<void(const Call&)> checker);
@@ -153,7 +156,7 @@ class Builder {
                      size_t preset, std::function<void(size_t)> take);
 
     Declaration& m_made;
-    bool m_shared = false; ///< arguments that are declared now are shared
+    bool m_shared = false; ///< true: arguments that are declared now are shared
 };
 
 /// The shared options as text from the command line.
@@ -169,7 +172,7 @@ struct SharedTexts {
 namespace detail {
 
 template <class T>
-struct Shape { // of a single value
+struct Shape { // a single value
     using Element = T;
     static constexpr int values = 1;
     static constexpr bool list = false;

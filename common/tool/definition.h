@@ -31,18 +31,19 @@ struct Example {
     const char *command, *purpose;
 };
 
-/// The definition of a tool, a constant: a tool costs nothing until it is called.
+/// The constant definition of a tool. A tool costs nothing until it is called.
 struct Definition {
-    const char* name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
+    const char* name;        ///< "spp": the executable is gdal_hsi_spp, and GDAL's command is hsi spp
     const char* title;       ///< a few words: "Spatial preprocessing (SPP)"
-    const char* description; ///< its purpose, in whole sentences
+    const char* description; ///< purpose of the tool, in whole sentences
     std::initializer_list<Example> examples;
     const char* notes; ///< further paragraphs of the help; may be empty
     void (*declare)(Builder& args);
     bool one_process = false; ///< several ranks are no faster: rank 0 works, and the others wait
     bool on_arrays = true;    ///< false: a tool for files only, which libhsi does not offer (plugins/arrays)
-    bool steps = false;       ///< its words are steps of other tools, whose options help and completion
-                              ///< include
+    /// True: the words of the tool are steps of other tools. Help and completion then include the options of
+    /// these tools.
+    bool steps = false;
 
     std::string executable() const { return std::string("gdal_hsi_") + name; }
 };

@@ -24,8 +24,8 @@ const char* vocabulary_name(Vocabulary vocabulary) {
     return nullptr;
 }
 
-/// The names of such arguments in any tool: drivers and their options, existing files, features of vector
-/// files, and where results are printed or recorded.
+/// The names of arguments that do not apply to arrays, in any tool: drivers and their options, existing
+/// files, features of vector files, and where results are printed or recorded.
 constexpr std::array about_files{"if",
                                  "oo",
                                  "bbl",
@@ -62,9 +62,10 @@ constexpr std::array about_files{"if",
 } // namespace
 
 bool is_about_files(const Argument& argument) {
-    // -o receives printed output; for a model, it is the tool's result.
+    // -o is the file for printed output, except if it is a model: then -o is the tool's result.
     if (argument.name == "o" && argument.content == Content::model) return false;
-    // -group is a field of vector labels, or a name of a group in a file of rules.
+    // -group is either a field of vector labels, or the name of a group in a file of rules, which also
+    // applies to arrays.
     if (argument.name == "group" && argument.value_name != "FIELD") return false;
     return std::find(about_files.begin(), about_files.end(), std::string_view(argument.name)) !=
            about_files.end();

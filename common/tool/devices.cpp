@@ -41,9 +41,9 @@ void take_own_device(DeviceChoice& choice) {
 
 namespace {
 
-/// Makes the steps of all virtual scenes opened so far compute on the tool's device, which the report and
-/// -dry-run state. Does nothing without devices. If they cannot and the user did not name a GPU, they remain
-/// on the CPU, with a warning.
+/// Makes the steps of all virtual scenes opened so far compute on the tool's device. The report and -dry-run
+/// state this. Does nothing without devices. If the steps cannot use the device and the user did not name a
+/// GPU, they remain on the CPU, with a warning.
 void compute_links_on(Run& run, const std::vector<CudaDevice>& devices) {
     auto& state = RunAccess::state(run);
     if (devices.empty()) return;
@@ -79,11 +79,13 @@ void add_links(Run& run, Work& work) {
     for (const auto& source : RunAccess::state(run).watched) {
         const auto chain = raster::links_of(*source);
         const auto bytes = static_cast<double>(source->shape().float_bytes());
-        const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes; // passes
+        // The number of passes if a core or a device computes.
+        const double on_core = work.cpu_reads / bytes, on_device = work.device_reads / bytes;
         const auto pixels = static_cast<double>(source->shape().pixels());
         for (const auto& link : chain)
             work.add(link.per_pixel, pixels * on_core, pixels * on_device);
-        if (!chain.empty()) return; // only the scene; others are read once
+        // Only the first virtual scene is counted, since other scenes are read once.
+        if (!chain.empty()) return;
     }
 }
 

@@ -23,7 +23,7 @@ namespace hsi::tool {
 
 /// Returns "CPU, 2 threads, AVX2", or "CUDA 0 (NVIDIA H200)".
 std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devices, const char* simd);
-/// Adds this description to the report and shows it to the user as a note.
+/// Adds the text of describe_devices() to the report and shows it to the user as a note.
 void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 
 /// Returns the devices of -device, at most `most`; a warning lists devices that are left out. `auto` returns
@@ -51,7 +51,8 @@ class Computing {
         if (m_devices.empty())
             m_backend = m_make_cpu();
         else
-            // In another program, devices run since an earlier call, and a thread would take longer.
+            // In another program, an earlier call has started the devices, and starting a thread would take
+            // longer than using them.
             m_starting = std::async(process_is_ours() ? std::launch::async : std::launch::deferred,
                                     [algorithm, devices = m_devices] {
                                         auto backend = make_cuda_backend<Backend>(algorithm, devices);
@@ -59,7 +60,7 @@ class Computing {
                                         return std::pair(std::move(backend), free);
                                     });
     }
-    /// Returns true while a device starts; backend() would wait for it.
+    /// Returns true while a device starts; backend() would then wait for the device.
     bool starting() const { return m_starting.valid(); }
     /// Waits until the device has started, and returns the backend.
     Backend& backend() {
@@ -81,7 +82,7 @@ class Computing {
         const uint64_t asked = m_run.options().device_memory;
         return asked > 0 ? asked : device_share(m_free);
     }
-    /// Returns Run::pass() for a pass that computes on the device.
+    /// Returns the options of Run::pass() for a pass that computes on the device.
     stream::PassOptions pass(const std::string& name, double share) {
         auto options = m_run.pass(name, share);
         set_device_memory(options, device_memory());
@@ -94,7 +95,7 @@ class Computing {
             std::tie(m_backend, m_free) = m_starting.get();
             m_free = m_run.ranks().least("free device memory", m_free);
         } catch (const Error& e) {
-            // With several ranks, the other ranks use their devices.
+            // With several ranks the run ends, because the other ranks use their devices.
             if (m_run.options().device.kind == DeviceChoice::Kind::cuda || m_run.ranks().several()) throw;
             m_devices.clear();
             m_run.warn(std::string(e.what()) + "; computing on the CPU");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Handles bands without any value. Such a band makes every pixel invalid. No pass searches for them in
-// advance: if a pass has found no valid pixel, they are found and left out with one warning, and the pass is
-// repeated.
+// Handles bands without any value. Such a band makes every pixel invalid. No pass searches for such bands in
+// advance. If a pass finds no valid pixel, the bands are searched for and left out with one warning, and the
+// pass is repeated.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -17,11 +17,11 @@ namespace hsi::tool {
 /// One of the scenes of a computation that compares band 1 with band 1, and so on. Usually there is only one
 /// scene.
 struct BandedSource {
-    std::shared_ptr<const stream::CubeSource> cube;         ///< the cube to examine
-    std::vector<int> bands;                                 ///< of its file (1-based), for the user
+    std::shared_ptr<const stream::CubeSource> cube; ///< the cube to examine
+    std::vector<int> bands; ///< band numbers in the scene's file (1-based), for messages
     std::function<void(const std::vector<int>&)> leave_out; ///< leaves out bands by their indices, rising
 };
-/// Returns a scene that is replaced by a scene without the bands.
+/// Returns a BandedSource for `source`. Its leave_out() replaces `source` by a scene without the bands.
 BandedSource banded(std::shared_ptr<raster::RasterSource>& source);
 
 /// Returns the indices, rising, of the bands without any value in one of the scenes. Makes one pass per
@@ -32,7 +32,7 @@ std::vector<int> empty_bands(Run& run, const std::vector<BandedSource>& scenes);
 /// other bands.
 bool leave_out_bands(Run& run, const std::vector<BandedSource>& scenes, const std::vector<int>& empty);
 /// Calls `work(again)`, which returns whether it has found a valid pixel. If not, leaves out the bands of
-/// `scenes` without values and repeats it. \return the last result of `work`.
+/// `scenes` without values and repeats `work`. \return the last result of `work`
 template <class Work>
 bool attempt(Run& run, const std::vector<BandedSource>& scenes, Work work) {
     return work(false) || (leave_out_bands(run, scenes, empty_bands(run, scenes)) && work(true));

@@ -31,7 +31,7 @@ namespace hsi::tool {
 
 namespace {
 
-/// Registers files that arguments name, except the source, before anything can be written. `dst`: also
+/// Registers the files that arguments name, except the source, before anything can be written. `dst`: also
 /// registers dst.
 void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     const CommonOptions& options = call.options();
@@ -44,21 +44,22 @@ void register_outputs(const Call& call, raster::RunFiles& files, bool dst) {
     each(Role::input, [&](const std::string& role, const std::string& path) {
         files.reads(role, path, raster::files_read_with(path));
     });
-    const std::string& output = options.destination.path; // empty: dst is optional
+    const std::string& output = options.destination.path; // empty if dst is optional and not given
     if (dst && !output.empty() && output.rfind("/vsistdout", 0) != 0) files.writes("dst", output, {});
     each(Role::output, [&](const std::string& role, const std::string& path) {
-        // An ENVI header may be changed in place: the body registers it.
+        // An ENVI header may be changed in place. The body then registers the header.
         if (!raster::names_envi_header(path)) files.writes(role, path, {});
     });
 }
 
-/// Also registers the source, and for a failure report the outputs.
+/// Registers the files of register_outputs() and the source.
 void register_files(const Call& call, raster::RunFiles& files) {
     const CommonOptions& options = call.options();
     register_outputs(call, files, true);
     if (options.source.path.empty()) return;
-    // Run::open_source() registers all of its files, and opens it only once. A report that would replace a
-    // file cannot wait for that.
+    // Run::open_source() registers all files of the source when it opens the source, which happens only once.
+    // A report that would replace one of these files must be refused earlier, so all of them are registered
+    // here if the file of the report exists.
     const std::string& source = options.source.path;
     const bool all = !options.report.empty() && ::access(options.report.c_str(), F_OK) == 0;
     files.reads("src", source, all ? raster::files_read_with(source) : std::vector<std::string>());
@@ -137,7 +138,8 @@ class StepFrontEnd final : public FrontEnd {
     void check_printed() override { m_run.front_end.check_printed(); }
     CancelFlag& cancel() override { return m_run.front_end.cancel(); }
     void limit_cache(uint64_t bytes) override { m_run.front_end.limit_cache(bytes); }
-    std::vector<std::string> library_failures() const override { return {}; } // the run's
+    // The front end of the run reports the failures.
+    std::vector<std::string> library_failures() const override { return {}; }
     void committed() override {}
     const std::vector<const Definition*>& tools() const override { return m_run.front_end.tools(); }
     void end() override {}
@@ -145,14 +147,14 @@ class StepFrontEnd final : public FrontEnd {
   private:
     RunAccess::State& m_run;
     const std::string m_title;
-    const double m_from, m_share; ///< of the run's bar
+    const double m_from, m_share; ///< beginning and length of the step's part of the run's progress bar
 };
 
 } // namespace
 
 namespace {
 
-/// Copies options that the step does not have itself.
+/// Copies the run's options that the step does not have itself.
 void take_shared_options(const CommonOptions& whole, Call& call) {
     CommonOptions& own = call.options();
     if (!call.given("device")) own.device = whole.device;
@@ -165,7 +167,8 @@ void take_shared_options(const CommonOptions& whole, Call& call) {
     }
     own.ranks = whole.ranks;
     own.quiet = whole.quiet;
-    // The plan of steps that read a virtual scene depends on this step's result.
+    // The steps that read a virtual scene need this scene for their plan, so this step is executed even in a
+    // dry run.
     const raster::OutputOptions& to = own.destination;
     const bool read_later = raster::is_computed(to) && (to.document || to.at_once);
     own.dry_run = whole.dry_run && !read_later;
@@ -244,7 +247,7 @@ Outcome current_failure(bool cancelled) {
 
 namespace {
 
-/// Writes the record; the outputs exist, even if it cannot be written.
+/// Writes the record of -if-needed. The outputs already exist, so a failure is only a warning.
 void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& files) {
     try {
         record.write(files);
@@ -258,7 +261,7 @@ void write_record(Run& run, const MadeRecord& record, const raster::RunFiles& fi
 Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 const std::vector<std::string>& read) {
     std::unique_ptr<Run> run;
-    FrontEndEnding ending; // created before the run, which may still use the front end
+    FrontEndEnding ending; // created before the run, which may use the front end until it is destroyed
     bool report_possible = false;
     try {
         if (call.given("if-needed") && !call.given("overwrite") && !call.excluded("overwrite"))
@@ -314,12 +317,12 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 
         raster::register_drivers();
         complete([&] { call.work(*run); });
-        state.outputs_are_good = false; // the body did not foresee later failures
+        state.outputs_are_good = false; // keep_outputs() does not apply to failures after the body
         Outcome done;
         done.report = state.entries.report;
         state.finish();
         state.agree_on_files();
-        // The body continued after these failures. They did not end the work, but must be reported.
+        // The body continued after these failures. The failures did not end the work, but must be reported.
         for (const std::string& text : front_end.library_failures())
             run->warn("GDAL: " + one_line(text));
         if (!parallel::ranks().root()) return done;
@@ -335,7 +338,8 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
         Outcome failure = current_failure(front_end.cancel().requested());
         if (run) {
             failure.report = RunAccess::state(*run).entries.report;
-            RunAccess::state(*run).warn_of_overflow(false); // possibly the reason
+            // Infinite values may be the reason of the failure.
+            RunAccess::state(*run).warn_of_overflow(false);
         }
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
@@ -344,7 +348,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
                 failure.advice += (failure.advice.empty() ? "" : "\n") + std::string(error.what());
             }
         }
-        // The growing output is removed now, however this process ends.
+        // The growing output is removed now, however this process ends later.
         call.options().destination.run.reset();
         if (ending.front_end != nullptr) std::exchange(ending.front_end, nullptr)->end();
         run.reset();
@@ -354,7 +358,7 @@ Outcome execute(Call& call, FrontEnd& front_end, const std::string& command,
 
 namespace {
 
-/// Returns the group of instruction sets with the same results: docs/architecture.md.
+/// Returns the group of instruction sets with the same results (docs/architecture.md).
 std::string arithmetic() {
     const std::string name = math::simd_target();
     return name.find("AVX") != std::string::npos ? "with FMA" : "without FMA";
@@ -389,7 +393,7 @@ void JoinedJob::join(CancelFlag& cancel, const std::string& command) {
     ranks.agree(
         "command", command, "was started with other arguments",
         "Start all ranks with the same command, or set HSI_MPI=NO to make each process a separate run.");
-    // HSI_SIMD is compared by its effect.
+    // HSI_SIMD is left out, because its effect is compared below ("arithmetic").
     auto settings = raster::settings_of_results();
     std::erase_if(settings, [](const std::string& one) { return one.rfind("HSI_SIMD=", 0) == 0; });
     ranks.agree("settings", joined(settings, "\n"), "has other settings of GDAL",

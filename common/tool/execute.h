@@ -24,7 +24,7 @@ struct Outcome {
 };
 
 /// Converts the current exception to an outcome. `cancelled`: the front end's flag is set, so any error is a
-/// consequence.
+/// consequence of the cancellation.
 Outcome current_failure(bool cancelled);
 
 /// Checks the arguments that `call` contains, runs the tool's checks and its body, and gives all outputs and
@@ -59,7 +59,7 @@ class JoinedJob {
     void join(CancelFlag& cancel, const std::string& command);
     /// Returns whether this process prints messages for the user.
     bool speaks() const { return !m_ranks || m_ranks->root(); }
-    /// Returns false for one of several processes, which use their own connections.
+    /// Returns false for one of several processes. Their connections to each other must remain open.
     bool alone() const { return !m_ranks; }
     /// Returns the outcome of the job with the rank that caused it. Call finish() next.
     Outcome conclude(const Outcome& mine);

@@ -15,7 +15,7 @@
 namespace hsi::tool {
 namespace {
 
-/// Some lines of a scene, as a scene.
+/// A scene that consists of some lines of another scene.
 class SomeLines final : public stream::CubeSource {
   public:
     SomeLines(const raster::RasterSource& from, int64_t first, int64_t count)
@@ -49,7 +49,7 @@ class SomeLines final : public stream::CubeSource {
     const int64_t m_first, m_count;
 };
 
-/// The sink of their results.
+/// The sink for results of SomeLines. Writes tiles to the lines of the whole scene.
 class LinesBehind final : public stream::CubeSink {
   public:
     LinesBehind(stream::CubeSink& to, int64_t first) : m_to(to), m_first(first) {}
@@ -66,11 +66,11 @@ class LinesBehind final : public stream::CubeSink {
     const int64_t m_first;
 };
 
-/// Adds a pass over some further lines.
+/// Adds the report of a pass over further lines.
 void add(const stream::PassReport& piece, stream::PassReport& all) {
     stream::PassCosts costs = all;
     costs.add(piece);
-    if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // reports tiles and lanes of the largest piece
+    if (piece.buffer_bytes >= all.buffer_bytes) all = piece; // reports tiles and workers of the largest piece
     static_cast<stream::PassCosts&>(all) = costs;
 }
 
@@ -86,7 +86,7 @@ std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSourc
     const int64_t most = std::max<int64_t>(1, piece_bytes / line_bytes);
     stream::PassReport report;
     auto pass = options;
-    pass.progress = nullptr; // progress of a piece, which does not show the progress of the whole
+    pass.progress = nullptr; // the progress of a piece does not show the progress of the whole
     raster::Growth& growth = *source.growth();
     int64_t done = 0;
     for (int64_t there; (there = growth.wait(done)) > done;) {

@@ -12,10 +12,11 @@
 
 namespace hsi::tool {
 
-/// Runs `operation`, without halo, over the lines of the growing `source` until its end; `outputs` (may be
-/// null) grow with it. Available lines are processed in passes of some megabytes, so that the first lines of
-/// a piece do not wait for the last ones. The passes are one piece in the report. `options` are the run's
-/// options for one pass. \return the scene with all of its lines. \throws as Growth::wait() and run_pass().
+/// Runs `operation`, which must have no halo, over the lines of the growing `source` until its end; `outputs`
+/// (may be null) grow with it. Available lines are processed in passes of some megabytes, so that the first
+/// lines of a piece do not wait for the last ones. The report shows the passes as one. `options` are the
+/// run's options for one pass. \return the scene with all of its lines. \throws as Growth::wait() and
+/// run_pass()
 std::shared_ptr<raster::RasterSource> follow(Run& run, const raster::RasterSource& source,
                                              stream::Operation& operation, raster::OutputSet* outputs,
                                              const stream::PassOptions& options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The caller of a tool: the terminal, GDAL's command line, a test. A run reports to the user through it, and
-// checks its cancellation.
+// The caller of a tool: the terminal, GDAL's command line, a test. A run reports to the user through the
+// front end, and checks the front end's flag for cancellation.
 #pragma once
 
 #include "core/cancel.h"

@@ -25,7 +25,8 @@ namespace hsi::tool {
 namespace {
 
 constexpr const char* record_format = "gdal_hsi_made";
-constexpr uint64_t small_file = uint64_t{16} << 20; ///< files whose contents are compared
+/// In bytes; files up to this size are compared by content.
+constexpr uint64_t small_file = uint64_t{16} << 20;
 
 /// Returns true for options that do not change results.
 bool is_free(const std::string& name) {
@@ -55,7 +56,8 @@ std::string time_of(const std::string& file) {
     std::error_code error;
     const auto time = std::filesystem::last_write_time(file, error);
     return error ? ""
-                 : std::to_string(static_cast<int64_t>(time.time_since_epoch().count())); // libc++: 128 bits
+                 // The count has 128 bits in libc++.
+                 : std::to_string(static_cast<int64_t>(time.time_since_epoch().count()));
 }
 
 Json state_of_folder(const std::string& folder) {
@@ -68,8 +70,9 @@ Json state_of_folder(const std::string& folder) {
     return {{"files", all.size()}, {"holds", digest_text(joined(all, "\n"))}};
 }
 
-/// Returns the state; null if the file does not exist. Small files are compared by content, others by size
-/// and time. With `timed`, all are also compared by time, as virtual scenes compare their sources.
+/// Returns the state of a file; null if the file does not exist. Small files are compared by content, others
+/// by size and time. With `timed`, all files are also compared by time, as virtual scenes compare their
+/// sources.
 Json state_of(const std::string& file, bool timed = false) {
     if (!is_local(file)) {
         Json all = Json::array();
@@ -123,8 +126,8 @@ MadeRecord::MadeRecord(const Call& call) {
     auto& given = m_told["options"] = Json::object();
     for (const Argument& argument : call.arguments())
         if (const Given& one = call.given_to(argument); one.count > 0 && !is_free(argument.name))
-            given[argument.name] = digest_text(joined(one.words, "\n")); // digest instead of words, because
-                                                                         // some are passwords
+            // Digests are stored instead of words, because some words are passwords.
+            given[argument.name] = digest_text(joined(one.words, "\n"));
     m_told["settings"] = digest_text(joined(raster::settings_of_results(), "\n"));
     read();
 }
@@ -139,7 +142,7 @@ void MadeRecord::look_at_inputs(const raster::RunFiles& files) {
         if (is_overview(file)) continue;
         Json& state = m_inputs[file];
         state = is_stream(file) ? Json::array() : state_of(file, true);
-        if (!state.is_object()) continue; // it does not exist
+        if (!state.is_object()) continue; // a missing file, a pipe, or a file on a server
         for (const std::string& other : raster::files_that_may_come(file))
             if (!m_inputs.contains(other) && !is_there(other)) m_inputs[other] = nullptr;
     }
@@ -160,7 +163,7 @@ void MadeRecord::write(const raster::RunFiles& files) const {
         if (!made.contains(mask)) made[mask] = state_of(mask);
     }
     for (const auto& [file, state] : made.items())
-        read.erase(file); // y.prj of the output y.shp, next to the input y.tif
+        read.erase(file); // an output next to an input: y.prj of the output y.shp next to the input y.tif
     if (!computed)
         for (auto& state : read)
             if (state.is_object() && state.contains("holds")) state.erase("modified");
@@ -172,7 +175,7 @@ void MadeRecord::write(const raster::RunFiles& files) const {
 
 void MadeRecord::read() {
     if (!is_there(m_path)) return;
-    std::string text = "?"; // another file: a FIFO, or one that is too large
+    std::string text = "?"; // stands for a file that is not a record: a FIFO, or a file that is too large
     try {
         if (!is_stream(m_path)) text = read_text_file(m_path, largest_file::model, FileHolds::bytes);
     } catch (const Error&) {
@@ -183,8 +186,8 @@ void MadeRecord::read() {
         m_before.contains("told"))
         return;
     m_before = nullptr;
-    const std::string mark = std::string("{\n \"format\": \"") + record_format + '"'; // the beginning of
-                                                                                      // write()'s text
+    // The beginning of the text that write() writes.
+    const std::string mark = std::string("{\n \"format\": \"") + record_format + '"';
     const bool ours = text.find_first_not_of('\0') == std::string::npos ||
                       text.compare(0, mark.size(), mark, 0, text.size()) == 0;
     if (!ours)

@@ -11,7 +11,8 @@
 namespace hsi::tool {
 
 /// The record that a run with -if-needed writes next to its first output: its options, and the states of the
-/// files that it read and wrote. Results do not depend on threads, tiles, memory or ranks.
+/// files that it read and wrote. Threads, tiles, memory and ranks are left out, because they do not change
+/// results.
 class MadeRecord {
   public:
     /// \throws UsageError if no output is a file, and Error if another file has the name of the record.

@@ -35,7 +35,7 @@ std::unique_ptr<raster::LabelSource> open_mask(Run& run, const std::string& role
     }
 }
 
-/// Calls visit(line, sample) for the pixels that the file marks, and returns how many there are.
+/// Calls visit(line, sample) for the pixels that the file marks, and returns the number of these pixels.
 template <class Visit>
 int64_t each_marked(const Run& run, raster::LabelSource& source, Visit visit) {
     constexpr int64_t most_values = int64_t{1} << 17, most_lines = 64;
@@ -69,7 +69,7 @@ std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string&
     return std::make_shared<stream::PixelMask>(shape.samples, shape.lines);
 }
 
-/// Returns read_mask(), which may be empty.
+/// Works as read_mask(), but the mask may be empty.
 std::shared_ptr<stream::PixelMask> marked_pixels(Run& run, const std::string& role, const std::string& path,
                                                  const raster::RasterSource& scene, std::string& how) {
     const auto source = open_mask(run, role, path, scene);

@@ -14,8 +14,8 @@ namespace hsi::tool {
 /// Returns the pixels of `scene` where the raster is neither 0, nodata nor NaN, or that are inside the
 /// features of the vector file. Pixels outside of the file are excluded. Other grids and SRS are treated as
 /// for labels (raster/labels.h). `how` gets facts about the file, for reports. \throws Error that names
-/// `role` ("-mask") and the file: as LabelSource::open(), if the mask would take more than a quarter of
-/// -memory, and if the mask is empty.
+/// `role` ("-mask") and the file, as LabelSource::open(); also if the mask would take more than a quarter of
+/// -memory, or if the mask is empty
 std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
                                              const raster::RasterSource& scene, std::string& how);
 

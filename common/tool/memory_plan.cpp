@@ -10,9 +10,9 @@
 namespace hsi::tool {
 namespace {
 
-// Enough for GDAL's own data and for one row of blocks of an ordinary file.
+// This is enough for GDAL's own data and for one row of blocks of an ordinary file.
 constexpr uint64_t least_cache = uint64_t{16} << 20;
-// Less memory cannot store a line of any scene worth a pass.
+// Smaller buffers cannot store a line of any scene of a useful size.
 constexpr uint64_t least_buffers = uint64_t{64} << 10;
 
 } // namespace
@@ -36,9 +36,9 @@ void leave_room(stream::PassOptions& pass, uint64_t held) {
 
 uint64_t MemoryPlan::cache() const {
     const uint64_t bytes = std::min(std::max(m_cache_wanted, least_cache), quarter(m_memory));
-    // GDAL puts all bands of a block into the cache together with the requested band, if they fit. If they
-    // displace each other before they are requested, each band reads all others again. Then it is better that
-    // none of them fits.
+    // If all bands of a block fit, GDAL puts them into the cache together with the requested band. If blocks
+    // displace each other before their bands are requested, each band reads all other bands again. A cache in
+    // which no such block fits is then better.
     const auto lanes = static_cast<uint64_t>(std::max(1, m_threads));
     return m_shared_block > 0 && bytes >= m_shared_block && bytes < (lanes + 1) * m_shared_block
                ? m_shared_block - 1
@@ -46,8 +46,8 @@ uint64_t MemoryPlan::cache() const {
 }
 
 uint64_t MemoryPlan::buffers(uint64_t held) const {
-    // Memory reserved beyond the block cache is used elsewhere, in a sink's unfinished blocks. It is left
-    // free for that, up to half of the whole; a kept scene took at most half of the rest.
+    // Memory that was requested for the block cache but exceeds the cache is used elsewhere, for a sink's
+    // unfinished blocks. It is left free, up to half of -memory. A kept scene takes at most half of the rest.
     held += m_held + std::clamp(m_cache_wanted, cache(), half(m_memory));
     const uint64_t left = m_memory - std::min(held, m_memory);
     if (left < least_buffers)

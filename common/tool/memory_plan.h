@@ -22,11 +22,11 @@ uint64_t device_memory_bytes(const std::string& text);
 /// Returns the default share of a device's free bytes: 80 %.
 inline uint64_t device_share(uint64_t free) { return free / 5 * 4; }
 
-/// Returns the maximum that each of these may take of -memory: GDAL's block cache, a mask of src, a sink's
+/// Returns the maximum part of -memory for each of the following: GDAL's block cache, a mask of src, a sink's
 /// unfinished blocks.
 inline uint64_t quarter(uint64_t memory) { return memory / 4; }
-/// Returns the maximum that each of these may take of -memory: a reader's decoded blocks, and data that is
-/// held during a pass. The other half always suffices for one lane.
+/// Returns the maximum part of -memory for each of the following: a reader's decoded blocks, and data that is
+/// held during a pass. The other half always suffices for one worker.
 inline uint64_t half(uint64_t memory) { return memory / 2; }
 /// Reduces the memory of a pass by the memory of held data (planes, spectra), at most by half.
 void leave_room(stream::PassOptions& pass, uint64_t held);
@@ -43,9 +43,8 @@ class MemoryPlan {
     /// Reserves memory until the end of the run: decoded chunks that readers share.
     void hold(uint64_t bytes) { m_held += bytes; }
     uint64_t cache() const; ///< bytes of GDAL's block cache
-    /// Returns the memory for tile buffers: the rest after the cache, the reserved memory that exceeds it,
-    /// and `held`.
-    /// \throws Error if that is too little for any pass
+    /// Returns the memory for tile buffers: the rest of -memory after the cache, the reserved memory that
+    /// exceeds the cache, and `held`. \throws Error if the rest is too small for any pass
     uint64_t buffers(uint64_t held) const;
     /// Returns whether a scene of `bytes` may stay in memory, together with its reader and the memory of a
     /// pass (`beside`): up to half of the memory that is left for buffers.

@@ -15,7 +15,7 @@ namespace {
 /// Returns a model's ranges in the order of the scene's bands.
 stream::ValueRange range_of(const model::ModelBands& model, const std::vector<int>& matched) {
     stream::ValueRange range;
-    if (model.minimum.empty()) return range; // an old file
+    if (model.minimum.empty()) return range; // an old model file without ranges
     range = {model.minimum, model.maximum, model.mean};
     for (size_t b = 0; b < matched.size(); ++b) {
         const auto place = static_cast<size_t>(matched[b]);

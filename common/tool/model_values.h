@@ -24,10 +24,11 @@ void describe_bands(const raster::RasterSource& scene, model::ModelBands& model)
 /// Returns the tool with its version, and the command line.
 model::Origin origin_of(const Run& run);
 
-/// Adds -any-wavelengths
+/// Adds the option -any-wavelengths.
 void add_any_wavelengths(Builder& args, bool& any_wavelengths, const char* with = "");
 
-/// A scene with only the bands that a model needs, and the index in it of each of the model's bands.
+/// A scene with only the bands that a model needs. `matched` has the index in this scene of each of the
+/// model's bands.
 struct MatchedSource {
     std::shared_ptr<raster::RasterSource> source;
     std::vector<int> matched; ///< 0-based
@@ -38,19 +39,19 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths,
                            model::BandsOf whose = model::BandsOf::model);
 
-/// Returns a scene with only the bands of another scene `first`, or of statistics of scenes, in their order;
-/// matched as for a model. \throws Error, also if its values have another scale; the error names the scene
-/// `name`.
+/// Returns a scene with only the bands of `first`, in their order. `first` is another scene, or statistics of
+/// scenes. Bands are matched as for a model. \throws Error that names the scene `name`, also if its values
+/// have another scale than those of `first`
 std::shared_ptr<raster::RasterSource> match_scene(Run& run,
                                                   const std::shared_ptr<raster::RasterSource>& source,
                                                   const std::string& name, const std::string& first,
                                                   const model::ModelBands& bands);
 
-/// Adds -any-scale
+/// Adds the option -any-scale.
 void add_any_scale(Builder& args, bool& any_scale, const char* with = "");
 
 /// Returns scale, offset and unit of the scene for each band of a model. `matched`: the scene's band
-/// (0-based) of each; empty: band by band.
+/// (0-based) of each of the model's bands; empty: the bands are the same.
 model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched = {});
 
 /// Returns the conversion of the scene's values to the scale of the model in `file`, and states it in a note
@@ -59,8 +60,8 @@ model::ValueScale value_scale(const raster::RasterSource& scene, const std::vect
 model::Rescaling compare_scales(Run& run, const std::string& file, const model::ModelBands& model,
                                 const model::ValueScale& scene, bool any_scale);
 
-/// Checks during the pass that applies a model whether the scene's values are similar to those that the model
-/// was made from.
+/// Checks, during the pass that applies a model, whether the scene's values are similar to the values that
+/// the model was made from.
 class RangeCheck {
   public:
     /// `model` must already refer to the scene's values (rescaled). `cube` must outlive this object.
@@ -71,7 +72,7 @@ class RangeCheck {
     /// Reads some lines, for use if the pass reads another source.
     void look() const { m_watch.look(); }
     /// Adds the fraction of pixels far outside of the model's range to the report, and warns from 1 % on.
-    /// Call it after the pass. `range`: the range's name.
+    /// Call this function after the pass. `range`: the end of "the range that ..." in the warning.
     void tell(Run& run, const std::string& range = "the model was made from") const;
 
   private:

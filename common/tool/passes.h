@@ -33,8 +33,8 @@ void write(Run& run, const stream::CubeSource& source, stream::Operation& operat
            raster::OutputSet& outputs, const raster::RasterSource* like,
            const std::function<stream::PassOptions()>& pass);
 
-/// Writes an output without pixels that is computed when it is read: an .hsi from `link`, or a VRT from the
-/// bands of `bands`. Makes all checks that can fail first; with -dry-run the run ends after them.
+/// Writes an output without pixels that is computed when it is read: a virtual scene (.hsi) from link(), or a
+/// VRT from bands(). Makes all checks that can fail first; with -dry-run the run ends after the checks.
 template <class Link, class Bands>
 void write_virtual(Run& run, const raster::OutputOptions& options, const raster::OutputSpec& spec,
                    const raster::RasterSource& like, const Link& link, const Bands& bands) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The plan that -dry-run prints. A dry run executes the tool's body like any run. It ends at the pass that
-// fills dst, or where the tool ends it (end_of_plan()). After the first pass it uses assumed results instead
-// of real ones. They have the right sizes and appear in no report and no message.
+// fills dst, or where the tool ends it (end_of_plan()). After the first pass, the dry run uses assumed
+// results instead of real ones. Assumed results have the right sizes and appear in no report and no message.
 #pragma once
 
 #include "raster/raster_sink.h"
@@ -14,7 +14,7 @@
 
 namespace hsi::tool {
 
-/// Ends the plan: with -dry-run calls `print`, which prints the rest of it, and ends the run.
+/// Ends the plan: with -dry-run calls `print`, which prints the rest of the plan, and ends the run.
 void end_of_plan(Run& run, const std::function<void()>& print = {});
 
 /// Prints and reports the plan of one pass, for `print` of end_of_plan().

@@ -195,7 +195,7 @@ std::string band_ranges(const std::vector<int>& bands) {
     return text;
 }
 
-/// Returns the loss of bands in single precision, and the advice.
+/// Returns the message about bands that lose precision as floats, with the advice.
 std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
     std::vector<int> bands;
     for (const auto& b : coarse)
@@ -209,7 +209,7 @@ std::string coarse_text(const std::vector<raster::CoarseBand>& coarse) {
                       " are too close together for single precision, in which the tools compute: " +
                       (one ? "" : "those of band " + std::to_string(first.band) + " ") + text +
                       ". Results from these bands are inaccurate. ";
-    // Below the least normal number, the steps no longer shrink with the values.
+    // Below the smallest normal number, the steps no longer shrink with the values.
     const bool small = std::fabs(first.level) < static_cast<double>(std::numeric_limits<float>::min());
     const double by = small ? std::pow(10.0, std::round(-std::log10(std::fabs(first.level)))) : first.level;
     std::snprintf(
@@ -255,7 +255,7 @@ void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
     std::vector<raster::CoarseBand> coarse;
     try {
         coarse = scene.coarse_bands();
-    } catch (const Error&) { // the pass that reads all of it reports the fault
+    } catch (const Error&) { // the pass that reads the whole file reports the fault
     }
     if (!coarse.empty()) warn("'" + scene.path() + "': " + coarse_text(coarse));
 }
@@ -268,7 +268,7 @@ void Run::Impl::warn_of_overflow(bool together) {
         if (!met || front_end.cancel().requested()) continue;
         try {
             const auto beyond = file->count_beyond_float();
-            if (beyond.values == 0) continue; // infinities in the file
+            if (beyond.values == 0) continue; // the infinities are in the file itself
             warn("'" + file->path() + "': " + counted(beyond.values, "value is", "values are") +
                  " too large for single precision (3.4e38) and become infinite, so " +
                  counted(beyond.pixels, "pixel is", "pixels are") +
@@ -302,7 +302,7 @@ Json Run::Impl::record(const Outcome* failure) {
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
     stream::PassReport total;
-    // Outputs are also completed after the last pass.
+    // The time of the whole run is used, because outputs are also completed after the last pass.
     const CodecTime coded = codec_time();
     double decode_seconds = coded.decoding - started.coding.decoding,
            encode_seconds = coded.encoding - started.coding.encoding;
@@ -310,7 +310,7 @@ Json Run::Impl::record(const Outcome* failure) {
         list.push_back(describe(pass));
         total.add(pass);
         total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
-        for (size_t k = 0; k < pass.ranks.size(); ++k) // this process's are already included
+        for (size_t k = 0; k < pass.ranks.size(); ++k) // the seconds of this process are already included
             if (static_cast<int>(k) != parallel::ranks().rank()) {
                 decode_seconds += pass.ranks[k].decode_seconds;
                 encode_seconds += pass.ranks[k].encode_seconds;
@@ -343,7 +343,8 @@ Json Run::Impl::record(const Outcome* failure) {
 std::string Run::Impl::make_report(const Outcome* failure) {
     Json root = record(failure);
     if (options.report_append) {
-        if (!overwrite && report_is_other_file()) throw no_report(); // it was not when the run began
+        // The file has changed since the run began.
+        if (!overwrite && report_is_other_file()) throw no_report();
         auto chain = records_in(options.report).value_or(std::vector<Json>());
         chain.push_back(std::move(root));
         root = Json{{"chain", std::move(chain)}};
@@ -395,7 +396,8 @@ void Run::Impl::write_failure_report(const Outcome& failure) {
     const CancelFlag* const cancel = front_end.cancel().requested() ? nullptr : &front_end.cancel();
     if (outputs_are_good && cancel) return commit_with_report(files, &failure, cancel);
     if (options.report.empty()) return;
-    // Outputs that were complete when the run failed wait in its register; the report is written alone.
+    // Outputs that were complete when the run failed wait in the register of the run, so the report is
+    // written with a register of its own.
     const auto alone = raster::make_run_files();
     alone->set_listeners([this](const std::string& text) { warn(text); },
                          [this](const std::string& text) {
@@ -428,11 +430,11 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
         m->files->expect_growth(files);
     }
     if (source->path() != m->options.source.path)
-        files.push_back(m->options.source.path); // it led to the source
+        files.push_back(m->options.source.path); // this path led to the source
     m->files->reads("src", source->path(), files);
     if (const std::string& bad = m->options.source.bad_bands; !bad.empty()) m->files->reads("-bbl", bad, {});
     watch_source(source, precision);
-    // Passes get at least half of -memory, which always suffices for one lane.
+    // Passes get at least half of -memory, which always suffices for one worker.
     if (const uint64_t held = source->reader_bytes(); held > half(m->options.memory))
         throw Error("a reader of " + source->path() + " needs " + format_byte_size(held) +
                         " of decoded blocks, more than half of -memory " +
@@ -587,12 +589,13 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
                                                       uint64_t beside) {
     m->kept.reset();
     if (m->options.dry_run) return source; // nothing is read
-    // Ranks that share a pass would keep only parts.
+    // Each of several ranks that share a pass would keep only a part of the scene.
     if (parallel::ranks().several()) return source;
     if (source->facts().access == raster::Access::raw && !source->facts().remote) return source;
     const auto chain = raster::links_of(*source);
     const bool computed = !chain.empty();
-    // If a device computes it, the pass takes it there: a copy in host memory would cost more.
+    // If a device computes the scene, the pass reads it in the device's memory. A copy in host memory would
+    // cost more.
     if (source->computes_on() >= 0) return source;
     if (computed && !chain.back().kept.empty() && chain.back().kept != "numbers") return source;
     if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(),
@@ -632,7 +635,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     if (m->options.dry_run)
         pass.ranks = m->options.ranks > 0 ? m->options.ranks : parallel::ranks().job_size();
     const double from = m->bar.share_done;
-    share = std::min(share, 1 - from); // a repeated pass takes progress from the last ones
+    share = std::min(share, 1 - from); // a repeated pass takes its share of the progress from the last passes
     m->bar.share_done += share;
     pass.progress = [state = m.get(), from, share](double done) { state->progress(from + share * done); };
     return pass;
@@ -662,8 +665,8 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.cancel = main.cancel;
     side.history = main.history;
     side.grows = main.grows;
-    // Another extension states the format. The destination's extension, or none, means the destination's
-    // format.
+    // If the extension differs from the destination's, it states the format. The same extension, or none,
+    // means the destination's format.
     const std::string extension = raster::extension_of(path);
     const bool alike = equal_names(extension, raster::extension_of(main.path));
     if (alike || extension.empty()) {

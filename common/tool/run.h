@@ -25,10 +25,10 @@ struct Definition;
 /// The options that select the pixels from which a tool learns: -mask, -mask-exclude, -mask-flags,
 /// -mask-output.
 struct MaskOptions {
-    std::string only, without;      ///< files; empty: not given
-    std::vector<std::string> flags; ///< lists of items, for raster::flag_items()
-    std::string flags_from;         ///< file; empty: the quality layers of the scene's product
-    bool outputs = false;           ///< results also have values only there
+    std::string only, without;      ///< files of -mask and -mask-exclude; empty: not given
+    std::vector<std::string> flags; ///< lists of items of -mask-flags, for raster::flag_items()
+    std::string flags_from;         ///< file with the flags; empty: the quality layers of the scene's product
+    bool outputs = false;           ///< -mask-output: outputs also have values only inside the mask
     bool given() const { return !only.empty() || !without.empty() || !flags.empty(); }
     /// Returns the first of the options that was given, for messages.
     const char* first() const {
@@ -47,9 +47,9 @@ struct CommonOptions {
     DeviceChoice device;
     uint64_t memory = 0;        ///< -memory in bytes: the limit of buffers and GDAL's block cache together
     uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
-    int threads = 1;            ///< per rank
+    int threads = 1;            ///< threads per rank
     int ranks = 0;              ///< -ranks, with -dry-run; 0: the actual number
-    int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
+    int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: chosen by the plan
     std::string report;                       ///< -report FILE.json
     bool report_append = false;               ///< the record is added after the existing ones
     bool dry_run = false;
@@ -60,7 +60,7 @@ struct CommonOptions {
 /// The precision in which a tool computes with the values of a scene.
 enum class Precision {
     single, ///< a warning names bands whose values are almost equal in single precision
-    full,   ///< every value unchanged
+    full,   ///< values are used unchanged
 };
 
 /// The interface for the body of a tool.
@@ -68,12 +68,12 @@ class Run {
   public:
     ~Run();
     const CommonOptions& options() const;
-    const std::string& tool() const; ///< "gdal_hsi_spp"
+    const std::string& tool() const; ///< name of the tool: "gdal_hsi_spp"
     /// Returns FrontEnd::tools().
     const std::vector<const Definition*>& tools() const;
 
-    /// Opens src and gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
-    /// With -mask-output, the source's pixels outside of the mask are missing (SceneFacts::masked).
+    /// Opens src and gives GDAL's block cache its share of -memory. Reads the mask on the grid of src, for
+    /// masked(). With -mask-output, the source's pixels outside of the mask are missing (SceneFacts::masked).
     std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
     /// Returns the mask of src; null without a mask. buffer_memory() does not include its bytes.
     const std::shared_ptr<const stream::PixelMask>& mask() const;
@@ -85,45 +85,47 @@ class Run {
     /// statistics.
     bool masks_statistics() const;
     /// Warns once per file about wrong metadata and about bands whose values are too close together for
-    /// single precision, and at the end of the run about values that are too large for it. open_source()
-    /// calls it for the source.
+    /// single precision. At the end of the run, warns about values that are too large for single precision.
+    /// open_source() calls this function for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source,
                       Precision precision = Precision::single);
-    /// Gives GDAL's block cache `bytes` more, up to a quarter of -memory: a sink's cache_bytes(). Call it
-    /// before pass(), which takes the rest. open_source() calls it for the source.
+    /// Gives GDAL's block cache `bytes` more, up to a quarter of -memory: a sink's cache_bytes(). Call this
+    /// function before pass(), which takes the rest. open_source() calls it for the source.
     void reserve_cache(uint64_t bytes);
     /// Returns the source itself, or a source that keeps the values of its first pass. Values are kept if
     /// reading them again is slow (compressed, tiled, remote) and if they fit in half of the memory that is
     /// left, together with the reader and the memory of a pass (`beside`). Call seal() after the pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
                                                      uint64_t beside = 0);
-    /// Returns the options of one pass: lanes, memory that is left for buffers, forced tile, cancellation,
-    /// and progress that covers the next `share` of the whole bar (shares of all passes add up to 1).
+    /// Returns the options of one pass: number of workers, memory that is left for buffers, forced tile,
+    /// cancellation, and progress that covers the next `share` of the whole bar (shares of all passes add up
+    /// to 1).
     stream::PassOptions pass(const std::string& name, double share);
     /// Returns the memory for tile buffers: -memory minus the reserved memory (at least half of -memory) and
     /// minus the mask.
     uint64_t buffer_memory() const;
-    /// Returns the OutputOptions of a further output (`role`: "-alpha", "-map" ...). It has the destination's
-    /// -overwrite and -dstnodata. It has its -of and -co if the file's extension is the destination's or
-    /// missing; otherwise the extension states the format. The type is the output's own.
+    /// Returns the OutputOptions of a further output (`role`: "-alpha", "-map" ...). The output has the
+    /// destination's -overwrite and -dstnodata. If the file's extension is missing or equal to the
+    /// destination's, the output also has the destination's -of and -co; otherwise the extension states the
+    /// format. The type is the output's own.
     raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
     /// Returns a text output ("-csv") for raster/text_output.h, as one of this run's files.
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
     /// Returns the register of the run's files. Its outputs appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;
-    /// Declares the current outputs complete: they get their names and the report of the failure, even if the
-    /// body throws later (exceeded limits, not failed work).
+    /// Declares the current outputs complete. If the body throws later (because of exceeded limits, not of
+    /// failed work), the outputs still get their names, and so does the report of the failure.
     void keep_outputs();
 
     /// Only note() and print() write to stdout. They throw Error if a file that the run reads has changed
-    /// since: the result would match neither state, and printed output cannot be undone.
-    void note(const std::string& text);  ///< stdout, unless -q
-    void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
-    void print(const std::string& text); ///< a requested result: stdout, also with -q
+    /// since it was opened: the result would match neither state, and printed output cannot be undone.
+    void note(const std::string& text);  ///< prints to stdout; nothing with -q
+    void warn(const std::string& text);  ///< prints "Warning: ..." to stderr; also in the report
+    void print(const std::string& text); ///< prints a requested result to stdout, also with -q
     /// Lets only print() write to stdout from now on, as with -q: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
-    Json& report(); ///< the tool's own entries
+    Json& report(); ///< the tool's own entries in the report
     const CancelFlag& cancel() const;
     /// Returns the ranks that share the run, including this process: for sums over all of them, and for work
     /// of the root on behalf of all. Every rank calls warn(), note() and print(); the user sees only the

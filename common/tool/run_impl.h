@@ -25,7 +25,7 @@ struct Run::Impl {
 
     FrontEnd& front_end;
     std::string tool;
-    std::string command; ///< shell-quoted, for the report
+    std::string command; ///< quoted for a shell, for the report
     CommonOptions options;
     std::shared_ptr<raster::RunFiles> files; ///< the inputs and outputs of the run
     /// The entries of the report.
@@ -35,27 +35,28 @@ struct Run::Impl {
         Json assumed;                      ///< entries that are not reported: see `assumes`
         Json source;                       ///< facts of the first source
     } entries;
-    bool assumes = false; ///< -dry-run, after a pass: results are assumed
+    bool assumes = false; ///< true after a pass of a dry run: results are assumed
     std::vector<stream::PassReport> passes;
     struct {
         std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
         CodecTime coding;
-        std::string utc; ///< ISO 8601
+        std::string utc; ///< UTC as ISO 8601
     } started;
-    double decoding = 0; ///< seconds of a core to decode a byte of src's floats
-    MemoryPlan memory;   ///< from start() on
-    std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< one per file
+    double decoding = 0; ///< seconds in which a core decodes one byte of src's floats
+    MemoryPlan memory;   ///< set by start()
+    std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< one source per file
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
-    std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it exists
-    bool outputs_are_good = false;              ///< keep_outputs()
-    bool overwrite = false;                     ///< -overwrite, shared or the tool's own
+    /// The scene that is kept in memory; it counts against -memory as long as it exists.
+    std::weak_ptr<stream::ResidentSource> kept;
+    bool outputs_are_good = false; ///< true after keep_outputs()
+    bool overwrite = false;        ///< -overwrite, shared or the tool's own
     /// Files that are the same for all ranks. Steps share the list with the run that contains them.
     std::shared_ptr<std::set<std::string>> agreed = std::make_shared<std::set<std::string>>();
 
     std::mutex mutex; ///< guards the following members: GDAL's warnings arrive from any thread
     std::vector<std::string> warnings;
     struct {
-        double share_done = 0; ///< sum over all passes begun so far
+        double share_done = 0; ///< sum of the shares of all passes begun so far
         double position = 0;
     } bar;
 
@@ -67,7 +68,7 @@ struct Run::Impl {
     /// watch_source() at the end.
     void source_has_grown(const std::shared_ptr<raster::RasterSource>& source);
     void set_cache();           ///< sets the size of GDAL's block cache from `memory`
-    void progress(double done); ///< of the whole bar
+    void progress(double done); ///< sets the position of the whole bar
     void warn(const std::string& text);
     /// Warns about bands whose values are too close together for single precision.
     void warn_of_coarse_bands(const raster::RasterSource& scene);
@@ -76,15 +77,16 @@ struct Run::Impl {
     void finish(); ///< after a successful body: completes the bar, checks the printed output
     /// Gives all outputs and the report their names together, after a body that succeeded.
     void commit();
-    Json record(const Outcome* failure);               ///< record of the run, for a report
-    void write_failure_report(const Outcome& failure); ///< and commits the outputs that the body wants to
-                                                       ///< keep
+    Json record(const Outcome* failure); ///< record of the run, for a report
+    /// Writes the report of a failure. Also commits the outputs that the body has asked to keep.
+    void write_failure_report(const Outcome& failure);
     /// \throws Error or UsageError if the report could not be written later.
     void check_report();
 
   private:
     raster::TextOutput report_output() const;
-    bool report_is_other_file() const; ///< another file, which no run of ours has written, has its name
+    /// True: another file, which no run of ours has written, has the name of the report.
+    bool report_is_other_file() const;
     Error no_report() const;
     /// Gives all of `outputs` and the report their final names. `cancel`: null if the run was already
     /// cancelled.

@@ -22,8 +22,8 @@ namespace hsi::tool {
 /// Throws UsageError for a scene with one band: `what` ("SPP", "PCA") needs spectra.
 void check_spectrum(const raster::RasterSource& source, const std::string& what);
 
-/// Reports pixels without a value, and if there are any also tells the user: "... and stay without a
-/// value".
+/// Adds the numbers of valid and invalid pixels to the report. If there are invalid pixels, also prints a
+/// note that ends with `fate`.
 void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and left without a value");
 
 class Scene {
@@ -35,7 +35,7 @@ class Scene {
 
     Run& run() const { return m_run; }
     stream::CubeShape shape() const { return m_raster->shape(); }
-    /// Returns the remaining bands.
+    /// Returns the scene with its remaining bands.
     const std::shared_ptr<raster::RasterSource>& raster() const { return m_raster; }
     /// Returns the cube to read: the file, or its copy in memory after the first scan().
     const stream::CubeSource& cube() const { return *m_cube; }
@@ -44,20 +44,20 @@ class Scene {
         auto cube = m_run.masked(m_cube);
         return m_join ? m_join(std::move(cube), *m_raster) : cube;
     }
-    /// Makes counted() from the source and its raster from now on: src together with further
-    /// scenes.
+    /// Changes counted() from now on: `join` combines the source for statistics with further scenes. `join`
+    /// gets this source and the raster of src.
     using Join = std::function<std::shared_ptr<const stream::CubeSource>(
         std::shared_ptr<const stream::CubeSource>, const raster::RasterSource&)>;
     void join(Join join) { m_join = std::move(join); }
     /// Removes the copy in memory, which is not needed any more.
     void release() { m_cube = m_raster; }
     /// Also observes the bands' extremes in the next scans (of pixels on a grid: stream::RangeWatch). find:
-    /// stream::RangeWatch::find_with(); may be null.
+    /// see stream::RangeWatch::find_with(); may be null.
     void watch_values(stream::RangeWatch::FindExtremes find = {}) {
         m_watching = true;
         m_find = std::move(find);
     }
-    const std::vector<float>& minimum() const { return m_minimum; } ///< by band
+    const std::vector<float>& minimum() const { return m_minimum; } ///< one per band; see watch_values()
     const std::vector<float>& maximum() const { return m_maximum; }
 
     /// Makes one pass over the whole scene, or with a mask over counted(), that finds the valid pixels.
@@ -97,7 +97,7 @@ class Scene {
                 throw no_valid_pixel(*m_raster, m_run.mask() != nullptr);
         }
     }
-    /// Makes the same pass with the run's options: `name`, and its share of the progress.
+    /// Works as the function above with the options Run::pass(name, share).
     template <class Make>
     auto scan(const std::string& name, double share, Make make) {
         return scan(std::move(make), [&](bool again) { return m_run.pass(name, again ? 0.0 : share); });
@@ -105,7 +105,7 @@ class Scene {
     /// Declares that the scan is the only pass, or that dst is computed when it is read: nothing is kept in
     /// memory for a second pass.
     void read_once() { m_read_once = true; }
-    /// Sets the treatment of invalid pixels, for report_invalid(); null: it is reported later.
+    /// Sets the treatment of invalid pixels, for report_invalid(); null: invalid pixels are reported later.
     void set_fate(const char* fate) { m_fate = fate; }
 
     /// Reports how many pixels the statistics cover; `invalid` also counts pixels outside of a mask. Adds the
@@ -121,7 +121,7 @@ class Scene {
 
   private:
     BandedSource banded();
-    /// Warns about bands whose mean is a million times the others' mean: they contain fill values.
+    /// Warns about bands whose mean is a million times the mean of the other bands: they contain fill values.
     void warn_of_other_magnitudes(const std::vector<double>& mean) const;
     /// Calls run_pass(), and observes the extremes if requested.
     bool scan_pass(const stream::CubeSource& cube, stream::Operation& operation,

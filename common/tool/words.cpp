@@ -13,7 +13,7 @@
 namespace hsi::tool {
 namespace {
 
-constexpr int max_band = 65536; // GDAL's own ceiling
+constexpr int max_band = 65536; // GDAL's maximum number of bands
 
 } // namespace
 
@@ -74,8 +74,8 @@ std::vector<std::string> items_of(const std::vector<std::string>& texts) {
     return items;
 }
 
-/// A number in nanometres (1), in micrometres (1000), or without a unit (0), removed from the beginning of
-/// `text`.
+/// A number with its unit in nanometres: 1 (nm), 1000 (um) or 0 (no unit). take_length() removes it from the
+/// beginning of `text`.
 struct Length {
     double value = 0;
     double unit_nm = 0;

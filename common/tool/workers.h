@@ -14,16 +14,17 @@ inline constexpr int most_threads = 1024;
 /// all processors that this process may use. \throws UsageError
 int thread_count(const std::string& text, bool given, int sharing);
 
-/// The bytes of a raw scene per lane on a device. Lanes wait only for the file and for the device. Each lane
-/// has a stream, buffers on the device and pinned memory. Creating and freeing them takes longer than reading
-/// a few dozen megabytes. So there is one lane per piece of this size, and never fewer than the minimum
-/// below.
+/// The bytes of a raw scene per worker (lane) on a device. Workers wait only for the file and for the device.
+/// Each worker has a stream, buffers on the device and pinned memory. Creating and freeing them takes longer
+/// than reading a few dozen megabytes. So there is one worker per piece of this size, and never fewer than
+/// the minimum below.
 inline constexpr uint64_t bytes_worth_a_lane = uint64_t{64} << 20;
 inline constexpr int least_device_lanes = 4;
-/// The same inside another program, in which all of these are kept for the next call.
+/// The same number inside another program, in which streams, buffers and pinned memory are kept for the next
+/// call.
 inline constexpr uint64_t bytes_worth_a_kept_lane = uint64_t{16} << 20;
-/// The maximum number of lanes per device if each lane has large buffers there (SAHIC's classifier): 8 lanes
-/// read 10 GB in 0.60 s, 16 in 0.455 s.
+/// The maximum number of workers per device if each worker has large buffers there (SAHIC's classifier): 8
+/// workers read 10 GB in 0.60 s, 16 workers in 0.455 s.
 inline constexpr int most_lanes_a_device = 16;
 /// Makes the pass compute on a device, in `bytes` of its memory; 0: on the CPU.
 void set_device_memory(stream::PassOptions& pass, uint64_t bytes);
