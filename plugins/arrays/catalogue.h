@@ -8,7 +8,7 @@
 
 namespace hsi::arrays {
 
-/// Returns them in alphabetical order.
+/// Returns the tools that work on arrays, in alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();
 
 } // namespace hsi::arrays
