@@ -12,7 +12,7 @@ namespace hsi::detect {
 
 /// The task in the workers' layout.
 struct TunedPlan {
-    /// \throws the errors of make_tuned_filter().
+    /// \throws Error or TargetIsMean as make_tuned_filter() does.
     explicit TunedPlan(const TunedTask& task);
     std::vector<int> output_bands(bool map) const;
 
@@ -21,7 +21,7 @@ struct TunedPlan {
     const std::vector<int> used;
     std::vector<int> place; ///< [band]: index among the used bands; -1 if not used
     const std::vector<double> mean, loadings;
-    std::vector<double> signal;          ///< max(l - 1, 0)
+    std::vector<double> signal;          ///< per component: max(l - 1, 0), where l is its eigenvalue
     std::vector<double> places, weights; ///< targets x components: t, and (t / l) / sum(t^2 / l)
     const std::optional<double> most_infeasible;
 
