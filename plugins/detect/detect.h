@@ -63,7 +63,8 @@ struct ScoreCounts {
 class Detection : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Returns the number of valid pixels with fewer than 2 surrounding pixels (local RX).
+    /// Returns the number of valid pixels whose surrounding pixels are too few (local RX): fewer than 2, or,
+    /// without a ridge, so few or so similar that their covariance has no inverse.
     int64_t without_background() const { return m_few; }
     /// Returns the number of valid pixels whose surrounding pixels are all equal (local RX).
     int64_t without_variance() const { return m_flat; }

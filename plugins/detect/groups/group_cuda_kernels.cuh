@@ -14,21 +14,21 @@ namespace hsi::detect::gpu {
 
 /// The state of a group.
 enum Fate : int {
-    going,     ///< scores will be computed
-    uncertain, ///< the matrix may be singular: the host decides, and computes the detector
-    few_pixels,
+    going,      ///< scores will be computed
+    uncertain,  ///< the matrix may be singular: the host decides, and computes the detector
+    few_pixels, ///< This state and the following ones are final: the group has no scores.
     no_variance,
-    target_is_mean, ///< this state and the following ones are final: no scores
-    no_group        ///< the pixels that belong to no group
+    target_is_mean,
+    no_group ///< the state of all pixels without a group, which form one DeviceGroup
 };
 
 /// A group of pixels. Kernels set `fate` and the members after it.
 struct DeviceGroup {
     int64_t values = 0; ///< index of the first band's first value in GroupWork::x
-    int64_t place = 0;  ///< position of the first pixel, where a pixel has one value
+    int64_t place = 0;  ///< index of the first pixel in the arrays [place], which have one value per pixel
     int pixels = 0;
-    int first = 0, width = 1; ///< groups of columns: samples of the raster
-    int fate = going;         ///< set by kernels, as all members below
+    int first = 0, width = 1; ///< groups of columns: first sample in the raster, and number of samples
+    int fate = going;         ///< a Fate; kernels set it and all members below
     int valid = 0, background = 0;
     /// Background pixels in the statistics, and background pixels that are excluded
     int counted = 0, excluded = 0;
@@ -64,7 +64,7 @@ struct GroupWork {
     double* weight = nullptr;    ///< [group][band]
     /// [group][band][band], lower: inverse of the factor; null if not needed
     double* inverse = nullptr;
-    double* squares = nullptr;       ///< [place]: |z|^4 for the share, then |L^-1 (x-m)|^2
+    double* squares = nullptr;       ///< [place]: |z|^4 for the shrinkage, later |L^-1 (x-m)|^2
     const double* spectra = nullptr; ///< [target][band]
     double* rows = nullptr;          ///< [group][target][band]
     double* constants = nullptr;     ///< [group][target]: z'M^-1 z

@@ -41,7 +41,8 @@ class GroupShrinkageWorker final : public stream::Worker {
     math::ExactSums sums;
 
   private:
-    /// Returns -1 if the pixel does not count.
+    /// Returns the index of the pixel's group; -1 if the pixel is outside the mask, or in no group with a
+    /// BandShrinkage.
     int group_of(int64_t line, int64_t sample) const {
         if (m_mask != nullptr && !m_mask->at(line, sample)) return -1;
         const int group = m_plane != nullptr ? m_plane->at(line, sample) - 1 : 0;

@@ -11,7 +11,7 @@
 
 namespace hsi::detect::gpu {
 
-/// Sums start again after this number of pixels of a line, at multiples of it in the scene.
+/// Sums restart after this number of pixels of a line, at samples of the scene that are multiples of it.
 inline constexpr int run_pixels = 32;
 
 /// Returns the length of a spectrum in the kernels' layout: the bands, a 1, and zeros up to a multiple of 32.
