@@ -49,7 +49,7 @@ class PinnedMemory {
   private:
     char* m_data = nullptr;
     size_t m_bytes = 0;
-    int m_device = -1; ///< -1: not pinned
+    int m_device = -1; ///< -1 if the memory is not pinned
 };
 
 /// Elements of a shape and type packed in host memory, with axes in the order of `like`, an array on a

@@ -76,7 +76,7 @@ Extent extent_of_array(const std::string& role, const hsi_array& array) {
 
 /// Returns true if two elements of an output may share memory, judged from its strides.
 bool overlaps_itself(const hsi_array& array) {
-    std::vector<std::pair<int64_t, int64_t>> axes; // step, size
+    std::vector<std::pair<int64_t, int64_t>> axes; // absolute stride and size of each axis
     for (int axis = 0; axis < 3; ++axis)
         if (array.shape[axis] > 1) axes.emplace_back(std::abs(array.strides[axis]), array.shape[axis]);
     std::sort(axes.begin(), axes.end());

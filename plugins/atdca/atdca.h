@@ -75,7 +75,7 @@ struct Detection {
     std::vector<stream::PassReport> passes;
 };
 
-/// Finds the targets. `pass` gives lanes, memory (for tile buffers, a kept scene and candidates together),
+/// Finds the targets. `pass` sets workers, memory (for tile buffers, a kept scene and candidates together),
 /// forced tile, cancellation and progress. A scene without a valid pixel gives no target and no error. Throws
 /// UsageError if options.targets < 1, and Error if the source cannot be read or memory is too small for a
 /// tile.
@@ -105,7 +105,7 @@ struct MemoryPlan {
     TilePlan tiles;
     uint64_t scene_bytes = 0;  ///< the kept scene; 0 if it is streamed
     uint64_t pool_bytes = 0;   ///< limit of the pool of candidates
-    uint64_t buffer_bytes = 0; ///< tiles and scratch of all lanes
+    uint64_t buffer_bytes = 0; ///< tiles and scratch memory of all workers
 };
 MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
                           const stream::PassOptions& pass);

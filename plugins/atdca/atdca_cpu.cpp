@@ -328,7 +328,7 @@ class Reading final : public stream::Operation {
     }
     int64_t valid = 0;
     Best best;
-    std::vector<Found> found; ///< per worker
+    std::vector<Found> found; ///< findings of each worker
 
   private:
     const Options& m_options;
@@ -360,7 +360,7 @@ struct Proof {
     std::vector<Best> best; ///< best pixel at each step; region -1: no pixel disproves the step
     /// Upper bounds of the scores outside the pool, [region][step]; -1 for regions that were not examined
     std::vector<float> bounds;
-    std::vector<Found> found; ///< per worker
+    std::vector<Found> found; ///< findings of each worker
     std::atomic<int64_t> pixels{0};
 };
 
@@ -893,7 +893,7 @@ class Detector {
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;
-    std::optional<Team> m_team; ///< for the work between passes
+    std::optional<Team> m_team; ///< threads for the work between passes
     KeptScene m_kept;
     bool m_keep = false;
     uint64_t m_pool_bytes = 0;

@@ -23,8 +23,8 @@ constexpr int piece = 4 * lanes_each;
 constexpr int most_pieces = 16;
 constexpr int top_warps = 8;        ///< warps per block that compute a lower bound of the next score
 constexpr int batch_groups = 64;    ///< groups of a block whose pixels are listed at a time
-constexpr int most_blocks = 2048;   ///< per launch
-constexpr int most_resident = 2048; ///< groups per block whose bounds are in shared memory
+constexpr int most_blocks = 2048;   ///< most blocks of a launch
+constexpr int most_resident = 2048; ///< most groups of a block whose bounds fit into shared memory
 constexpr unsigned all = 0xffffffffu;
 constexpr double rank_limit = 1e-6, unit_roundoff = 1.1102230246251565e-16;
 
@@ -248,7 +248,7 @@ __device__ void bring(const float* x, int count, float* buffer) {
     for (int i = 0; i < count; ++i)
         *reinterpret_cast<float4*>(buffer + i * piece) = *reinterpret_cast<const float4*>(x + i * piece);
 #endif
-    __syncwarp(); // the whole warp computes products
+    __syncwarp(); // All lanes of the warp use the buffer for products.
 }
 
 /// Computes d += a b for the bands of eight pixels and of eight targets. This lane passes one band of pixel

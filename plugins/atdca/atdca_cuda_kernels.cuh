@@ -56,15 +56,15 @@ struct SearchResult {
 /// need initial values.
 struct SearchWork {
     SearchShape shape;
-    float* cube = nullptr;            ///< pixels x row()
-    double* norm = nullptr;           ///< pitch(); minus infinity for invalid pixels
-    double* score = nullptr;          ///< pitch()
-    double* greatest = nullptr;       ///< groups()
-    int* applied = nullptr;           ///< pitch()
-    double* basis = nullptr;          ///< targets x bands
+    float* cube = nullptr;            ///< pixels x row(): the spectra
+    double* norm = nullptr;           ///< pitch(): ||x||^2; minus infinity for invalid pixels
+    double* score = nullptr;          ///< pitch(): score of each pixel at its last visit
+    double* greatest = nullptr;       ///< groups(): greatest score of each group of pixels
+    int* applied = nullptr;           ///< pitch(): number of targets that the pixel's score includes
+    double* basis = nullptr;          ///< targets x bands: q_k
     unsigned char* scratch = nullptr; ///< scratch_bytes()
-    int64_t* found = nullptr;         ///< targets; the pixel of each target
-    double* found_score = nullptr;    ///< targets; the decisive score of each target
+    int64_t* found = nullptr;         ///< targets: the pixel of each target
+    double* found_score = nullptr;    ///< targets: the decisive score of each target
     SearchResult* result = nullptr;
 
     static uint64_t scratch_bytes(const SearchShape& shape);
@@ -75,7 +75,7 @@ struct SearchWork {
 /// A part of the scene on the device, band by band.
 struct PrepareTile {
     const float* data = nullptr;
-    int64_t line_stride = 0, band_stride = 0; ///< floats
+    int64_t line_stride = 0, band_stride = 0; ///< in floats
     int64_t samples = 0, lines = 0;           ///< size of the tile
     int64_t x = 0, y = 0;                     ///< position of the tile in the scene
     int64_t scene_samples = 0;

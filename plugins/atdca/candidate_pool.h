@@ -53,7 +53,7 @@ class CandidatePool {
     void add(const Position& position, const float* spectrum);
     struct Candidate {
         Position position;
-        const float* spectrum = nullptr; ///< as in add()
+        const float* spectrum = nullptr; ///< one value per band
     };
     /// Adds `count` pixels on all threads of a team. of(i) returns pixel i and is called once, on any thread.
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);

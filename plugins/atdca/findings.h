@@ -16,8 +16,8 @@ namespace hsi::atdca {
 struct Region {
     /// OSP: upper bound of the scores of the region's pixels that are not in the pool
     float bound = std::numeric_limits<float>::infinity();
-    double norm = 0;              ///< greatest ||x||^2
-    std::vector<uint32_t> pooled; ///< pixels of the region that are in the pool
+    double norm = 0;              ///< greatest ||x||^2 of the region's pixels
+    std::vector<uint32_t> pooled; ///< indices within the region of the pixels that are in the pool
     bool is_pooled(uint32_t i) const;
 };
 
@@ -25,8 +25,8 @@ struct Region {
 struct Found {
     std::vector<Position> position;
     std::vector<int64_t> region;
-    std::vector<uint32_t> pixel; ///< within the region
-    std::vector<float> spectra;  ///< band by band
+    std::vector<uint32_t> pixel; ///< index of each pixel within its region
+    std::vector<float> spectra;  ///< one spectrum after another
     /// group_data: the spectra of the pixel's group. lane: the index of the pixel in its group.
     void add(const Position& at, int64_t id, uint32_t pixel_of_region, const float* group_data, int64_t lane,
              int bands);
@@ -36,8 +36,8 @@ struct Found {
 struct Best {
     double score = -std::numeric_limits<double>::infinity();
     Position position{std::numeric_limits<int64_t>::max(), 0};
-    int64_t region = -1; ///< -1: the entry is a guess, or empty, and not a pixel that was examined
-    uint32_t pixel = 0;  ///< within the region
+    int64_t region = -1; ///< -1: the entry is a guess or empty, not a pixel that was examined
+    uint32_t pixel = 0;  ///< index of the pixel within its region
     std::vector<float> spectrum;
 };
 

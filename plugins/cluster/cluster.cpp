@@ -251,7 +251,7 @@ struct Clustering::State {
     Scene scene;
     const std::unique_ptr<DeviceScene> device; ///< null if the CPU assigns pixels
     int64_t valid = 0, invalid = 0;
-    std::vector<float> sample; ///< [pixel][band], smallest first
+    std::vector<float> sample; ///< spectra, [pixel][band], the lowest Candidate first
     Bounds bounds;             ///< bounds for groups of kept pixels; empty if the scene is not kept
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
 

@@ -40,7 +40,7 @@ inline constexpr int64_t sample_size = 16384;
 
 struct Options {
     Distance distance = Distance::euclidean;
-    int iterations = 100; ///< maximum
+    int iterations = 100; ///< maximum number of iterations
     uint64_t seed = 1;
     PixelNumbers numbers;
 };

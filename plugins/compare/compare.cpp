@@ -119,7 +119,7 @@ class SsimTile {
             p.resize(static_cast<size_t>(t.core_samples * (t.core_lines + 2 * ssim_radius)));
         for (auto& p : m_filtered)
             p.resize(static_cast<size_t>(t.core_samples));
-        for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2/(2 1.5^2))
+        for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2 / (2 sigma^2)), sigma = 1.5
             m_taps[static_cast<size_t>(k + ssim_radius)] = math::exp(-k * k / 4.5);
     }
 

@@ -24,7 +24,7 @@ struct Output {
 
 /// A summary of the scores and the map of a tile. best: one integer per target, see score_of().
 struct Tally {
-    unsigned* best = nullptr; ///< 0 before the first score
+    unsigned* best = nullptr; ///< best score of each target, encoded; 0 before the first score
     /// Number of pixels of each target in the map, then of all pixels of the map; null without a map
     unsigned long long* mapped = nullptr;
     bool small_is_best = false;

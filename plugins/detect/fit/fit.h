@@ -35,7 +35,7 @@ struct FitRange {
 struct FitFeature {
     size_t range = 0;                      ///< index into FitTask::ranges
     std::vector<double> removed;           ///< L: one value per band of the range
-    double weight = 0;                     ///< a target's weights are divided by their sum
+    double weight = 0;                     ///< The weights of a target are divided by their sum.
     double least_fit = 0, least_depth = 0; ///< If F or D is smaller, the target's score and depth are 0.
 };
 

@@ -58,7 +58,7 @@ class Members {
     const int32_t* end(size_t k) const { return m_order.data() + m_begin[k + 1]; }
 
   private:
-    std::vector<int64_t> m_count; ///< pixels per group; zero between calls
+    std::vector<int64_t> m_count; ///< number of pixels of each group; zero between calls of sort()
     std::vector<int64_t> m_begin;
     std::vector<uint16_t> m_keys;
     std::vector<int32_t> m_order;

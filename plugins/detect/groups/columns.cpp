@@ -252,7 +252,7 @@ class GroupMoments {
 
     const int m_bands;
     const ptrdiff_t m_pitch;
-    int64_t m_count = 0;        ///< added pixels
+    int64_t m_count = 0;        ///< number of added pixels
     std::vector<double> m_mean; ///< one per band
     std::vector<int> m_constant, m_varying;
     std::vector<double> m_centre; ///< centre of the products, one value per band
@@ -260,7 +260,7 @@ class GroupMoments {
     /// Matrix of product_pixels x m_pitch: pixels minus their centre, in the used bands
     std::vector<double> m_rows;
     std::vector<double> m_products; ///< used bands x used bands, on and above the diagonal
-    std::vector<double> m_squared;  ///< one per pixel
+    std::vector<double> m_squared;  ///< |z|^2 of each pixel
 };
 
 class ColumnWorker final : public ColumnLane {
@@ -450,8 +450,8 @@ class ColumnWorker final : public ColumnLane {
     HostBuffer<float> m_packed;  ///< pixels of the groups of a batch
     std::vector<float> m_chosen; ///< pixels of a background that is only part of a group
     std::vector<float> m_scores; ///< (scores + map) x pixels
-    std::vector<char> m_valid;   ///< one per pixel
-    std::vector<float> m_best;   ///< best scores of the background
+    std::vector<char> m_valid;   ///< one per pixel: whether it is valid
+    std::vector<float> m_best;   ///< best score of each background pixel
     std::vector<int64_t> m_background;
     PixelRow m_row;
 };

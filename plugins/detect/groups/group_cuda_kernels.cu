@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(threads) find_means(const GroupWork w) {
 /// Sums the products of the centred pixels: a block of the lower triangle, and its mirror image.
 __global__ void __launch_bounds__(threads) find_products(const GroupWork w) {
     __shared__ double row[block][block + 1], column[block][block + 1];
-    int a = 0, left = static_cast<int>(blockIdx.y); // blocks row by row
+    int a = 0, left = static_cast<int>(blockIdx.y); // blockIdx.y counts the blocks of the triangle row by row
     while (left > a) {
         left -= a + 1;
         ++a;

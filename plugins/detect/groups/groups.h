@@ -49,16 +49,16 @@ inline constexpr Cost column_filter{3.5e-11, 6e-13}; ///< a column's background,
 /// Whether a group has scores; otherwise the reason.
 enum class GroupState : uint8_t {
     scored,
-    few_pixels,    ///< the background has fewer than 2 pixels
-    no_variance,   ///< all pixels of the background are equal
-    target_is_mean ///< a target equals the background's mean (cem: is nearly zero compared with the
-                   ///< background)
+    few_pixels,  ///< the background has fewer than 2 pixels
+    no_variance, ///< all pixels of the background are equal
+    /// a target equals the background's mean (cem: is nearly zero compared with the background)
+    target_is_mean
 };
 
 /// The result of a group.
 struct GroupRecord {
     GroupState state = GroupState::few_pixels;
-    bool regularised = false; ///< a ridge was added to the diagonal (Detector::ridge)
+    bool regularised = false; ///< true if a ridge was added to the diagonal (Detector::ridge)
     int64_t pixels = 0;       ///< valid pixels of the group's background
     int64_t excluded = 0;     ///< background pixels that were excluded from the statistics
     double shrinkage = 0;
@@ -112,8 +112,9 @@ bool groups_on_devices(const GroupOptions& options, int bands);
 /// its group has no background.
 class GroupedDetection : public Detection {
   public:
-    int64_t without_group() const { return m_without_group; } ///< valid pixels without a group
-    int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels whose group has no scores
+    /// Return the number of valid pixels without a group, and of valid pixels whose group has no scores.
+    int64_t without_group() const { return m_without_group; }
+    int64_t in_bad_groups() const { return m_in_bad_groups; }
     /// Returns the records of all groups that have a pixel in the scene. Complete after the pass.
     virtual std::vector<GroupRecord> groups() const = 0;
     void exchange(parallel::Group& ranks) override;
@@ -147,7 +148,7 @@ struct GroupPlane {
 
 /// The result of GroupScan, with the names that tool::Scene needs.
 struct GroupBackgrounds {
-    int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
+    int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
     /// One per group; null for assumed backgrounds
@@ -269,7 +270,7 @@ class BestScores final : public stream::GatheringSink {
 
   private:
     const stream::CubeShape m_shape;
-    std::vector<float> m_best; ///< NaN without a score
+    std::vector<float> m_best; ///< best score of each pixel; NaN if it has no score
 };
 
 /// Returns the positions in `scores` of the `count` best pixels, in arbitrary order. Pixels rank by falling

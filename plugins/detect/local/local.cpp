@@ -61,7 +61,7 @@ struct Plan {
           line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
-    const int64_t reach, gap; ///< half widths of the squares, without the pixel itself
+    const int64_t reach, gap; ///< half widths of the outer and the inner square: (width - 1) / 2
     const size_t pixels;      ///< pixels of a whole ring
     const bool by_pixels;     ///< true if U U' costs less
     const double line_share;  ///< stream::Operation::line_share()
@@ -420,7 +420,7 @@ class LocalWorker final : public stream::Worker {
     const size_t m_bands, m_order;
     const ptrdiff_t m_pitch;
     std::optional<RingColumns> m_columns;
-    std::vector<double> m_matrix;  ///< C, then its factor
+    std::vector<double> m_matrix;  ///< C or U U', then its factor
     std::vector<double> m_vectors; ///< pending vectors, padded with zeros
     std::vector<double> m_centre, m_mean, m_apart, m_variances;
     std::vector<float> m_lines; ///< [line % lines_held()][sample - m_from][band]

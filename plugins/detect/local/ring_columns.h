@@ -24,7 +24,7 @@ class RingColumns {
     RingColumns(int bands, int inner, int outer);
     static uint64_t bytes(int bands, int inner, int outer);
 
-    static constexpr int pixels = RingStep::pixels; ///< maximum number at a time
+    static constexpr int pixels = RingStep::pixels; ///< maximum number of pixels at a time
 
     /// Clears all sums and columns. The first `count` pixels are active; sums of other pixels are not used.
     void clear(int count);

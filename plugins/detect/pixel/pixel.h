@@ -46,8 +46,8 @@ namespace hsi::detect {
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost score{2e-10, 1.3e-12};     ///< per value and target
-inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< per value, SID
-inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< per value and band, ACE and RX
+inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< sid: per value
+inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< ace and rx: per value and band
 inline constexpr Cost background{2.7e-11, 0};    ///< per pixel and pair of bands, always on the CPU
 } // namespace cost
 
@@ -70,8 +70,8 @@ const char* name_of(Method method);
 
 /// The result of BackgroundScan, with the names that tool::Scene needs.
 struct Background {
-    stream::SceneStatistics moments;              ///< of the background
-    int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
+    stream::SceneStatistics moments;              ///< statistics of the background
+    int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
 };
@@ -139,7 +139,7 @@ struct Detector {
     int scores() const { return targets > 0 ? targets : 1; }
 
     int64_t background_pixels = 0;
-    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before shrinkage and ridge
+    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< eigenvalues of C or R before shrinkage and ridge
     double ridge = 0;                                 ///< the addition to the diagonal, or 0
     double shrinkage = 0;                             ///< Conditioning::shrinkage
     int components = 0; ///< principal components used for scores; 0 for all used bands
@@ -190,7 +190,7 @@ class ShrinkageScan final : public stream::Operation {
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    double result() const; ///< 0..1
+    double result() const; ///< Returns the shrinkage, 0..1.
 
   private:
     const Method m_method;

@@ -28,7 +28,7 @@ struct TunedTask {
     std::vector<double> mean;        ///< one per used band
     std::vector<double> loadings;    ///< components x used: y = loadings (x - mean)
     std::vector<double> eigenvalues; ///< one per component
-    Targets targets;                 ///< in all bands of the cube
+    Targets targets;                 ///< spectra in all bands of the cube
     /// Limit of the map: pixels with a greater infeasibility are not detections
     std::optional<double> most_infeasible;
     int components() const { return static_cast<int>(eigenvalues.size()); }

@@ -16,7 +16,7 @@ struct TunedPlan {
     explicit TunedPlan(const TunedTask& task);
     std::vector<int> output_bands(bool map) const;
 
-    const int bands, height, components; ///< height: number of used bands
+    const int bands, height, components; ///< bands: of the cube; height: number of used bands
     const size_t targets;
     const std::vector<int> used;
     std::vector<int> place; ///< [band]: index among the used bands; -1 if not used
