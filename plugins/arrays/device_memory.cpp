@@ -107,8 +107,8 @@ void check(int code, const char* what) {
 }
 
 /// Returns the process's only object of type T. The object is never destroyed, since the driver may end
-/// earlier. A forked child has no driver state, so it begins with a new, empty object. The object's mutex is
-/// held during calls of the driver, so fork() does not wait for that mutex.
+/// earlier. The object's mutex may be held during long calls of the driver, so fork() does not wait for the
+/// mutex. A forked child, which has no driver state, begins with a new, empty object instead.
 template <class T>
 T& kept_for_one_process() {
     static T* one = new T;

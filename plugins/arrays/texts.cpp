@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Texts, spectral libraries and layers of points for arrays in place of files: models and tables as they are,
-// libraries as arrays or JSON, points as JSON. There are no files.
+// libraries as arrays or JSON, points as JSON. These functions replace those of common/raster, which use
+// files.
 #include "arrays/exchange.h"
 
 #include "core/error.h"

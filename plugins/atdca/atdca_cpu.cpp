@@ -364,7 +364,7 @@ struct Proof {
     std::atomic<int64_t> pixels{0};
 };
 
-/// Applies the sequence to regions. Each worker has its own Prover.
+/// Applies the guessed sequence to the pixels of regions. Each worker has its own Prover.
 class Prover {
   public:
     Prover(Proof& proof)

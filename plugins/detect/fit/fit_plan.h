@@ -23,7 +23,7 @@ struct RangeToFit {
     std::vector<double> matrix; ///< features x bands of the range: L minus its mean
 };
 
-/// The task in the workers' layout.
+/// The task, with its data in the layout that workers use.
 struct FitPlan {
     /// \throws Error if the parts of the task are inconsistent.
     explicit FitPlan(FitTask all);

@@ -146,7 +146,7 @@ struct GroupPlane {
     uint64_t bytes() const { return of.size() * sizeof(uint16_t); }
 };
 
-/// The result of GroupScan, with the names that tool::Scene needs.
+/// The result of GroupScan. tool::Scene requires the names of its members.
 struct GroupBackgrounds {
     int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene

@@ -115,7 +115,7 @@ BandShrinkage::BandShrinkage(const std::vector<double>& mean, const std::vector<
 
 double BandShrinkage::share(double sum_of_fourth_powers) const {
     if (!(m_off_diagonal > 0)) return 1;
-    const double delta = m_off_diagonal / m_bands, squared = m_off_diagonal + m_bands; // |P|^2
+    const double delta = m_off_diagonal / m_bands, squared = m_off_diagonal + m_bands; // squared: |P|^2
     const double beta = (sum_of_fourth_powers / m_pixels - squared) / (m_bands * m_pixels);
     return std::clamp(beta, 0.0, delta) / delta;
 }

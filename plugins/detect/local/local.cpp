@@ -64,7 +64,7 @@ struct Plan {
     const int64_t reach, gap; ///< half widths of the outer and the inner square: (width - 1) / 2
     const size_t pixels;      ///< pixels of a whole ring
     const bool by_pixels;     ///< true if U U' costs less
-    const double line_share;  ///< stream::Operation::line_share()
+    const double line_share;  ///< the result of LocalDetection::line_share()
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Returns the number of vectors per call of update().
     size_t batch() const { return by_pixels ? bands : 48; }

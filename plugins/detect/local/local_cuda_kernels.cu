@@ -33,7 +33,7 @@ enum Status : uint8_t {
 __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
-/// A pixel of a batch.
+/// Where a pixel of a batch is.
 struct Place {
     int x, y, at; ///< x, y: position in the window; at: index in the window
     bool inside;

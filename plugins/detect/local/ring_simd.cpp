@@ -226,7 +226,7 @@ void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
 }
 
 /// Subtracts from s (six rows, `wide` registers of columns) the sum over six rows k of left[k][0..5]
-/// right[k][..]. next: the next right side, next_pitch apart; it is prefetched.
+/// right[k][..]. next: the rows `right` of the next call, next_pitch apart, which are prefetched.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
                               ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,

@@ -38,7 +38,7 @@ struct RingStep {
         double sign;            ///< 1, or -1 to subtract
     };
     struct Single {
-        const double* vector; ///< The products of its values with each other are added.
+        const double* vector; ///< a vector v whose products v v' are added
         double sign;
     };
     /// The single vectors of a step. A step has at most four columns, and a pixel has at most pixels - 1

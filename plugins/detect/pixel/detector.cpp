@@ -39,7 +39,7 @@ Vector unit(const Vector& x, const std::string& name) {
     return u;
 }
 
-/// Returns q = t+ / sum t+.
+/// Returns q = t+ / sum t+, with t+ as in pixel.h.
 Vector distribution(const Vector& t, const std::string& name) {
     const double greatest = *std::max_element(t.begin(), t.end());
     if (!(greatest > 0)) throw no_target(name, "has no positive value");

@@ -68,7 +68,7 @@ inline double sam_rounding(size_t bands) {
 }
 const char* name_of(Method method);
 
-/// The result of BackgroundScan, with the names that tool::Scene needs.
+/// The result of BackgroundScan. tool::Scene requires the names of its members.
 struct Background {
     stream::SceneStatistics moments;              ///< statistics of the background
     int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
