@@ -58,10 +58,11 @@ Rect united(const Rect& a, const Rect& b) {
 /// Columns and rows may be negative.
 struct MosaicGrid {
     GeoTransform place{};
-    Rect all;                  ///< of all scenes
-    std::vector<Rect> extents; ///< per scene
+    Rect all;                  ///< smallest window that holds all scenes
+    std::vector<Rect> extents; ///< window of each scene
 
-    /// Returns the scene without which the grid would be smallest, and that grid. At least two scenes.
+    /// Returns the index of the scene whose removal makes `all` smallest, and the smallest window that holds
+    /// the other scenes. Requires at least two scenes.
     std::pair<size_t, Rect> farthest() const {
         std::pair<size_t, Rect> best{0, all};
         for (size_t k = 0; k < extents.size(); ++k) {

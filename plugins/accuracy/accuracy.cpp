@@ -15,7 +15,7 @@
 namespace hsi::accuracy {
 namespace {
 
-constexpr size_t most_classes = 4096; ///< their matrix has 128 MB
+constexpr size_t most_classes = 4096; ///< With this many classes, the matrix has 128 MB.
 constexpr double z95 = 1.959963984540054;
 
 const std::string* name_of(const std::vector<Class>& classes, int value) {
@@ -24,8 +24,7 @@ const std::string* name_of(const std::vector<Class>& classes, int value) {
     return nullptr;
 }
 
-/// Returns the names of the values that occur; empty unless each value has one name, and no name belongs to
-/// two values.
+/// Returns the names of the values that occur; empty if a value has no name or if two values share a name.
 std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values,
                                     int none) {
     std::map<int, std::string> names;
@@ -55,8 +54,8 @@ Estimate cohen(const std::vector<double>& p, size_t n, double total) {
         for (size_t j = 0; j < n; ++j)
             t4 += p[i * n + j] * (row[j] + column[i]) * (row[j] + column[i]);
     }
-    // If one side holds only one class, the agreement is always the chance agreement: kappa is 0 by the
-    // formula, and 0 / 0 with one class on both sides.
+    // If the map or the reference has only one class, the agreement equals the chance agreement. The formula
+    // then gives kappa = 0, or 0 / 0 if both have only the same class. Kappa is undefined in both cases.
     const auto one_class = [](const std::vector<double>& shares) {
         return std::count_if(shares.begin(), shares.end(), [](double v) { return v > 0; }) < 2;
     };
@@ -82,7 +81,7 @@ std::string percent(const Estimate& e) {
 }
 
 std::string pad(const std::string& text, size_t width, bool left = false) {
-    // Columns are counted in characters, not bytes: class names may hold UTF-8.
+    // The width is counted in characters, not bytes, since class names may contain UTF-8.
     const auto length = static_cast<size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
     if (length >= width) return text;
@@ -283,7 +282,8 @@ Result join(std::vector<Result> parts) {
     unite_classes(parts, "map");
     Result all;
     all.unclassified_are_errors = parts.front().unclassified_are_errors;
-    const auto add_classes = [&](bool of_reference) { // the reference's classes first, as in each part
+    // The classes of the reference come before classes that are only in the map, as in each part.
+    const auto add_classes = [&](bool of_reference) {
         std::map<std::pair<int, std::string>, Class> found;
         for (const Result& part : parts)
             for (const ClassAccuracy& c : part.by_class)

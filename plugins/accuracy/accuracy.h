@@ -10,7 +10,7 @@
 
 namespace hsi::accuracy {
 
-using Class = hsi::LabelClass; ///< uses only value and name
+using Class = hsi::LabelClass; ///< Only its members value and name are used here.
 
 /// A fraction with its 95 % confidence interval; all NaN if the denominator is 0.
 struct Estimate {
@@ -26,19 +26,22 @@ struct ClassAccuracy {
 };
 
 struct Result {
-    std::vector<Class> classes;  ///< of rows and columns of the matrix
-    std::vector<int64_t> matrix; ///< [reference class][map class], pixels
-    int64_t pixels = 0; ///< N, the number of assessed pixels: the sum of the matrix and, if they count as
-                        ///< errors, the unclassified pixels
-    int64_t unclassified = 0; ///< labelled in the reference, no class in the map
-    int64_t unlabelled = 0;   ///< without a label in the reference
-    int64_t alarms = 0;       ///< those of the unlabelled pixels that have a class in the map
-    int64_t masked = 0;       ///< excluded by the mask
+    std::vector<Class> classes;  ///< the class of each row and of the same column of the matrix
+    std::vector<int64_t> matrix; ///< pixels, [reference class][map class]
+    /// N, the number of assessed pixels: the sum of the matrix, plus the unclassified pixels if they count as
+    /// errors
+    int64_t pixels = 0;
+    int64_t unclassified = 0; ///< pixels with a label in the reference, but without a class in the map
+    int64_t unlabelled = 0;   ///< pixels without a label in the reference
+    int64_t alarms = 0;       ///< unlabelled pixels with a class in the map
+    int64_t masked = 0;       ///< pixels excluded by the mask
     bool unclassified_are_errors = false;
     std::vector<ClassAccuracy> by_class;
-    Estimate overall; ///< Wilson's interval
+    Estimate overall; ///< overall accuracy, with Wilson's interval
     Estimate average; ///< mean of the producer's accuracies of classes that occur in the reference
-    Estimate kappa;   ///< Cohen's, with its large-sample standard error; NaN if one side has only one class
+    /// Cohen's kappa, with an interval from its large-sample standard error; NaN if the map or the reference
+    /// has only one class
+    Estimate kappa;
     int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
 };
 
@@ -52,13 +55,14 @@ class Confusion {
               uint16_t reference_none = 0)
         : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),
           m_reference_none(reference_none) {}
-    /// Adds `count` pixels. `mask` may be null; 0: exclude the pixel.
+    /// Adds `count` pixels. Pixels whose mask is 0 are excluded; `mask` may be null.
     void add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count);
     /// Returns the result. Throws Error if no labelled pixel has a class. `unclassified_are_errors`: labelled
     /// pixels without a class in the map lower the accuracies of their class; otherwise they are only
     /// counted.
     Result result(bool unclassified_are_errors) const;
-    /// Returns true if result() matches by name and some class has another value in the other file.
+    /// Returns true if result() matches classes by name, and a class has different values in map and
+    /// reference.
     bool renumbered() const;
 
   private:
@@ -76,7 +80,7 @@ class Confusion {
 /// Returns Wilson's 95 % interval for k of n.
 Estimate wilson(int64_t k, int64_t n);
 
-/// Mean and standard deviation (denominator n - 1) of a measure over the folds that have it.
+/// Mean and standard deviation (denominator n - 1) of a measure over the folds in which it is defined.
 struct Spread {
     double mean = 0, deviation = 0; ///< NaN without folds; the deviation is NaN for one fold
     int folds = 0;
@@ -92,21 +96,21 @@ struct ClassSpread {
 /// Several results together: the folds of a cross-validation, or maps of several seeds.
 struct Summary {
     Spread overall, average, kappa;
-    std::vector<ClassSpread> by_class; ///< by number; classes with the same number and name are the same
-                                       ///< class
+    /// In order of class number. Classes of several folds are the same class if number and name are equal.
+    std::vector<ClassSpread> by_class;
 };
 
 /// Gives classes of several results with the same name the same number: that of the first result that has the
 /// name. A class without a name gets the name that its number has in other results. If a result has a name
 /// twice, names are ambiguous, and all classes are unchanged. Returns true if numbers were changed. Throws
-/// Error, which calls a result `part`, if a class without a name could be several classes.
+/// Error if a class without a name could be several classes; the message calls a result `part`.
 bool unite_classes(std::vector<Result>& folds, const std::string& part = "fold");
 
 /// Returns the result over the pixels of all parts: adds the matrices. All parts must treat unclassified
-/// pixels in the same way. Classes are matched as by unite_classes(). Throws its errors.
+/// pixels in the same way. Classes are matched as by unite_classes(). Throws Error as unite_classes() does.
 Result join(std::vector<Result> parts);
 
-/// `values`: NaN for missing values.
+/// Returns the mean and standard deviation of `values`, in which NaN marks a missing value.
 Spread spread(const std::vector<double>& values);
 Summary summarize(const std::vector<Result>& folds);
 

@@ -152,7 +152,7 @@ void Objects::add_line(const uint16_t* classes, uint16_t none_here, const double
             part = m_parts.size();
         }
         auto& best = m_parts[part - 1].object.best;
-        best = std::fmax(best, m_sign * scores[x]); // takes a number before NaN
+        best = std::fmax(best, m_sign * scores[x]); // fmax ignores NaN
         line[x] = part;
     }
     m_above = std::move(line);

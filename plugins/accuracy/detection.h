@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Assesses scores of a detector with known targets: exact receiver operating characteristics and precision
-// for any number of pixels. Only the distinct scores of targets are stored. Between two of them the
-// background changes no detection, so counting the background there loses no information.
+// for any number of pixels. Only the distinct scores of targets are stored. Background pixels between two of
+// these scores do not change Pd, so it is enough to count them.
 //
 //   Pd = TP / P (recall), Pfa = FP / N, precision = TP / (TP + FP) of the pixels with score t or a better one
 //   AUC = (pairs of target and background in the right order + half of the equal ones) / (P N)
@@ -25,7 +25,8 @@ struct DetectionCurve {
     std::vector<int64_t> objects;         ///< objects with a pixel of this score or a better score
     int64_t target_pixels = 0, background_pixels = 0, all_objects = 0;
 
-    double auc() const; ///< NaN without targets or background, as the next function
+    /// Return the area under the curve and the average precision; NaN without targets or without background.
+    double auc() const;
     double average_precision() const;
     /// Returns the index of the threshold with the greatest Pd among those with Pfa up to `rate`; size() if
     /// the best target has more false alarms.
@@ -42,7 +43,9 @@ class DetectionCounts {
   public:
     explicit DetectionCounts(bool small_is_best) : m_sign(small_is_best ? -1 : 1) {}
     void add_target(double score);
-    void add_object(double best); ///< NaN: none of its pixels has a score, so it is never found
+    /// Adds an object with the best score of its pixels; NaN if no pixel has a score, so that the object is
+    /// never found.
+    void add_object(double best);
     void seal();
     /// Adds pixels with a score where `use` is not 0.
     void add_background(const double* scores, const char* use, size_t count);
@@ -51,12 +54,14 @@ class DetectionCounts {
   private:
     void merge();
 
-    double m_sign;                                  ///< sign that makes larger stored scores better
-    std::vector<double> m_new;                      ///< scores that m_kept lacks
-    std::vector<std::pair<double, int64_t>> m_kept; ///< distinct scores and their pixels, best first
-    std::vector<double> m_objects;
-    std::vector<int64_t> m_between, m_equal; ///< number of background pixels before each score of m_kept and
-                                             ///< after the last, and at each score
+    double m_sign;             ///< 1, or -1 if small scores are best: larger stored scores are better
+    std::vector<double> m_new; ///< scores of targets that are not yet in m_kept
+    /// distinct scores of targets and the number of target pixels with each, best first
+    std::vector<std::pair<double, int64_t>> m_kept;
+    std::vector<double> m_objects; ///< best score of each object
+    /// m_between: background pixels before each score of m_kept and after the last score. m_equal: background
+    /// pixels with each score.
+    std::vector<int64_t> m_between, m_equal;
 };
 
 /// Finds connected pixels of one class (8 neighbours), line by line.
@@ -67,7 +72,7 @@ class Objects {
     void add_line(const uint16_t* classes, uint16_t none, const double* scores);
     struct Object {
         uint16_t of = 0;
-        double best = 0; ///< NaN: none of its pixels has a score
+        double best = 0; ///< best score of the object's pixels; NaN if no pixel has a score
     };
     std::vector<Object> all() const;
 
@@ -81,7 +86,7 @@ class Objects {
         Object object;
     };
     mutable std::vector<Part> m_parts;
-    std::vector<size_t> m_above; ///< part of each pixel of the previous line, from 1 on; 0: none
+    std::vector<size_t> m_above; ///< per pixel of the previous line: 1 + its index in m_parts; 0: no target
 };
 
 } // namespace hsi::accuracy

@@ -12,7 +12,7 @@
 namespace hsi::arrays {
 namespace {
 
-/// Returns the word of a value on a command line.
+/// Returns the word for this value on a command line.
 std::string word_of(const tool::Argument& argument, const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number_integer()) return value.dump();
@@ -40,7 +40,7 @@ void give(tool::Call& call, const tool::Argument& argument, const Json& value) {
             call.give(argument.name, {word_of(argument, one)});
         return;
     }
-    // Either this number of values, or a list of such lists.
+    // The value is a list of argument.values values, or a list of such lists.
     const bool nested = !value.empty() && value.front().is_array();
     for (const Json& one : nested ? value : Json::array({value})) {
         std::vector<std::string> words;

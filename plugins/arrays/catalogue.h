@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The tools that work on arrays: all except those for files only (CMakeLists.txt). CMake lists them.
+// The tools that work on arrays: all tools except those that work only on files. CMakeLists.txt makes the
+// list.
 #pragma once
 
 #include "tool/definition.h"
@@ -8,7 +9,7 @@
 
 namespace hsi::arrays {
 
-/// Returns them in alphabetical order.
+/// Returns the tools that work on arrays, in alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();
 
 } // namespace hsi::arrays

@@ -23,7 +23,7 @@
 namespace hsi::arrays {
 namespace {
 
-/// The struct of cuda.h, since libhsi is also built without a CUDA Toolkit.
+/// CUDA_MEMCPY2D of cuda.h, declared here since libhsi is also built without a CUDA Toolkit.
 struct Copy2D {
     size_t from_x = 0, from_y = 0;
     int from_kind = 0;
@@ -106,8 +106,9 @@ void check(int code, const char* what) {
                 (name != nullptr ? name : std::to_string(code)));
 }
 
-/// Never destroyed, since the driver may end earlier. A forked child, which lacks the driver's state, begins
-/// with an empty one. Calls of the driver are made under its mutex, so a fork does not wait for them.
+/// Returns the process's only object of type T. The object is never destroyed, since the driver may end
+/// earlier. The object's mutex may be held during long calls of the driver, so fork() does not wait for the
+/// mutex. A forked child, which has no driver state, begins with a new, empty object instead.
 template <class T>
 T& kept_for_one_process() {
     static T* one = new T;
@@ -115,12 +116,13 @@ T& kept_for_one_process() {
     return *one;
 }
 
-/// Makes the context of PyTorch, CuPy and CUDA's runtime current in this thread.
+/// Makes the device's primary context current in this thread. PyTorch, CuPy and the CUDA runtime use the same
+/// context.
 class ContextGuard {
   public:
     explicit ContextGuard(int ordinal) {
         const Driver& driver = Driver::instance();
-        // Retained once and never released: contexts live as long as the process.
+        // A context is retained once and never released, so it lives as long as the process.
         Contexts& contexts = kept_for_one_process<Contexts>();
         const std::lock_guard lock(contexts.mutex);
         void*& context = contexts.of[ordinal];
@@ -158,7 +160,8 @@ int device_of(const void* data) {
 class Pool {
   public:
     static Pool& instance() { return kept_for_one_process<Pool>(); }
-    /// Returns a block of at least `bytes`, and sets `bytes` to its size; null if there is no memory.
+    /// Returns a block of at least `bytes` and at most twice as many, and sets `bytes` to its size; null if
+    /// the pool has no such block.
     void* take(size_t& bytes) {
         const std::lock_guard lock(m_mutex);
         const auto found = m_blocks.lower_bound(bytes);
@@ -169,6 +172,7 @@ class Pool {
         m_blocks.erase(found);
         return block;
     }
+    /// Keeps a block for the next call. Returns false if the pool would exceed its limit.
     bool keep(void* block, size_t bytes) {
         constexpr size_t most = size_t{1} << 30;
         const std::lock_guard lock(m_mutex);
@@ -188,7 +192,8 @@ class Pool {
 class KeptCopies {
   public:
     static KeptCopies& instance() { return kept_for_one_process<KeptCopies>(); }
-    /// Takes memory in the context of the device. Returns 0 if there is no room.
+    /// Returns the kept block if it has this size, or else a new block; 0 if `bytes` exceed half of the free
+    /// memory. The context of the device must be current.
     unsigned long long take(int device, size_t bytes) {
         const std::lock_guard lock(m_mutex);
         const Driver& driver = Driver::instance();
@@ -201,7 +206,7 @@ class KeptCopies {
             return 0;
         return made;
     }
-    /// Gives memory back, in the context of the device.
+    /// Keeps a block for the next call, or releases it. The context of the device must be current.
     void give_back(int device, unsigned long long block, size_t bytes) {
         constexpr size_t most = size_t{4} << 30;
         const std::lock_guard lock(m_mutex);
@@ -228,9 +233,10 @@ struct Rows {
     bool on_device;
 };
 
-/// Copies rows, in the context of the device.
+/// Copies rows. The context of the device must be current.
 void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) {
-    // Rows in reverse order, or one row repeatedly
+    // The pitch is smaller than a row if rows are in reverse order, or if one row is read repeatedly. The
+    // driver cannot copy such rows at once.
     if (height > 1 && (to.pitch < width || from.pitch < width)) {
         for (int64_t y = 0; y < height; ++y)
             copy_rows({to.data + y * to.pitch, width, to.on_device},
@@ -251,12 +257,12 @@ void copy_rows(const Rows& to, const Rows& from, int64_t width, int64_t height) 
     check(Driver::instance().copy(&copy), "copy an array");
 }
 
-/// Returns the axes of an array, widest steps first.
+/// Returns the axes of an array in order of decreasing stride.
 std::array<int, 3> axes_by_step(const hsi_array& array) {
     std::array<int, 3> axes{0, 1, 2};
     std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) {
-        const bool one_a = array.shape[a] == 1,
-                   one_b = array.shape[b] == 1; // steps of an axis of size 1 have no effect
+        // The stride of an axis with one element has no effect.
+        const bool one_a = array.shape[a] == 1, one_b = array.shape[b] == 1;
         if (one_a || one_b) return one_a && !one_b;
         return std::abs(array.strides[a]) > std::abs(array.strides[b]);
     });
@@ -268,7 +274,7 @@ void copy_packed(const CubeView<float>& to, const CubeView<float>& from) {
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
     const auto at = [](float* p) { return reinterpret_cast<char*>(p); };
     const bool runs = from.line_stride == from.samples;
-    if (runs || to.lines == 1) // a band is one row
+    if (runs || to.lines == 1) // each band is one contiguous row
         return copy_rows({at(to.data), bytes(to.band_stride), false},
                          {at(from.data), bytes(from.band_stride), true}, bytes(to.lines * to.samples),
                          to.bands);
@@ -296,7 +302,7 @@ void check_on_device(const std::string& role, const hsi_array& array) {
                          "Set the array's member 'device' to -1 for host memory.");
     if (ordinal != array.device)
         throw UsageError(said() + ", but its data are in the memory of device " + std::to_string(ordinal));
-    // Each device has its own default streams.
+    // Streams 0 to 2 are the default streams, which every device has. Other streams belong to one device.
     const auto number = reinterpret_cast<uintptr_t>(array.stream);
     if (number > 2) {
         void* context = nullptr;
@@ -341,7 +347,7 @@ void copy_to_host(int device, const CubeView<float>& to, const CubeView<float>& 
     const auto bytes = [](int64_t floats) { return floats * static_cast<int64_t>(sizeof(float)); };
     const bool pinned_there = device_of(to.data) != unknown_device;
     if (pinned_there && (to.line_stride == to.samples || to.lines == 1)) return copy_packed(to, from);
-    // Otherwise through pinned memory, in the requested layout.
+    // Otherwise, the values are copied through pinned memory, and from there to the requested layout.
     const PinnedMemory pinned(device, static_cast<size_t>(bytes(int64_t{to.bands} * to.lines * to.samples)));
     const auto packed =
         CubeView<float>::packed(reinterpret_cast<float*>(pinned.data()), to.bands, to.lines, to.samples);
@@ -381,7 +387,7 @@ bool DeviceCopy::take(int device, const stream::CubeShape& shape) const {
 
 void DeviceCopy::fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const {
     std::call_once(m_filled, [&] {
-        constexpr int64_t chunk = int64_t{4} << 20; // bytes that a thread pins
+        constexpr int64_t chunk = int64_t{4} << 20; // bytes of pinned memory per thread
         const int64_t line = static_cast<int64_t>(sizeof(float)) * m_view.bands * m_view.samples,
                       lines = std::clamp<int64_t>(chunk / line, 1, m_view.lines);
         struct Member {

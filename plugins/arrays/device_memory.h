@@ -49,7 +49,7 @@ class PinnedMemory {
   private:
     char* m_data = nullptr;
     size_t m_bytes = 0;
-    int m_device = -1; ///< -1: not pinned
+    int m_device = -1; ///< -1 if the memory is not pinned
 };
 
 /// Elements of a shape and type packed in host memory, with axes in the order of `like`, an array on a
@@ -57,12 +57,12 @@ class PinnedMemory {
 struct HostArray {
     HostArray() = default;
     explicit HostArray(const hsi_array& like);
-    hsi_array array = HSI_ARRAY; ///< as `like`, except for data, strides and device
+    hsi_array array = HSI_ARRAY; ///< equal to `like`, except for data, strides, device and stream
     PinnedMemory memory;
 };
 
 /// A copy in host memory of an array on a device, made at its first use. Thread-safe. The array must outlive
-/// it.
+/// this object.
 class HostCopy {
   public:
     explicit HostCopy(const hsi_array& of) : m_of(of) {}
@@ -74,15 +74,16 @@ class HostCopy {
     mutable HostArray m_copy;
 };
 
-/// A scene in host memory as floats on a device, for several passes. Thread-safe. A copy of this object is
-/// empty.
+/// A copy on a device, as floats, of a scene in host memory, for several passes. Thread-safe. A copied
+/// DeviceCopy is empty.
 class DeviceCopy {
   public:
     DeviceCopy() = default;
     DeviceCopy(const DeviceCopy&) {}
     DeviceCopy& operator=(const DeviceCopy&) = delete;
     ~DeviceCopy();
-    /// Allocates its memory at the first call. \return false if it would exceed half of the free memory.
+    /// Allocates device memory for the scene at the first call. \return false if the scene would exceed half
+    /// of the free memory.
     bool take(int device, const stream::CubeShape& shape) const;
     /// Copies the scene at the first call through pinned memory, with readers from open().
     void fill(const std::function<std::unique_ptr<stream::CubeReader>()>& open, int threads) const;
@@ -92,7 +93,7 @@ class DeviceCopy {
     mutable std::once_flag m_taken, m_filled;
     mutable int m_device = -1;
     mutable size_t m_bytes = 0;
-    mutable CubeView<float> m_view; ///< on the device; without data: there was no room
+    mutable CubeView<float> m_view; ///< the scene on the device; its data is null if there was no room
 };
 
 } // namespace hsi::arrays

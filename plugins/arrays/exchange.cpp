@@ -16,14 +16,14 @@ namespace {
 thread_local Exchange* t_current = nullptr;
 
 constexpr const char* axes_text = "An array has three axes: bands, lines, samples.";
-constexpr int64_t most_pixels = int64_t{1} << 31; // limit of an axis in GDAL and here
+constexpr int64_t most_pixels = int64_t{1} << 31; // An axis must be shorter, as in GDAL.
 
 void check_count(const char* name, const void* list, size_t count) {
     if (list == nullptr && count > 0)
         throw UsageError(std::string(name) + " is a null pointer, but the count is " + std::to_string(count));
 }
 
-/// Checks the version of the caller's header.
+/// Checks that the caller was compiled with this version of hsi_array.
 void check_size(const std::string& role, const hsi_array& array) {
     if (array.size != sizeof(hsi_array))
         throw UsageError(role + ": the array's member 'size' is " + std::to_string(array.size) + ", not " +
@@ -42,13 +42,13 @@ void check_array(const std::string& role, const hsi_array& array) {
                          "Use -1 for host memory, or the number of a CUDA device.");
 }
 
-/// Checks the facts about an input, without its values.
+/// Checks the metadata of an input: nodata and names.
 void check_facts(const std::string& role, const hsi_array& array) {
     if (array.has_nodata != 0 && array.has_nodata != 1)
         throw UsageError(role + ": the array's member 'has_nodata' is " + std::to_string(array.has_nodata),
                          "Set it to 0 or 1.");
     const auto& [bands, lines, samples] = array.shape;
-    // A scene has one per band, a library one per spectrum, and labels (one band) one per class.
+    // A scene has one name per band, a library one per spectrum, and labels (one band) one per class.
     const int64_t most = lines == 1 ? std::max(bands, samples) : bands;
     if (array.name_count < 0 || (bands > 1 && array.name_count > most))
         throw UsageError(role + " has " + std::to_string(array.name_count) + " names, but its shape is " +
@@ -74,9 +74,9 @@ Extent extent_of_array(const std::string& role, const hsi_array& array) {
     return extent_of(role, array.data, array.shape, array.strides, 3, type_bytes(array.type));
 }
 
-/// Is true where two elements of an output with an extent share memory, as far as strides show.
+/// Returns true if two elements of an output may share memory, judged from its strides.
 bool overlaps_itself(const hsi_array& array) {
-    std::vector<std::pair<int64_t, int64_t>> axes; // step, size
+    std::vector<std::pair<int64_t, int64_t>> axes; // absolute stride and size of each axis
     for (int axis = 0; axis < 3; ++axis)
         if (array.shape[axis] > 1) axes.emplace_back(std::abs(array.strides[axis]), array.shape[axis]);
     std::sort(axes.begin(), axes.end());
@@ -108,7 +108,7 @@ std::string with_roles(std::string text) {
 
 Extent extent_of(const std::string& role, const void* data, const int64_t* sizes, const int64_t* strides,
                  int axes, int64_t bytes) {
-    __extension__ using Wide = __int128; // holds the sum of three such products
+    __extension__ using Wide = __int128; // holds the sum of three products of a size and a stride
     const auto at = reinterpret_cast<uintptr_t>(data);
     Wide least = 0, most = 0;
     for (int axis = 0; axis < axes; ++axis) {
@@ -175,7 +175,8 @@ Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output
     }
 }
 
-/// Takes the device of the call: a call works on one device.
+/// Makes the array's device the device of the call, or checks that it is that device: a call works on one
+/// device.
 void Exchange::take_device(const std::string& role, const hsi_array& array) {
     if (m_device >= 0 && array.device != m_device)
         throw UsageError(role + " is on CUDA device " + std::to_string(array.device) + ", but " +

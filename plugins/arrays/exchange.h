@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The inputs and outputs of one call, by role. Tools name arrays like files: the path of an argument is its
-// role, "src", "mask". The replacement of common/raster in plugins/arrays finds them in the exchange of the
-// thread that runs the tool.
+// The inputs and outputs of one call, by role. Tools name arrays as they name files: the path of an argument
+// is its role, such as "src" or "mask". plugins/arrays replaces functions of common/raster. The replacements
+// find an array in the exchange of the thread that runs the tool.
 #pragma once
 
 #include "arrays/device_memory.h"
@@ -59,13 +59,14 @@ class Exchange {
     const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
     /// Returns the array of a role as it was given. \throws Error if a text was given for it.
     const hsi_array& array(const std::string& role) const;
-    /// Returns this array in host memory; an array on a device is copied.
+    /// Returns the array of a role in host memory; an array on a device is copied.
     const hsi_array& host_array(const std::string& role) const;
-    /// Returns the copy of this array, which is made on demand; null for an array in host memory.
+    /// Returns the host copy of an array on a device, made at its first use; null if the array is in host
+    /// memory.
     std::shared_ptr<const HostCopy> host_copy(const std::string& role) const;
     /// Returns the CUDA device of arrays and results; -1: all are in host memory.
     int device() const { return m_device; }
-    /// Returns the role of an array on a device.
+    /// Returns the role of the first array on a device; empty if all are in host memory.
     const std::string& role_on_device() const { return m_on_device; }
     /// Returns the text of a role; null if an array was given.
     const char* text(const std::string& role) const;
@@ -98,13 +99,13 @@ class Exchange {
 };
 
 /// Convert a role to the path of an argument, and back. The path of the main output is in a folder that
-/// cannot exist, so its side files are written where temporary files are.
+/// cannot exist, so a tool writes the output's side files to the folder for temporary files.
 std::string path_of_role(const std::string& role, bool destination);
 std::string role_of_path(const std::string& path);
 /// Returns a text without the prefix that path_of_role() adds to roles.
 std::string with_roles(std::string text);
 
-/// Returns "Float32" for a type of hsi.h; null for other numbers.
+/// Returns the name of a type of hsi.h, such as "Float32"; null if the number is not a type.
 inline const char* type_name(int32_t type) { return name_of(static_cast<SampleType>(type)); }
 inline int64_t type_bytes(int32_t type) {
     return static_cast<int64_t>(sample_bytes(static_cast<SampleType>(type)));

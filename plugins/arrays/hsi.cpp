@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C functions: nothing is thrown across them but the end of a thread that a hook has ended.
+// The C functions, which catch all exceptions except the end of a thread that a hook has ended.
 #include "arrays/hsi.h"
 
 #include "arrays/call.h"
@@ -40,7 +40,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Calls the hooks, and keeps the messages.
+/// The front end of a call: passes progress and messages to the caller's hooks, and keeps the messages.
 class ArrayFrontEnd final : public tool::FrontEnd {
   public:
     explicit ArrayFrontEnd(const hsi_hooks* hooks) : m_hooks(hooks) {}
@@ -96,7 +96,7 @@ const tool::Definition& definition_of(const char* algorithm) {
                      near.empty() ? "Algorithms: " + joined(names, ", ") + "." : near);
 }
 
-/// Makes arguments of the inputs and outputs given by role; the value of such an argument is the role.
+/// Gives the call one argument per input and output. Its value is the path that stands for the role.
 void give_roles(tool::Call& call, const Exchange& exchange) {
     const auto give = [&](const std::string& role, bool in) {
         const tool::Argument* const argument = call.find(role);
@@ -118,7 +118,7 @@ void give_roles(tool::Call& call, const Exchange& exchange) {
         if (argument->name != role)
             throw UsageError(std::string(call.definition().name) + ": '" + role + "' is called " +
                              argument->name + " here");
-        // Where a tool takes this word as a file name, nothing is read.
+        // The word "none" instead of a file name means that the tool reads nothing.
         const char* const text = in ? exchange.text(role) : nullptr;
         const bool none = text != nullptr && std::strcmp(text, "none") == 0;
         call.give(role, {none ? "none" : path_of_role(role, argument->role == tool::Role::destination)});
@@ -204,7 +204,7 @@ int run(bool plan, const char* algorithm, const char* options, const hsi_input* 
         code = made->code;
     } catch (ForcedUnwind&) { // a hook has ended the thread
         throw;
-    } catch (...) { // no memory for the message
+    } catch (...) { // there is no memory for the message
     }
     if (result != nullptr) *result = made.release();
     return code;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* libhsi: the algorithms of gdal-hsi on arrays in memory. C99, no GDAL.
  *
- * A call names an algorithm ("spp", "pca", "detect" ...: a tool of the suite without gdal_hsi_). It passes
- * options as a JSON object, and input arrays and texts by role. It returns arrays and texts by role. Options,
- * roles and their meanings are those of the tool: hsi_algorithms() lists them. Arrays replace files, and
- * results have the same bits as the tool's:
+ * A call names an algorithm ("spp", "pca", "detect" ...: the name of a tool without gdal_hsi_). It passes
+ * options as a JSON object, and input arrays and texts by role. It returns arrays and texts by role. Options
+ * and roles mean the same as in the tool; hsi_algorithms() lists them. Arrays replace files, and results have
+ * the same bits as the tool's:
  *
  *   hsi_array in = HSI_ARRAY, out = HSI_ARRAY;
  *   ... data, type, shape and strides of both ...
@@ -33,10 +33,11 @@ extern "C" {
 #define HSI_API
 #endif
 
-/* The version of this interface. It increases when functions or members are added; existing ones remain. */
+/* The version of this interface. It increases when functions or members are added. Existing functions and
+ * members remain. */
 #define HSI_INTERFACE 1
 
-/* The outcome of a call: the tool's exit codes. */
+/* The outcome of a call. The values are the exit codes of the tools. */
 enum {
     HSI_OK = 0,
     HSI_FAILED = 1,   /* the work could not be done */
@@ -77,25 +78,25 @@ typedef struct hsi_array {
     int32_t device;     /* -1: host memory; n: memory of CUDA device n */
     void* stream;       /* the CUDA stream in which a device array is ready; NULL: default stream */
 
-    /* Of inputs: */
-    /* NULL, or bytes of lines x samples in host memory: pixels where it is 0 are missing */
+    /* The members below describe inputs. */
+    /* NULL, or a mask of lines x samples bytes in host memory: pixels whose byte is 0 are missing */
     const void* mask;
     int64_t mask_strides[2];
     int32_t has_nodata;        /* 0, or 1: values equal to `nodata` are missing. NaN is always missing. */
-    double nodata;             /* of outputs, after the call: the value of missing pixels, if has_nodata */
+    double nodata;             /* in an output after the call: the value of missing pixels, if has_nodata */
     const double* wavelengths; /* NULL, or one per band in nm, NaN if unknown */
-    const double* widths;      /* likewise, full widths at half maximum */
+    const double* widths;      /* NULL, or one full width at half maximum per band in nm, NaN if unknown */
     /* NULL, or texts in UTF-8: for a scene one per band; for labels the classes' names from class 0 on, NULL
      * or "" if a class has no name; for a library one per spectrum. */
     const char* const* names;
-    int64_t name_count; /* 0 without names; for a scene or a library at most the above number */
+    int64_t name_count; /* the length of `names`: at most the bands of a scene, or the spectra of a library */
     /* NULL, or one per band: value * scale + offset is the measured value, in `unit` (NULL: unknown). */
     const double* scales;
     const double* offsets;
     const char* unit;
 } hsi_array;
 
-/* The initial value of an hsi_array: host memory, all facts unknown. */
+/* The initial value of an hsi_array: in host memory, without data and metadata. */
 #define HSI_ARRAY                                                                                            \
     {                                                                                                        \
         sizeof(hsi_array), NULL, {0, 0, 0}, {0, 0, 0}, HSI_FLOAT32, -1, NULL, NULL, {0, 0}, 0, 0.0, NULL,    \
@@ -106,7 +107,7 @@ typedef struct hsi_array {
 typedef struct hsi_input {
     const char* role; /* the tool's argument: "src", "mask", "target", "apply" ... */
     const hsi_array* array;
-    const char* text; /* "none" if the tool accepts that word instead of a file name */
+    const char* text; /* may be "none" if the tool accepts that word instead of a file name */
 } hsi_input;
 
 /* A requested output. A raster is written to `array` if its data is not NULL; type, shape and strides must be
@@ -120,7 +121,7 @@ typedef struct hsi_output {
 
 /* Cancels a call. hsi_cancel() may be called from any thread, and from a signal handler. */
 typedef struct hsi_cancellation hsi_cancellation;
-HSI_API hsi_cancellation* hsi_cancellation_new(void); /* NULL without memory */
+HSI_API hsi_cancellation* hsi_cancellation_new(void); /* returns NULL if there is no memory */
 HSI_API void hsi_cancel(hsi_cancellation* cancellation);
 HSI_API void hsi_cancellation_free(hsi_cancellation* cancellation);
 
@@ -153,9 +154,9 @@ HSI_API const char* hsi_algorithms(void);
 
 /* Runs an algorithm. options: NULL, or a JSON object with the names of arguments, such as {"ws": 7,
  * "threads": 2}: numbers, texts, true for a flag, lists if an argument takes several values or may be
- * repeated. An output must not overlap an input or another output. hooks may be NULL. Returns one of the
- * codes above. Sets *result (result may be NULL) unless there is no memory at all; the caller must free it.
- * Outputs are undefined if the code is not HSI_OK. */
+ * repeated. An output must not overlap an input or another output. hooks may be NULL. Returns HSI_OK,
+ * HSI_FAILED, HSI_USAGE or HSI_CANCELLED. Sets *result if result is not NULL; the caller must free *result,
+ * which is NULL only if there was no memory for it. Outputs are undefined if the code is not HSI_OK. */
 HSI_API int hsi_run(const char* algorithm, const char* options, const hsi_input* inputs, size_t input_count,
                     const hsi_output* outputs, size_t output_count, const hsi_hooks* hooks,
                     hsi_result** result);
@@ -169,8 +170,8 @@ HSI_API int hsi_plan(const char* algorithm, const char* options, const hsi_input
 
 HSI_API int hsi_result_code(const hsi_result* result);
 HSI_API const char*
-hsi_result_message(const hsi_result* result);                    /* the fault, one text line; "" on success */
-HSI_API const char* hsi_result_advice(const hsi_result* result); /* the advice; may be "" */
+hsi_result_message(const hsi_result* result); /* returns the error as one line of text; "" on success */
+HSI_API const char* hsi_result_advice(const hsi_result* result); /* returns what to do; may be "" */
 /* Returns the text of an output; NULL if there is none. */
 HSI_API const char* hsi_result_text(const hsi_result* result, const char* role);
 /* Returns an object with "outputs" (by role: shape, type, nodata, bands, classes), "report" (the tool's own

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// raster::RasterSink into an array of the caller's.
+// A raster::RasterSink that writes into an array of the caller.
 #include "arrays/exchange.h"
 
 #include "core/error.h"
@@ -28,7 +28,7 @@ struct PendingArray {
     StoreRule rule;
     hsi_array array;
     std::once_flag once;
-    arrays::HostArray host; ///< for an array on a device: made when something is written
+    arrays::HostArray host; ///< host memory for an array on a device, allocated at the first write
 
     /// Returns the array in host memory where values are stored. Thread-safe.
     const hsi_array& store() {
@@ -39,7 +39,7 @@ struct PendingArray {
     static char* at(const hsi_array& a, int band, int64_t line, int64_t sample) {
         return static_cast<char*>(a.data) + band * a.strides[0] + line * a.strides[1] + sample * a.strides[2];
     }
-    /// Is true where floats can be stored without conversion.
+    /// Returns true if the array has rows of floats that can be written in place.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         return type == SampleType::float32 && (!nodata || std::isnan(nodata->as_double())) &&
@@ -126,7 +126,7 @@ class ArraySink final : public RasterSink {
     uint64_t stored_bytes_per_pixel() const override {
         return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
     }
-    void grow(int64_t) override {} // an array already has its size
+    void grow(int64_t) override {} // the size of an array is fixed
     bool raw_access() const override { return true; }
     uint64_t cache_bytes() const override { return 0; }
     std::string driver() const override { return "array"; }

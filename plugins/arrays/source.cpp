@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// raster::RasterSource of an array in memory, read in place. Rows of floats are taken as they are; other
-// types, and missing values, become floats in the same way as in files (raster/sample_convert.h).
+// raster::RasterSource of an array in memory, read in place. Rows of floats are used without conversion.
+// Other types and missing values become floats in the same way as in files (raster/sample_convert.h).
 #include "arrays/exchange.h"
 
 #include "core/counted.h"
@@ -32,15 +32,15 @@ struct Keeping {
 /// The array and its memory, which belong to the caller.
 struct ArrayState {
     hsi_array array;
-    std::shared_ptr<const arrays::HostCopy> copy; ///< copy of an array on a device
+    std::shared_ptr<const arrays::HostCopy> copy; ///< host copy of an array on a device; otherwise null
     std::shared_ptr<Keeping> keeping = std::make_shared<Keeping>();
     arrays::DeviceCopy held;
     std::string path;
     SampleType type = SampleType::unknown;
-    /// 1-based bands of the array; with parts, each band several times
+    /// 1-based selected bands of the array; with `parts`, each band once per part
     std::vector<int> bands;
-    std::vector<SamplePart> parts;              ///< part of each entry of `bands`; empty: values
-    SampleType part_type = SampleType::unknown; ///< type whose bits are in parts
+    std::vector<SamplePart> parts; ///< part of the samples for each entry of `bands`; empty: whole samples
+    SampleType part_type = SampleType::unknown; ///< type of the samples that are divided into bit parts
     Rect window;
     std::optional<double> nodata;
     NodataMatch match;
@@ -56,20 +56,20 @@ struct ArrayState {
         return static_cast<const char*>(a.data) + (band - 1) * a.strides[0] +
                (window.y + line) * a.strides[1] + (window.x + sample) * a.strides[2];
     }
-    /// Is true where a device has a copy, or room for it.
+    /// Returns true if keep_on() has chosen a device that has a copy of the scene, or room for it.
     bool holds_copy() const {
         const int device = keeping->device;
         return device >= 0 && parts.empty() &&
                held.take(device, {window.w, window.h, static_cast<int>(bands.size())});
     }
-    /// Returns the step between kept bands; 0 if they are not evenly spaced.
+    /// Returns the step between the selected bands; 0 if they are not evenly spaced.
     int band_step() const {
         const int step = bands.size() > 1 ? bands[1] - bands[0] : 1;
         for (size_t k = 1; k < bands.size(); ++k)
             if (bands[k] - bands[k - 1] != step) return 0;
         return step;
     }
-    /// Is true where the values are rows of floats that can be used in place.
+    /// Returns true if the values are rows of floats that can be used in place.
     bool is_view() const {
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         return type == SampleType::float32 && parts.empty() &&
@@ -77,7 +77,7 @@ struct ArrayState {
                reinterpret_cast<uintptr_t>(array.data) % alignof(float) == 0 && whole(array.strides[0]) &&
                whole(array.strides[1]) && band_step() != 0 && !match.active && array.mask == nullptr;
     }
-    /// Returns that view; its memory is read-only.
+    /// Returns a view of the values in place, if is_view(). Its memory is read-only.
     CubeView<float> view(const Rect& part) const {
         const auto step = [](int64_t bytes) {
             return static_cast<ptrdiff_t>(bytes) / static_cast<ptrdiff_t>(sizeof(float));
@@ -91,7 +91,7 @@ struct ArrayState {
                                                              (window.x + sample) * array.mask_strides[1]] !=
                0;
     }
-    /// Returns scale and offset of the kept bands.
+    /// Returns scale and offset of the selected bands.
     BandValues values() const {
         BandValues values;
         for (const int b : bands) {
@@ -100,7 +100,8 @@ struct ArrayState {
         }
         return values;
     }
-    /// Returns one number per kept band; NaN where unknown, empty when no band has one.
+    /// Returns the entry of `all` for each selected band; NaN where it is not positive, and an empty list if
+    /// all are NaN.
     std::vector<double> of_bands(const double* all) const {
         std::vector<double> out;
         if (all == nullptr) return out;
@@ -112,7 +113,7 @@ struct ArrayState {
     }
 };
 
-constexpr size_t scratch_floats = 64 * 1024; ///< fits in the second-level cache
+constexpr size_t scratch_floats = 64 * 1024; ///< 256 KB, which fit in the second-level cache
 
 /// Reads values of an array in its caller's layout, as floats band after band.
 class ArrayReader final : public stream::CubeReader {
@@ -120,7 +121,7 @@ class ArrayReader final : public stream::CubeReader {
     explicit ArrayReader(std::shared_ptr<const ArrayState> source) : m(std::move(source)) {
         const hsi_array& a = m->array;
         m_view = m->is_view();
-        if (m_view && a.device >= 0) return; // nothing else is needed
+        if (m_view && a.device >= 0) return; // read() copies the values without conversion
         choose(m->copy ? m->copy->array() : a);
     }
 
@@ -145,14 +146,14 @@ class ArrayReader final : public stream::CubeReader {
     }
 
   private:
-    /// Chooses how values of this array in host memory are read.
+    /// Chooses how values of `a`, an array in host memory, are read.
     void choose(const hsi_array& a) {
         m_strides = a.strides;
         const auto bytes = static_cast<int64_t>(arrays::type_bytes(a.type));
         const auto whole = [](int64_t stride) { return stride % static_cast<int64_t>(sizeof(float)) == 0; };
         m_floats = m->type == SampleType::float32 && m->parts.empty();
         m_rows = a.strides[2] == bytes;
-        bool rising = true; // neighbours in the array
+        bool rising = true; // Each selected band follows the one before it in the array.
         for (size_t k = 1; k < m->bands.size(); ++k)
             rising = rising && m->bands[k] == m->bands[k - 1] + 1;
         m_pixels = !m_rows && a.strides[0] == bytes && rising && m->parts.empty();
@@ -177,7 +178,7 @@ class ArrayReader final : public stream::CubeReader {
             }
     }
 
-    /// Reads pixels whose bands are adjacent: transposes some pixels at a time.
+    /// Reads pixels whose bands are adjacent in memory, by transposing some pixels at a time.
     void read_pixels(const Rect& window, const CubeView<float>& dst) {
         const auto bands = static_cast<size_t>(dst.bands);
         const auto step = static_cast<ptrdiff_t>(m_strides[2]);
@@ -253,7 +254,7 @@ class CopiedReader final : public stream::CubeReader {
     const std::unique_ptr<stream::CubeReader> m_reader;
 };
 
-/// Returns the bands of the array that the options select, as for a file.
+/// Returns the bands of the array that the options select. The rules are the same as for files.
 std::vector<int> chosen_bands(const OpenOptions& options, const hsi_array& array,
                               std::vector<std::string>& notes) {
     const auto count = static_cast<int>(array.shape[0]);
@@ -319,7 +320,7 @@ SceneFacts facts_of(const ArrayState& s) {
     return facts;
 }
 
-/// Returns each band as these parts.
+/// Returns the array with each band divided into `parts`. `as`: see to_part().
 ArrayState divided(const ArrayState& from, const std::vector<SamplePart>& parts, SampleType as) {
     ArrayState s = from;
     s.bands.clear();
@@ -355,7 +356,7 @@ class ArraySource final : public RasterSource {
     }
     uint64_t stored_bytes_per_pixel() const override {
         uint64_t bands = 0;
-        for (size_t k = 0; k < m->bands.size(); ++k) // reads the parts of one band together
+        for (size_t k = 0; k < m->bands.size(); ++k) // counts each band once: its parts are read together
             bands += m->parts.empty() || m->parts[k] == m->parts[0];
         return bands * sample_bytes(m->type);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Texts, spectral libraries and layers of points for arrays in place of files: models and tables as they are,
-// libraries as arrays or JSON, points as JSON. There are no files.
+// libraries as arrays or JSON, points as JSON. These functions replace those of common/raster, which use
+// files.
 #include "arrays/exchange.h"
 
 #include "core/error.h"
@@ -81,7 +82,7 @@ std::string read_input(const std::string& path, uint64_t limit) {
 }
 
 void check_text_output(const TextOutput&) {}
-bool names_envi_header(const std::string&) { return false; } // there are no files
+bool names_envi_header(const std::string&) { return false; } // outputs are not files
 void check_bad_band_list(const TextOutput&, int) {}
 void set_bad_band_list(const TextOutput&, const std::vector<char>&) {}
 
@@ -111,7 +112,8 @@ std::vector<double> numbers_in(const Json& list) {
     return values;
 }
 
-/// Returns the library in the format of write_spectral_library().
+/// Returns the library in `text`, which has the JSON format of write_spectral_library(). `bands_alone`: the
+/// library may have bands without spectra.
 SpectralLibrary library_in(const std::string& role, const char* text, bool bands_alone = false) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is not a spectral library: " + why,
@@ -147,7 +149,7 @@ SpectralLibrary library_of(const hsi_array& array) {
             double value = 0;
             if (array.type == HSI_FLOAT64)
                 std::memcpy(&value, at, sizeof value);
-            else // the three floats of a whole number restore it in double precision
+            else // the sum of the three float parts restores an integer in double precision
                 for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
                     float one;
                     to_part(part, at, array.strides[0], static_cast<SampleType>(array.type), false, {},
@@ -293,7 +295,7 @@ std::string write_spectral_library(const TextOutput& output, const SpectralLibra
     json["double_precision"] = library.twofold;
     write_text_output(output, json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
     arrays::Exchange::current().describe(arrays::role_of_path(output.path), {{"kind", "spectra"}});
-    return {}; // JSON holds any name
+    return {}; // no warning, since JSON can store any name
 }
 
 // Points ---------------------------------------------------------------------------------------------------
@@ -317,7 +319,8 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource&,
 
 void write_points(const VectorOptions& options, const PointLayer& layer) {
     OrderedJson json{{"fields", OrderedJson::array()}, {"points", OrderedJson::array()}};
-    // A point without georeference is its line and sample, which are fields.
+    // Points of arrays have no ground coordinates; their lines and samples are fields. Fields without any
+    // value are left out.
     std::vector<size_t> known;
     for (size_t f = 0; f < layer.fields.size(); ++f) {
         bool any = layer.points.empty();

@@ -29,26 +29,28 @@ inline constexpr Cost angle{1e-10, 3e-13};   ///< per value and target of a map
 } // namespace cost
 
 enum class Method { osp, gs };
-/// Only for GS. absolute: the greatest |p.x|. sign: the greatest p.x, as printed in the paper's Algorithm 2;
-/// targets already chosen are then left out, and the search ends if no p.x is positive.
+/// The score of GS; OSP ignores it. absolute: the greatest |p.x|. sign: the greatest p.x, as printed in the
+/// paper's Algorithm 2. With sign, pixels that are already targets are left out, and the search ends if no
+/// p.x is positive.
 enum class Score { absolute, sign };
 
 struct Options {
     int targets = 1; ///< t >= 1
     Method method = Method::osp;
     Score score = Score::absolute;
-    /// Keeps the scene in memory if it fits. false: reads it again if that costs less than the memory (the
-    /// file is in the system's cache).
+    /// true: keeps the scene in memory if it fits. false: reads the scene again in each pass, which costs
+    /// little if the file is in the system's cache.
     bool keep_scene = true;
 };
 
-/// The search ends early if ||P x||^2 of the best pixel is less than this fraction of the first target's.
+/// The search ends early if ||P x||^2 of the best pixel is less than this fraction of the first target's
+/// ||x||^2.
 inline constexpr double rank_limit = 1e-6;
 
 struct Target {
     int64_t line = 0, sample = 0;
-    /// OSP: ||P x||^2 when it was chosen, in the data's unit squared. GS: |p.x| (or p.x), in the data's unit.
-    /// The first target's score is ||x||^2 in both.
+    /// OSP: ||P x||^2 at the step that chose the target, in the squared unit of the data. GS: |p.x|, or p.x
+    /// with Score::sign, in the unit of the data. The first target's score is ||x||^2 in both methods.
     double score = 0;
     std::vector<float> spectrum; ///< as stored in the scene that was searched, one value per band
 };
@@ -59,7 +61,7 @@ struct SearchCost {
     bool device = false;     ///< the search ran on a GPU
     bool in_memory = false;  ///< the scene was kept in host or device memory, so the file was read once
     int passes = 0;          ///< passes over the scene, including the first reading; some visit only a part
-    int64_t tiles = 0;       ///< of a full scan
+    int64_t tiles = 0;       ///< tiles of a full scan
     int64_t tile_visits = 0; ///< tiles read from the source
     double scan_equivalents = 0; ///< pixels examined in all passes divided by the scene's number of pixels
     int64_t pool = 0;            ///< spectra in the pool of candidates at the end
@@ -73,31 +75,28 @@ struct Detection {
     std::vector<stream::PassReport> passes;
 };
 
-/// Finds the targets. `pass` gives lanes, memory (for tile buffers, a kept
-/// scene and candidates together), forced tile, cancellation and progress. A
-/// scene without a valid pixel gives no target and no error. Throws UsageError
-/// if options.targets < 1, and Error if the source cannot be read or memory is
-/// too small for a tile.
+/// Finds the targets. `pass` sets workers, memory (for tile buffers, a kept scene and candidates together),
+/// forced tile, cancellation and progress. A scene without a valid pixel gives no target and no error. Throws
+/// UsageError if options.targets < 1, and Error if the source cannot be read or memory is too small for a
+/// tile.
 ///
-/// How a few scans suffice: instead of one scan per target, targets are
-/// guessed and then proved.
+/// The search does not scan the scene once per target. It guesses targets and then proves them:
 ///   1. The first reading finds the first target, and runs a rough search of the same type in every region
-///      of some hundred pixels. The results go into a pool of candidate spectra.
-///   2. The exact search on the pool alone (plus the targets proved so far) guesses the rest.
-///   3. One scan applies the guessed sequence to every pixel, and compares its score at each step with the
-///      guess's. If no pixel beats the guess, the guess is the choice of the full scan, so one scan proves
-///      many targets. At the first step at which a pixel beats it, the best of these pixels is the choice of
-///      the full scan. It and other strong pixels join the pool, and the search returns to 2.
-/// OSP skips regions. ||P x||^2 never grows as targets are added (P' = P - q
-/// q', so ||P' x||^2 = ||P x||^2 - (q.x)^2). So the greatest score of a region
-/// under the targets proved so far remains an upper bound. A region whose
-/// bound is strictly smaller than the smallest score of the guessed sequence
-/// cannot contain a pixel that beats, or ties with, any step, and need not be
-/// read. Pixels in the pool are scored again there and do not count in the
-/// bound.
+///      of some hundred pixels. The pixels that it finds form a pool of candidate spectra.
+///   2. The exact search on the pool alone (plus the targets proved so far) guesses the remaining targets.
+///   3. One scan applies the guessed sequence to every pixel. It compares the pixel's score at each step with
+///      the score of the guessed target. If no pixel beats the guess, a full scan would choose the same
+///      target, so one scan proves many targets. At the first step at which pixels beat the guess, a full
+///      scan would choose the best of these pixels. This pixel and other strong pixels join the pool, and the
+///      search returns to step 2.
+/// OSP skips regions. ||P x||^2 never grows as targets are added (P' = P - q q', so
+/// ||P' x||^2 = ||P x||^2 - (q.x)^2). So the greatest score of a region under the targets proved so far
+/// remains an upper bound. A region whose bound is strictly smaller than the smallest score of the guessed
+/// sequence cannot contain a pixel that beats, or ties with, any step, and need not be read. Step 2 scores
+/// all pixels of the pool again, so the bounds leave them out.
 ///
-/// All ranks (parallel/ranks.h) call this function with the same arguments and
-/// share the work and the kept scene. Each gets the whole result.
+/// All ranks (parallel/ranks.h) call this function with the same arguments and share the work and the kept
+/// scene. Each rank gets the whole result.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
 /// The memory plan of detect(), for -dry-run.
@@ -106,15 +105,16 @@ struct MemoryPlan {
     TilePlan tiles;
     uint64_t scene_bytes = 0;  ///< the kept scene; 0 if it is streamed
     uint64_t pool_bytes = 0;   ///< limit of the pool of candidates
-    uint64_t buffer_bytes = 0; ///< tiles and scratch of all lanes
+    uint64_t buffer_bytes = 0; ///< tiles and scratch memory of all workers
 };
 MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
                           const stream::PassOptions& pass);
 
 /// The outputs of classification for every pixel x, with targets t_k.
 struct ClassifyOptions {
-    bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the
-                     ///< first of equal ones), 0 if that angle exceeds max_angle
+    /// First output: 1 + the index of the target with the smallest spectral angle, or 0 if this angle exceeds
+    /// max_angle. If several targets have the same angle, the first of them is chosen.
+    bool map = true;
     double max_angle = 180; ///< degrees
     enum class Scores { none, angle, abundance };
     /// Second output, one band per target. angle: the spectral angle in degrees. abundance: the least-squares
@@ -124,8 +124,8 @@ struct ClassifyOptions {
     Scores scores = Scores::none;
 };
 
-/// Creates the classification. spectra: of the targets, with one value for every band of the scene. Invalid
-/// pixels are NaN in the output. Throws Error for abundances of linearly dependent targets.
+/// Creates the classification. spectra: the targets' spectra, with one value for every band of the scene.
+/// Invalid pixels are NaN in the output. Throws Error for abundances of linearly dependent targets.
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
@@ -141,7 +141,7 @@ std::unique_ptr<stream::Operation> make_residual(int bands, const std::vector<st
 /// Throws Error as make_residual() does.
 std::vector<double> gs_projector(int bands, const std::vector<std::vector<float>>& targets);
 
-/// Returns the spectral angle in degrees between a and b with n values; NaN if one of them is zero.
+/// Returns the spectral angle in degrees between a and b with n values; NaN if a or b is zero.
 double spectral_angle(const double* a, const double* b, size_t n);
 
 /// Returns the instruction set of the CPU backend's SIMD code ("AVX2", "AVX3", "SSE4" ...).
@@ -158,8 +158,8 @@ class Backend {
     /// in the same order, with the same scores to the last bit. \throws Error if it does not fit.
     virtual Detection detect(const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;
-    /// Works as atdca::make_classification(). On a device, the map and abundances are the same, and angles
-    /// except for the last digits of acos. The operation must not outlive the backend.
+    /// Works as atdca::make_classification(). On a device, the map and abundances equal those of the CPU, and
+    /// angles differ only in the last digits of acos. The operation must not outlive the backend.
     virtual std::unique_ptr<stream::Operation>
     make_classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options) = 0;
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.

@@ -26,28 +26,30 @@ namespace hsi::atdca {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr int64_t smallest_region = 512; ///< pixels; with 224 bands they fill a second-level cache
+/// In pixels. With 224 bands, a region of this size fills a second-level cache.
+constexpr int64_t smallest_region = 512;
 constexpr int64_t largest_region = 1 << 16;
-/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds, so it depends entirely
-/// on the candidates.
+/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds that skip regions, so
+/// only good candidates reduce the number of scans.
 constexpr size_t osp_joining = 2, gs_joining = 6;
 constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// The division of the scene: tiles of the plan, and regions of each tile. The ranks share a kept scene: tile
-/// t is on rank t modulo their number.
+/// The division of the scene into the tiles of the plan, and of each tile into regions. If the scene is kept
+/// in memory, rank t % ranks keeps tile t.
 struct Layout {
     stream::CubeShape shape;
     TilePlan plan;
     int rank = 0, ranks = 1;
     int64_t region_pixels = smallest_region;
     size_t region_cap = 0;             ///< pixels of a region that may join the pool
-    std::vector<int64_t> first_region; ///< per tile, and in total
-    /// Index, in the part that this rank keeps, of the first pixel of each of its tiles; then the number of
-    /// all pixels of that part. Tiles are padded to whole groups.
+    std::vector<int64_t> first_region; ///< index of the first region of each tile; then the number of regions
+    /// Index of the first pixel of each tile in the arrays of this rank's KeptScene; then the length of these
+    /// arrays. A tile that this rank keeps is padded to whole groups; a tile of another rank has no pixels
+    /// there.
     std::vector<int64_t> first_pixel;
-    int64_t most_kept = 0; ///< largest number of pixels on any rank
+    int64_t most_kept = 0; ///< largest number of pixels that a rank keeps, with padding
 
     void set_plan(const TilePlan& p) {
         plan = p;
@@ -77,8 +79,8 @@ struct Layout {
     }
 };
 
-/// The scene in memory, in groups: spectra and, for OSP, the score of each pixel with the `applied` targets
-/// of its group.
+/// The scene in memory, in groups of pixels (atdca_simd.h). For OSP, `score` is ||P x||^2 of each pixel after
+/// the first `applied` targets; `applied` has one entry per group.
 struct KeptScene {
     HostBuffer<float> spectra;
     HostBuffer<double> norm;
@@ -87,7 +89,7 @@ struct KeptScene {
     static uint64_t bytes_per_pixel(int bands) { return static_cast<uint64_t>(bands) * 4 + 17; }
 };
 
-/// ATDCA within a region, in single precision and without a guarantee: it finds good candidates.
+/// ATDCA within a region, in single precision. Its first pick is exact; all other picks are only candidates.
 class RoughSearch {
   public:
     RoughSearch(const Options& options, int bands, int64_t region_pixels)
@@ -112,7 +114,7 @@ class RoughSearch {
             m_best[g] = *std::max_element(&m_score[g * group], &m_score[g * group] + group);
             m_applied[g] = 0;
         }
-        // The lowest position first among equals, and in double precision, since this choice is final.
+        // The first pick is final, so it is made in double precision; the first of equal norms is chosen.
         const double* first = std::max_element(norm, norm + count);
         if (!(*first > 0)) return m_picks;
         std::fill(m_p.begin(), m_p.end(), 1.0f);
@@ -131,7 +133,7 @@ class RoughSearch {
     static constexpr size_t none = ~size_t{0};
     const float* group_data(size_t g) const { return m_spectra + g * group * m_bands; }
 
-    /// Makes q_k from the pixel; returns false if it has no residual.
+    /// Computes q_k from the pixel; returns false if the squared residual is not greater than `enough`.
     bool add(size_t pixel, int k, float enough) {
         float* const r = &m_q[static_cast<size_t>(k) * m_bands];
         const float* x = group_data(pixel / group) + pixel % group;
@@ -155,7 +157,7 @@ class RoughSearch {
             r[b] -= c * q[b];
     }
 
-    /// Returns the pixel of greatest residual with k targets.
+    /// Returns the pixel of greatest residual with k targets; none if no squared residual exceeds `enough`.
     size_t farthest(int k, float enough) {
         size_t at = none;
         float best = enough;
@@ -202,7 +204,7 @@ class RoughSearch {
             }
         }
         if (at != none && std::find(m_picks.begin(), m_picks.end(), at) != m_picks.end())
-            return none; // only rounding is left
+            return none; // The same pixel was chosen again: only rounding is left.
         return at;
     }
 
@@ -217,7 +219,7 @@ class RoughSearch {
     size_t m_groups = 0;
 };
 
-/// The spectra and norms of the region that is processed: in the kept scene, or in a lane's own buffer.
+/// The spectra and norms of the region that is processed: in the kept scene, or in a buffer of the worker.
 class RegionBuffer {
   public:
     RegionBuffer(const Layout& layout, KeptScene* kept) : m_layout(layout), m_kept(kept) {
@@ -301,12 +303,12 @@ class ReadingWorker final : public stream::Worker {
     RoughSearch m_search;
 };
 
-/// The first pass: finds norms, the first target and candidates; keeps the scene when there is room.
+/// The first pass: finds norms, the first target and candidates, and fills the kept scene if there is one.
 class Reading final : public stream::Operation {
   public:
     Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept)
         : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept) {}
-    /// each rank keeps a fixed share
+    /// Returns false if the scene is kept, since each rank keeps a fixed share of it.
     bool divides() const override { return m_kept == nullptr; }
     uint64_t preferred_bytes() const override { return tile_bytes; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
@@ -326,7 +328,7 @@ class Reading final : public stream::Operation {
     }
     int64_t valid = 0;
     Best best;
-    std::vector<Found> found; ///< per lane
+    std::vector<Found> found; ///< findings of each worker
 
   private:
     const Options& m_options;
@@ -355,13 +357,14 @@ struct Proof {
     std::vector<Region>& regions;
     const size_t steps;
     const double smallest;
-    std::vector<Best> best;    ///< per step; region -1: the guess holds
-    std::vector<float> bounds; ///< [region][step], for regions that were examined
-    std::vector<Found> found;  ///< per lane
+    std::vector<Best> best; ///< best pixel at each step; region -1: no pixel disproves the step
+    /// Upper bounds of the scores outside the pool, [region][step]; -1 for regions that were not examined
+    std::vector<float> bounds;
+    std::vector<Found> found; ///< findings of each worker
     std::atomic<int64_t> pixels{0};
 };
 
-/// Applies the sequence to regions, one per lane.
+/// Applies the guessed sequence to the pixels of regions. Each worker has its own Prover.
 class Prover {
   public:
     Prover(Proof& proof)
@@ -371,8 +374,9 @@ class Prover {
           m_active(static_cast<size_t>(proof.layout.region_pixels / group)),
           m_pooled(static_cast<size_t>(proof.layout.region_pixels)) {}
 
-    /// Examines a region. score: ||x||^2 minus the squares of the first applied[g] targets; updated to the
-    /// proved targets where needed. Null `applied`: none was applied, and nothing is kept.
+    /// Examines a region. For OSP, `score` is ||x||^2 - sum_k (q_k.x)^2 over the first applied[g] targets of
+    /// group g. Where needed, the function applies the other proved targets and updates `score` and
+    /// `applied`. If `applied` is null, `score` is ||x||^2, and the caller does not use it afterwards.
     void region(int64_t id, const Rect& core, int64_t first, int64_t count, const float* spectra,
                 const double* norm, double* score, uint16_t* applied) {
         m_region = &m_proof.regions[static_cast<size_t>(id)];
@@ -395,7 +399,7 @@ class Prover {
         fill_pool();
     }
 
-    /// Merges, from one thread, when the regions are done.
+    /// Merges the results of this worker into the proof after its last region. One thread at a time.
     void merge() {
         for (size_t j = 0; j < m_best.size(); ++j) {
             Best& global = m_proof.best[j];
@@ -435,7 +439,7 @@ class Prover {
         if (most + error >= m_proof.smallest)
             apply(sequence.first, s, [&](int, double value) { most = value; });
         if (applied) *applied = static_cast<uint16_t>(done);
-        if (most + error < m_proof.smallest) { // now and at all later steps
+        if (most + error < m_proof.smallest) { // The group cannot disprove any step.
             freeze(g, 0, most + error);
             return;
         }
@@ -471,14 +475,15 @@ class Prover {
         }
     }
 
-    /// Stops at `step` for a group that later steps cannot affect: its scores stay as bounds.
+    /// Stops examining a group at `step`, since it cannot disprove this step or a later one. `bound` becomes
+    /// the upper bound of its scores at these steps.
     void freeze(size_t g, size_t step, double bound) {
         const auto value = static_cast<float>(bound > 0 ? bound * (1 + 0x1p-22) + 0x1p-120 : 0.0);
         for (; step < m_proof.steps; ++step)
             greatest(step, g) = value;
     }
 
-    /// Checks one step of one group: does any pixel disprove it?
+    /// Checks whether a pixel of the group disproves the step.
     void check(size_t step, size_t g, const double* scores, double most, double error) {
         m_active[g] = step + 1;
         greatest(step, g) =
@@ -488,7 +493,8 @@ class Prover {
         for (uint32_t i = 0; i < group; ++i) {
             if (scores[i] + error < best.score || scores[i] == minus_infinity) continue;
             const auto pixel = static_cast<uint32_t>(g * group) + i;
-            if (m_pooled[pixel]) continue; // the guess is the best of the pool
+            // A pixel of the pool cannot beat the guess, which is the best choice from the pool.
+            if (m_pooled[pixel]) continue;
             std::vector<float> x(static_cast<size_t>(m_bands));
             for (size_t b = 0; b < x.size(); ++b)
                 x[b] = data(g)[b * group + i];
@@ -507,7 +513,8 @@ class Prover {
         return m_bases.back().score(x, m_proof.options);
     }
 
-    /// Adds the region's strongest pixels at each step to the pool; the others are bounded.
+    /// Adds the region's strongest pixels at each step to the pool. For OSP, also computes upper bounds for
+    /// the other pixels.
     void fill_pool() {
         const size_t joining = m_proof.options.method == Method::osp ? osp_joining : gs_joining;
         const double share = m_proof.options.method == Method::osp ? 0.85 : 0.8;
@@ -565,7 +572,7 @@ class Prover {
     Found m_found;
     /// [step][pixel]: an upper bound of the score, where the group was still active
     std::vector<float> m_up;
-    std::vector<float> m_greatest; ///< [step][group]
+    std::vector<float> m_greatest; ///< [step][group]: an upper bound of the group's scores
     std::vector<size_t> m_active;  ///< steps that were computed for each group
     std::vector<char> m_pooled;    ///< per pixel: whether it is in the pool
     std::vector<char> m_holds_pooled;
@@ -649,8 +656,8 @@ class Detector {
     }
 
   private:
-    /// Divides the memory among the kept scene or this rank's share of it (if it fits), the pool, and the
-    /// lanes' tiles. All ranks plan alike.
+    /// Divides the memory among the kept scene, the pool, and the workers' tiles. With several ranks, each
+    /// rank keeps a share of the scene. The scene is kept only if it fits. All ranks make the same plan.
     void plan() {
         const auto shape = m_layout.shape;
         const uint64_t each = CandidatePool::bytes_each(shape.bands),
@@ -664,7 +671,8 @@ class Detector {
                 if (!m_options.keep_scene || scene > m_pass.memory) continue;
                 pool = std::min(pool, (m_pass.memory - scene) / 2);
             }
-            // Regions so large that each can add three times the targets to the pool, within limits.
+            // Regions grow, up to largest_region, until each can add three times as many pixels as there are
+            // targets to the pool.
             const auto capacity = static_cast<int64_t>(pool / each);
             const int64_t wanted = 3 * std::min<int64_t>(m_options.targets, shape.bands);
             m_layout.region_pixels = smallest_region;
@@ -739,8 +747,8 @@ class Detector {
         m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
     }
 
-    /// Adds the findings of this rank's lanes to its pool. A rank that keeps its part of the scene does not
-    /// examine regions of other ranks.
+    /// Adds the findings of this rank's workers to its pool. If the scene is kept, each region is examined by
+    /// only one rank, so the other ranks need not know its pixels in the pool.
     void take_found(std::vector<Found>& found) {
         if (!m_keep) share_pooled(m_ranks, found, m_regions);
         pool_findings(std::move(found), m_pool, *m_team);
@@ -807,7 +815,8 @@ class Detector {
                 }
                 take(best.position, best.score, std::move(best.spectrum));
             }
-            // The best pixels at later steps answer another question, but are good candidates.
+            // The best pixels at later steps follow a wrong guess, so they are not targets, but they are good
+            // candidates.
             for (size_t j = held + 1; j < proof.steps; ++j)
                 if (proof.best[j].region >= 0) take_into_pool(proof.best[j]);
             if (m_pass.progress)
@@ -884,7 +893,7 @@ class Detector {
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;
-    std::optional<Team> m_team; ///< for the work between passes
+    std::optional<Team> m_team; ///< threads for the work between passes
     KeptScene m_kept;
     bool m_keep = false;
     uint64_t m_pool_bytes = 0;

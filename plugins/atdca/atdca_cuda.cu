@@ -31,8 +31,8 @@ gpu::SearchShape shape_of(const stream::CubeShape& scene, const Options& options
     return s;
 }
 
-/// Copies tiles to pinned memory, from there to the device, and there to their positions in the search's
-/// cube.
+/// Copies tiles through pinned memory to the device, and there to their positions in the cube that is
+/// searched.
 class Upload final : public stream::Operation {
   public:
     static constexpr uint64_t tile_bytes = uint64_t{16} << 20;
@@ -91,7 +91,8 @@ class CudaBackend final : public Backend {
         const auto shape = shape_of(scene, options);
         const uint64_t free = cuda::free_memory(m_device.ordinal);
         const uint64_t room = device_memory > 0 ? std::min(device_memory, free) : free / 5 * 4;
-        // All lanes together hold at most one scene, and seldom more than 32 tiles of this size.
+        // The tiles of all workers together hold at most one scene, and seldom more than 32 tiles of this
+        // size.
         const uint64_t staging = std::min(shape.cube_bytes(), 32 * Upload::tile_bytes);
         return shape.cube_bytes() + gpu::SearchWork::state_bytes(shape) + staging <= room;
     }
@@ -174,7 +175,7 @@ class CudaBackend final : public Backend {
         d.cost.passes = 2;
         d.cost.tiles = d.cost.tile_visits = d.passes.front().tiles;
         d.cost.scan_equivalents =
-            // 1 counts the visit that computes the norms
+            // The 1 stands for the first visit of every pixel, which computes the norms.
             1 + static_cast<double>(outcome.visits) / static_cast<double>(scene.pixels());
         if (pass.progress) pass.progress(1.0);
         return d;

@@ -13,18 +13,18 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int threads = 512, warps = threads / 32; ///< one block per multiprocessor
-/// A warp processes eight pixels with four lanes per pixel. This is the shape of the tensor cores' product of
-/// 8 x 4 and 4 x 8 doubles: the bands of eight pixels times the bands of eight targets.
+constexpr int threads = 512, warps = threads / 32; ///< per block; each multiprocessor has one block
+/// A warp processes eight pixels with four lanes per pixel. The tensor cores multiply matrices of this shape,
+/// 8 x 4 and 4 x 8 doubles: four bands of eight pixels times four bands of eight targets.
 constexpr int lanes_each = 4, pixels_at_once = 32 / lanes_each, targets_at_once = 8;
 /// Bands that the lanes of a pixel load together, sixteen bytes per lane
 constexpr int piece = 4 * lanes_each;
-constexpr int most_pieces =
-    16; ///< pieces that are loaded at a time: with at most 256 bands, a visit waits for memory once
+/// Pieces that are loaded at a time. With at most 256 bands, a visit of a pixel waits for memory only once.
+constexpr int most_pieces = 16;
 constexpr int top_warps = 8;        ///< warps per block that compute a lower bound of the next score
 constexpr int batch_groups = 64;    ///< groups of a block whose pixels are listed at a time
-constexpr int most_blocks = 2048;   ///< per launch
-constexpr int most_resident = 2048; ///< groups per block whose bounds are in shared memory
+constexpr int most_blocks = 2048;   ///< most blocks of a launch
+constexpr int most_resident = 2048; ///< most groups of a block whose bounds fit into shared memory
 constexpr unsigned all = 0xffffffffu;
 constexpr double rank_limit = 1e-6, unit_roundoff = 1.1102230246251565e-16;
 
@@ -35,7 +35,7 @@ struct Best {
     double second;
 };
 
-/// Returns an unsigned integer that sorts like the double; 0 is below all results.
+/// Returns an unsigned integer with the same order as the double; 0 is less than all results.
 __device__ unsigned long long ordered(double d) {
     const auto bits = static_cast<unsigned long long>(__double_as_longlong(d));
     return bits >> 63 ? ~bits : bits | (1ull << 63);
@@ -54,7 +54,7 @@ __device__ bool before(double a, long long pa, double b, long long pb) {
     return a != b ? a > b : pa < pb;
 }
 
-/// Adds the best pixels of a disjoint set to `a`.
+/// Merges the best pixels of a disjoint set into `a`.
 __device__ void merge(Best& a, const Best& b) {
     if (before(b.score, b.pixel, a.score, a.pixel))
         a = {b.score, b.pixel, fmax(a.score, b.second)};
@@ -117,14 +117,14 @@ __device__ __noinline__ double dot_with_pixel(const float* a, int b, int n) {
     return strand_dot([&](int i) { return static_cast<double>(a[i]); }, shared_at(b), n);
 }
 
-/// The q_k of the targets: shared memory begins with the latest ones, global memory has all of them.
+/// The q_k of the targets. Global memory has all of them; shared memory begins with the most recent ones.
 struct Basis {
     const double* global;
     int bands, pitch, base; ///< q_{base}, q_{base+1} ... are in shared memory, `pitch` doubles apart
 };
 
-/// Returns the distance between two q_k in shared memory, in doubles. When eight lanes read from two rows,
-/// the rows together use all banks.
+/// Returns the distance between two q_k in shared memory, in doubles. With this distance, eight lanes that
+/// read from two q_k use all banks.
 __host__ __device__ inline int pitch_of(const SearchShape& s) { return s.row() + 2; }
 /// The division of a launch into blocks, and the positions in a block's shared memory, in bytes.
 struct Layout {
@@ -159,7 +159,7 @@ Layout layout_of(const SearchShape& s, int64_t groups_each, size_t limit) {
             l.pixels = take(sizeof(int) * batch_groups * group);
             l.bytes = at;
             if (l.bytes <= limit) return l;
-            // Fewer pieces at a time are better than a smaller window
+            // Fewer pieces at a time are better than a smaller window.
             if (l.window <= targets_at_once && l.pieces > 1) break;
         }
         if (l.pieces == 1) return l;
@@ -248,7 +248,7 @@ __device__ void bring(const float* x, int count, float* buffer) {
     for (int i = 0; i < count; ++i)
         *reinterpret_cast<float4*>(buffer + i * piece) = *reinterpret_cast<const float4*>(x + i * piece);
 #endif
-    __syncwarp(); // the whole warp computes products
+    __syncwarp(); // All lanes of the warp use the buffer for products.
 }
 
 /// Computes d += a b for the bands of eight pixels and of eight targets. This lane passes one band of pixel
@@ -292,10 +292,10 @@ struct Buffer {
 };
 
 /// Computes a warp's dot products of its eight pixels with eight vectors in shared memory; see multiply() for
-/// d. x: this lane's part of its pixel's spectrum. q: position of its vector. fresh: the pixels are not in
-/// the buffer yet.
+/// d. x: this lane's part of its pixel's spectrum. q: position of this lane's vector. fresh: the pixels are
+/// not in the buffer yet.
 __device__ void dots(const float* x, int count, Buffer buffer, int q, bool fresh, double (&d)[2]) {
-    // Two sums, since with a single sum each product would wait for the product before it
+    // There are two sums, since with a single sum each product would wait for the product before it.
     double sum[2][2] = {};
     const double* const mine = shared_at(q) + threadIdx.x % lanes_each * 4;
     if (count <= buffer.pieces) {
@@ -314,8 +314,8 @@ __device__ void dots(const float* x, int count, Buffer buffer, int q, bool fresh
 }
 
 /// Returns the sum of (q_k.x)^2 over `missed` targets, from the k-th target in shared memory on, to all lanes
-/// of the pixel. The first `skip` targets do not count, since the pixels of a warp may have missed different
-/// numbers of targets.
+/// of the pixel. The first `skip` of these targets are left out, since the pixels of a warp may have missed
+/// different numbers of targets.
 __device__ __noinline__ double missed_squares(const float* x, int count, Buffer buffer, int q_pitch, int k,
                                               int skip, int missed) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -428,7 +428,7 @@ __device__ __forceinline__ void start_from_norms(Search& s) {
         const double most = warp_max(n);
         if (s.lane == 0) s.greatest_of(i) = most;
         valid_here += n != minus_infinity();
-        // Norms are exact, so no second best pixel needs a new look.
+        // Norms are exact, so the second best score is not needed.
         if (n != minus_infinity() && before(n, pixel, s.of_lane.score, s.of_lane.pixel))
             s.of_lane = {n, pixel, minus_infinity()};
     }
@@ -437,13 +437,13 @@ __device__ __forceinline__ void start_from_norms(Search& s) {
     if (s.lane == 0 && valid_here) atomicAdd(&s.w.result->valid, valid_here);
 }
 
-/// Applies all missed targets to eight pixels, one pixel per set of lanes (-1 for no pixel), and raises the
-/// lower bound of the next score.
+/// Applies all targets that a warp's eight pixels have missed. Each set of four lanes passes one pixel, or
+/// -1. With `bounding`, skips pixels below the lower bound of the next score, and raises this bound.
 __device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding) {
     double score = pixel >= 0 ? s.w.score[pixel] : minus_infinity();
     if (score == minus_infinity()) pixel = -1;
     int first = pixel >= 0 ? s.w.applied[pixel] : s.count;
-    // One lane reads the bound for all lanes, since it may rise meanwhile.
+    // One lane reads the bound for all lanes, since other warps may raise it meanwhile.
     const unsigned long long known =
         __shfl_sync(all, *const_cast<volatile unsigned long long*>(&s.shared.known_floor), 0);
     if (bounding && score + s.error < from_ordered(known)) pixel = -1;
@@ -452,7 +452,7 @@ __device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding)
     for (int o = lanes_each; o < 32; o *= 2)
         first = min(first, __shfl_xor_sync(all, first, o));
     if (first == s.count) return;
-    // Sets without a pixel use the pixel of another set.
+    // Sets of lanes without a pixel read the pixel of another set.
     const int somebody = __ffs(static_cast<int>(__ballot_sync(all, pixel >= 0))) - 1;
     const int64_t other = __shfl_sync(all, pixel, somebody);
     const float* const x = s.w.cube + (pixel >= 0 ? pixel : other) * s.row + s.lane % lanes_each * 4;
@@ -555,7 +555,7 @@ __device__ __forceinline__ Best choose(Search& s, const cg::grid_group& grid, in
     return chosen;
 }
 
-/// Empties a full window of recent targets, after it has applied them to all pixels.
+/// Empties the full window of recent targets in shared memory. OSP first applies these targets to all pixels.
 __device__ __forceinline__ void empty_window(Search& s) {
     if (!s.shape.gs)
         for (int64_t i = s.warp; i < s.mine; i += warps)
@@ -620,8 +620,8 @@ __device__ __forceinline__ bool take_target(Search& s, int64_t pixel) {
     return true;
 }
 
-/// GS: computes the scores of all pixels along the part of the vector of ones that is orthogonal to the
-/// targets. Returns false if this part vanishes.
+/// GS: computes p, the part of the vector of ones that is orthogonal to the targets, and the scores of all
+/// pixels. Returns false if p vanishes.
 __device__ __forceinline__ bool project_all(Search& s) {
     double* const p = shared_at(s.p_at);
 #pragma unroll 1
@@ -776,8 +776,8 @@ __global__ void __launch_bounds__(threads, 1)
             continue;
         }
         if (s.warp < top_warps) raise_floor(s);
-        // This barrier costs less than the pixels that would be examined with a bound that some blocks have
-        // not raised yet.
+        // Without this barrier, some blocks would not have raised the bound yet, and more pixels would be
+        // examined. The barrier costs less.
         grid.sync();
         if (threadIdx.x == 0) shared.known_floor = __ldcg(floors + s.count);
         __syncthreads();
@@ -792,13 +792,13 @@ __global__ void __launch_bounds__(threads, 1)
 
 constexpr int prepare_threads = 256, prepare_pixels = 64, prepare_bands = 32;
 #if __CUDA_ARCH__ >= 800
-constexpr int prepare_blocks = 5; ///< minimum per multiprocessor
+constexpr int prepare_blocks = 5; ///< minimum number of blocks per multiprocessor
 #else
 constexpr int prepare_blocks = 4;
 #endif
 
 /// Transposes a tile from bands to pixels. A block handles prepare_pixels pixels, prepare_bands bands at a
-/// time, in shared memory. It also sums ||x||^2 band by band (a square is exact).
+/// time, in shared memory. It also sums ||x||^2 band by band (the squares are exact).
 __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
     prepare(PrepareTile tile, int bands, int row, float* __restrict__ cube, double* __restrict__ norm) {
     __shared__ float part[2][prepare_bands][prepare_pixels + 1];
@@ -820,7 +820,7 @@ __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
             next[k] = present && b < bands ? __ldcs(tile.data + from + b * tile.band_stride) : 0.0f;
         }
     };
-    // The pixels that this thread writes, and its sixteen bytes in each of them.
+    // Positions in `cube` to which this thread writes: sixteen bytes in each of its pixels.
     constexpr int writers = prepare_bands / 4, at_a_time = prepare_threads / writers;
     int64_t to[prepare_pixels / at_a_time];
 #pragma unroll
@@ -847,7 +847,7 @@ __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
         }
         if (t < prepare_pixels)
 #pragma unroll 8
-            for (int b = 0; b < prepare_bands; ++b) { // adding zero is exact
+            for (int b = 0; b < prepare_bands; ++b) { // Bands after the last one are zero.
                 const double v = static_cast<double>(part[flip][b][t]);
                 n = fma(v, v, n);
             }
@@ -885,7 +885,7 @@ void launch_search(const SearchWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (!cooperative) throw Error("this GPU cannot run cooperative kernels", "Use -device cpu.");
     const int64_t grid = std::min<int64_t>({int64_t{processors}, s.groups(), most_blocks});
-    // The block's other shared variables have less than two kilobytes.
+    // The block's other shared variables take less than two kilobytes.
     Layout layout = layout_of(s, (s.groups() + grid - 1) / grid, static_cast<size_t>(limit) - 2048);
     if (layout.bytes > static_cast<size_t>(limit) - 2048)
         throw Error("the search for " + std::to_string(s.targets) + " targets in " + std::to_string(s.bands) +

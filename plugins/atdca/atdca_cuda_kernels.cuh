@@ -13,7 +13,7 @@
 // visit is an upper bound. For each target, every block first updates its most promising pixels. The best of
 // these scores, minus the error, is a lower bound of the target's score, and pixels whose old score is below
 // it are not visited. A visit applies all targets that the pixel has missed. The greatest score of every 32
-// pixels is stored.
+// pixels is stored, so that groups of pixels are skipped together.
 #pragma once
 
 #include "core/host_device.h"
@@ -52,20 +52,19 @@ struct SearchResult {
     unsigned long long visits; ///< pixels examined in the search, counted at every visit
 };
 
-/// Device pointers; sizes in elements. Initial contents do not matter, except those of
-/// launch_prepare().
+/// Device pointers, with their numbers of elements. Only `cube` and `norm`, which launch_prepare() fills,
+/// need initial values.
 struct SearchWork {
     SearchShape shape;
-    float* cube = nullptr;            ///< pixels x row(); launch_prepare() fills it
-    double* norm = nullptr;           ///< pitch(); launch_prepare() fills it; minus infinity for invalid
-                                      ///< pixels
-    double* score = nullptr;          ///< pitch()
-    double* greatest = nullptr;       ///< groups()
-    int* applied = nullptr;           ///< pitch()
-    double* basis = nullptr;          ///< targets x bands
+    float* cube = nullptr;            ///< pixels x row(): the spectra
+    double* norm = nullptr;           ///< pitch(): ||x||^2; minus infinity for invalid pixels
+    double* score = nullptr;          ///< pitch(): score of each pixel at its last visit
+    double* greatest = nullptr;       ///< groups(): greatest score of each group of pixels
+    int* applied = nullptr;           ///< pitch(): number of targets that the pixel's score includes
+    double* basis = nullptr;          ///< targets x bands: q_k
     unsigned char* scratch = nullptr; ///< scratch_bytes()
-    int64_t* found = nullptr;         ///< targets: pixel
-    double* found_score = nullptr;    ///< targets
+    int64_t* found = nullptr;         ///< targets: the pixel of each target
+    double* found_score = nullptr;    ///< targets: the decisive score of each target
     SearchResult* result = nullptr;
 
     static uint64_t scratch_bytes(const SearchShape& shape);
@@ -76,9 +75,9 @@ struct SearchWork {
 /// A part of the scene on the device, band by band.
 struct PrepareTile {
     const float* data = nullptr;
-    int64_t line_stride = 0, band_stride = 0; ///< floats
-    int64_t samples = 0, lines = 0;           ///< of the tile
-    int64_t x = 0, y = 0;                     ///< its position in the scene
+    int64_t line_stride = 0, band_stride = 0; ///< in floats
+    int64_t samples = 0, lines = 0;           ///< size of the tile
+    int64_t x = 0, y = 0;                     ///< position of the tile in the scene
     int64_t scene_samples = 0;
 };
 
@@ -87,7 +86,7 @@ struct PrepareTile {
 void launch_prepare(const SearchWork& work, const PrepareTile& tile, cudaStream_t stream);
 
 /// Starts the search after all pixels of the scene are prepared. Asynchronous on `stream` of the current
-/// device. Throws Error if the device cannot run it.
+/// device. Throws Error if the device cannot run the search.
 void launch_search(const SearchWork& work, cudaStream_t stream);
 
 } // namespace hsi::atdca::gpu

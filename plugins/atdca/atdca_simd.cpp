@@ -14,7 +14,7 @@ namespace hsi::atdca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most half a group of doubles, or a whole group of floats: the registers of AVX-512.
+// A SIMD vector has at most half a group of doubles or a whole group of floats, as in registers of AVX-512.
 using DoubleTag = hn::CappedTag<double, group / 2>;
 using HalfTag = hn::Rebind<float, DoubleTag>;
 using FloatTag = hn::CappedTag<float, group>;
@@ -62,18 +62,18 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
             norm[first + i] = invalid_norm;
             float* spoiled = groups + first * bands + i;
             for (int b = 0; b < bands; ++b)
-                spoiled[b * group] = 0.0f; // NaN times zero is NaN
+                spoiled[b * group] = 0.0f; // removes NaN, which would remain in every product
         }
     }
     return valid;
 }
 
-/// Pixels whose products with at least three vectors are summed together. Half a group fills the registers of
-/// AVX2. AVX-512 has registers twice as long and twice as many, and half a group would give it too few sums
-/// to hide the latency of an addition.
+/// The number of pixels that are multiplied with three or more vectors at a time. Half a group fills the
+/// registers of AVX2. AVX-512 has registers twice as long and twice as many. There, half a group would give
+/// too few sums to hide the latency of an addition.
 constexpr int dots_width = hn::MaxLanes(DoubleTag()) < group / 2 ? group / 2 : group;
 
-/// Multiplies N vectors with a strip of WIDTH pixels.
+/// Multiplies N vectors with the pixels of a group, WIDTH pixels at a time.
 template <int N, int WIDTH>
 void dots_of(const float* HWY_RESTRICT one_group, int bands, const double* const* q, double* HWY_RESTRICT c) {
     const DoubleTag dd;
@@ -130,7 +130,8 @@ HWY_INLINE void store_up(hn::Vec<DoubleTag> value, hn::Vec<DoubleTag> error, flo
     const DoubleTag dd;
     const HalfTag dh;
     const auto zero = hn::Zero(dd);
-    // Rounding to nearest errs by at most 2^-24 of the value; the smallest floats are far below any error.
+    // Rounding to the nearest float changes a value by at most 2^-24 of it, or by less than 2^-120 if the
+    // value is tiny.
     const auto raised =
         hn::MulAdd(hn::Max(value, zero), hn::Set(dd, 1.0 + 0x1p-22), hn::Add(error, hn::Set(dd, 0x1p-120)));
     hn::StoreU(hn::DemoteTo(dh, hn::Add(raised, hn::Mul(error, hn::Set(dd, 0x1p-22)))), dh, to);
@@ -194,7 +195,8 @@ void rough_dots(const float* one_group, int bands, const float* q, float* c) {
 }
 
 float rough_dot(const float* a, const float* b, int count) {
-    // With wider registers, AVX-512 would make other guesses than AVX2 and need other scans
+    // SIMD vectors have at most eight floats here. With wider ones, AVX-512 would find other candidates than
+    // AVX2, and would need other scans.
     const hn::CappedTag<float, 8> d;
     constexpr int lanes = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, 8>()));
     auto s0 = hn::Zero(d), s1 = hn::Zero(d);

@@ -2,8 +2,8 @@
 // The inner loops of the CPU backend. Each is compiled for every instruction set and selected at run time.
 //
 // Spectra are stored in groups: `group` pixels next to each other, band by band. So a group is one contiguous
-// piece of memory ([band][pixel], bands * group floats) for any width of the scene, and vectors run along
-// pixels.
+// piece of memory ([band][pixel], bands * group floats) for any width of the scene. A SIMD vector has one
+// band of neighbouring pixels.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace hsi::atdca {
 
 inline constexpr int group = 16;
 inline constexpr int64_t strip = 32 * group; ///< pixels that are processed together
-/// The number of vectors that one call of dots() applies: their accumulators for half a group, the pixels and
-/// a broadcast value fill the 16 registers of AVX2.
+/// The most vectors that one call of dots() multiplies with a group. With this number, the accumulators for
+/// half a group, the pixels and a broadcast value fit into the 16 registers of AVX2.
 inline constexpr int vectors = 5;
-/// |x||^2 of an invalid pixel: remains below every score when squares are subtracted.
+/// ||x||^2 of an invalid pixel. It remains less than every score when squares are subtracted.
 inline constexpr double invalid_norm = -std::numeric_limits<double>::infinity();
 
 struct SimdKernels {
@@ -29,12 +29,13 @@ struct SimdKernels {
                     double* norm);
     /// c[v * group + i] = sum over bands of q[v][b] * x_i[b] in double precision, v < count <= vectors.
     void (*dots)(const float* one_group, int bands, const double* const* q, int count, double* c);
-    /// For one group: s[i] -= c[i]^2, up[i] >= s[i] + error. Returns the greatest s[i].
+    /// For one group: subtracts c[i]^2 from s[i], and sets up[i] to a float that is not less than s[i] +
+    /// error. Returns the greatest s[i].
     double (*subtract_squares)(const double* c, double error, double* s, float* up);
-    /// For one group: f[i] = |c[i]| (c[i] if `sign`), or invalid_norm if norm[i] is not positive; up[i] >=
-    /// f[i] + error. Returns the greatest f[i].
+    /// For one group: sets f[i] to |c[i]| (c[i] if `sign`), or to invalid_norm if norm[i] is not positive.
+    /// Sets up[i] to a float that is not less than f[i] + error. Returns the greatest f[i].
     double (*projections)(const double* c, const double* norm, bool sign, double error, double* f, float* up);
-    /// c[i] = sum over bands of q[b] * x_i[b] in single precision, only for guesses.
+    /// c[i] = sum over bands of q[b] * x_i[b] in single precision, used only to find candidates.
     void (*rough_dots)(const float* one_group, int bands, const float* q, float* c);
     float (*rough_dot)(const float* a, const float* b, int count);
     const char* target;

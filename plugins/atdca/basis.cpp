@@ -8,7 +8,7 @@ namespace {
 
 constexpr double unit_roundoff = 0x1p-53;
 
-constexpr int strands = 32; // partial sums: the lanes of a warp add them at once
+constexpr int strands = 32; // partial sums of a dot product, one per lane of a GPU's warp
 
 template <class T>
 double dot(const double* a, const T* b, int n) {
@@ -41,7 +41,8 @@ void Basis::add(const float* spectrum) {
 
 void Basis::orthogonalise(std::vector<double>& r) const {
     std::vector<double> c(static_cast<size_t>(m_size));
-    for (int round = 0; round < 2; ++round) { // one round leaves components of the size of the cancellation
+    // A single round would leave components along q_k, as large as the rounding errors of the cancellation.
+    for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < m_size; ++k)
             c[static_cast<size_t>(k)] = dot(q(k), r.data(), m_bands);
         for (int k = 0; k < m_size; ++k)

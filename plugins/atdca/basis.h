@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The decisive scores, in double precision and in a fixed order of operations: one rounding per step, no
-// fused multiply and add. Backends may screen in any way, but these functions decide among near candidates.
+// fused multiply and add. Backends may screen pixels in any way. These functions decide between candidates
+// with nearly equal scores.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -21,7 +22,7 @@ struct Position {
     }
 };
 
-/// Returns true if (score a, at pa) is chosen before (score b, at pb).
+/// Returns true if a pixel at pa with score a is chosen before a pixel at pb with score b.
 inline bool before(double a, const Position& pa, double b, const Position& pb) {
     return a != b ? a > b : pa < pb;
 }
@@ -36,7 +37,7 @@ class Basis {
     const double* q(int k) const {
         return m_q.data() + static_cast<size_t>(k) * static_cast<size_t>(m_bands);
     }
-    /// Return p = 1 - sum_k (q_k.1) q_k for the current size, and its square.
+    /// Return p = 1 - sum_k (q_k.1) q_k over all targets of the basis, and ||p||^2.
     const std::vector<double>& p() const { return m_p; }
     double p_squared() const { return m_p_squared; }
     /// Adds a target; its residual must not be zero (see squared_residual()).
@@ -59,13 +60,14 @@ class Basis {
     double m_p_squared = 0;
 };
 
-/// Returns a bound of |screened - decisive score| for any order of summation and any fusing, if both use
-/// double precision. A dot product of n terms has an error of at most n u |a||b| (1 + small), u = 2^-53, and
-/// two of them twice that. For OSP with k targets the error is 2 n u ||x||^2 for the norm, 4 n u |q_k.x|
-/// ||x|| for each square with sum_k |q_k.x| <= sqrt(k) ||x||, and one rounding of ||x||^2 per subtraction.
-/// The bounds are generous.
+/// Returns an upper bound of |screened score - decisive score| for OSP. The bound holds for any order of
+/// summation, with or without fused multiply and add, if both scores are in double precision. With u = 2^-53,
+/// a dot product of n terms has an error of at most n u |a||b| (1 + small), so two dot products differ by at
+/// most twice this error. With k targets, the error is 2 n u ||x||^2 for the norm, 4 n u |q_k.x| ||x|| for
+/// each square, where sum_k |q_k.x| <= sqrt(k) ||x||, and one rounding of ||x||^2 per subtraction. The
+/// returned bound is greater than their sum.
 double osp_error(int bands, int targets, double squared_norm);
-/// Returns the bound for GS, |p.x|.
+/// Returns an upper bound of |screened score - decisive score| for GS, whose score is |p.x|.
 double gs_error(int bands, double p_squared, double squared_norm);
 
 } // namespace hsi::atdca

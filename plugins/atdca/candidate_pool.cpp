@@ -13,8 +13,8 @@
 namespace hsi::atdca {
 namespace {
 
-/// Groups that a member of a team takes at once: at least half a megabyte, so that taking them costs next to
-/// nothing.
+/// Groups that a member of a team takes at once. With 128 bands they have half a megabyte, so the cost of
+/// taking them is negligible.
 constexpr size_t unit_groups = 64;
 
 int64_t units_of(size_t groups) { return static_cast<int64_t>((groups + unit_groups - 1) / unit_groups); }
@@ -61,7 +61,7 @@ void CandidatePool::add(const Position& position, const float* spectrum) {
 }
 
 void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team) {
-    int64_t first = 0; // after the padding of the previous group
+    int64_t first = 0; // first pixel after those that fill the last group of the pool
     for (; first < count && m_position.size() % group != 0; ++first) {
         const Candidate one = of(first);
         add(one.position, one.spectrum);
@@ -82,7 +82,7 @@ void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& 
             x[i] = one.spectrum;
         }
         float* to = spectra(begin + g);
-        double norm[group] = {}; // as in Basis::squared_norm()
+        double norm[group] = {}; // summed band by band, as in Basis::squared_norm()
         for (int b = 0; b < m_bands; ++b, to += group) {
             for (size_t i = 0; i < n; ++i)
                 to[i] = x[i][b];
@@ -109,8 +109,9 @@ std::vector<float> CandidatePool::spectrum(int64_t i) const {
     return x;
 }
 
-/// Screened scores of each candidate. OSP keeps the scores from when they were last needed: an old score is a
-/// bound of the present one, so groups that stay below the best need no work.
+/// The screened score of each candidate. With OSP, a score never grows as targets are added, so an old score
+/// is an upper bound of the present score. Groups whose old scores are less than the best score are not
+/// updated.
 struct CandidatePool::Search {
     Search(const CandidatePool& owner, const Options& chosen, Team& all)
         : pool(owner), options(chosen), team(all), simd(simd_kernels()), groups(owner.m_norm.size() / group),
@@ -153,8 +154,8 @@ struct CandidatePool::Search {
 
     /// Returns the candidate that is chosen with this basis by exact scores, if there is one.
     Step choose(const Basis& basis, const std::vector<Position>& excluded) {
-        // The exact score of some candidate is at least this. How soon it rises only affects which groups
-        // need no work.
+        // A lower bound of the best exact score. How soon the bound rises affects only which groups are
+        // skipped, not the result.
         std::atomic<double> floor{-std::numeric_limits<double>::infinity()};
         const auto visit = [&](size_t g) {
             if (options.method == Method::osp &&
@@ -176,7 +177,7 @@ struct CandidatePool::Search {
 
         Step step;
         step.score =
-            // The score may belong to an excluded candidate
+            // With excluded candidates, `floor` is not a bound: it may be the score of an excluded candidate.
             excluded.empty() ? floor.load() : -std::numeric_limits<double>::infinity();
         for (size_t g = 0; g < groups; ++g) {
             if (best[g] + error(basis, norm[g]) < step.score) continue;
@@ -198,8 +199,8 @@ struct CandidatePool::Search {
     Team& team;
     const SimdKernels& simd;
     size_t groups;
-    std::vector<double> score; ///< per candidate, with applied[g] targets
-    std::vector<int> applied;  ///< per group
+    std::vector<double> score; ///< score of each candidate, with the first applied[g] targets of the basis
+    std::vector<int> applied;  ///< per group: number of targets in its scores
     std::vector<double> best;  ///< greatest score of a group
     std::vector<double> norm;  ///< greatest ||x||^2 of a group
 };
@@ -214,7 +215,8 @@ Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& 
     const double limit = rank_limit * first_score;
     for (int k = proved.size(); k < options.targets; ++k) {
         if (options.method == Method::gs) {
-            // ||1||^2 is the number of bands; a residual below 1e-8 of its length is rounding.
+            // p is what remains of the vector of ones, whose squared norm is the number of bands. If p is
+            // shorter than 1e-8 of that vector, p is only rounding.
             if (sequence.basis.p_squared() < 1e-16 * m_bands) {
                 sequence.p_vanishes = true;
                 break;

@@ -16,27 +16,28 @@ class Team;
 
 namespace hsi::atdca {
 
-/// One step of a guessed sequence. With the targets before it, no pixel of the pool is chosen before (score,
-/// position). A pixel of the scene that would be chosen before disproves the step.
+/// One step of a guessed sequence: the best pixel of the pool, given the targets of all earlier steps. A
+/// pixel of the scene that would be chosen before (score, position) disproves the step.
 struct Step {
     double score = 0;
     Position position;
-    std::vector<float> spectrum; ///< of that pixel; empty: no pixel of the pool qualifies, and score is the
-                                 ///< limit
-    bool ends = false;           ///< the search ends here if the step is proved (and the pixel is not taken)
+    /// Spectrum of the pixel at `position`; empty if no pixel of the pool qualifies (`score` is then the
+    /// limit)
+    std::vector<float> spectrum;
+    bool ends = false; ///< If the step is proved, the search ends, and the pixel does not become a target.
     bool qualifies() const { return !spectrum.empty(); }
 };
 
 struct Sequence {
     explicit Sequence(const Basis& proved) : basis(proved), first(proved.size()) {}
-    Basis basis; ///< the proved targets, then the guessed ones (without the last step's)
-    int first;   ///< targets proved so far: steps[0] chooses the target with this index
+    Basis basis; ///< the proved targets, then the guessed targets (without the pixel of a step that ends)
+    int first;   ///< number of targets proved so far: steps[0] chooses the target with this index
     std::vector<Step> steps;
-    std::vector<std::vector<double>> p; ///< the paper's p at each step (only GS)
-    std::vector<double> p_squared;
-    bool p_vanishes =
-        false; ///< GS: after the steps p is zero except for rounding, and the search ends without a scan
-    /// Returns the smallest score; the last target of index i has q_i = basis.q(i).
+    std::vector<std::vector<double>> p; ///< GS: the paper's vector p at each step
+    std::vector<double> p_squared;      ///< GS: ||p||^2 at each step
+    /// GS: after the last step, p is zero except for rounding, and the search ends without a scan.
+    bool p_vanishes = false;
+    /// Returns the smallest score of the steps; infinity without steps.
     double smallest_score() const;
 };
 
@@ -48,22 +49,22 @@ class CandidatePool {
     static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
     /// Reserves room for `candidates`, so that adding moves no data.
     void reserve(int64_t candidates);
-    /// spectrum: one value per band, of a valid pixel that is not in the pool yet.
+    /// Adds a valid pixel that is not in the pool yet. spectrum: one value per band.
     void add(const Position& position, const float* spectrum);
     struct Candidate {
         Position position;
-        const float* spectrum = nullptr; ///< as in add()
+        const float* spectrum = nullptr; ///< one value per band
     };
-    /// Adds `count` pixels on all threads of a team; of(i) is called once for each, on any thread.
+    /// Adds `count` pixels on all threads of a team. of(i) returns pixel i and is called once, on any thread.
     void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;
-    /// Finds the common choice of several pools at a step; each pool passes its own choice.
+    /// Replaces the choice of this pool at a step by the best choice of several pools.
     using Share = std::function<void(Step& step)>;
-    /// Runs the whole search on the pool: steps until `options.targets` or the end, decided
-    /// by basis.h's scores. first_score: ||x||^2 of the first target. Uses all threads of a
-    /// team, which does not change decisions. share: null for a pool that has all
-    /// candidates.
+    /// Runs the whole search on the pool, until it has `options.targets` targets or ends early. The scores of
+    /// basis.h make all decisions. found: positions of the proved targets. first_score: ||x||^2 of the first
+    /// target. Uses all threads of a team, which does not change decisions. share: null for a pool that has
+    /// all candidates.
     Sequence guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
                    double first_score, Team& team, const Share& share = {}) const;
 
@@ -73,7 +74,7 @@ class CandidatePool {
     void make_room(size_t groups);
     int m_bands;
     HostBuffer<float> m_spectra; ///< in groups, see atdca_simd.h; zero where there is no candidate yet
-    std::vector<double> m_norm;  ///< ||x||^2; whole groups
+    std::vector<double> m_norm;  ///< ||x||^2 of each candidate, padded to whole groups
     std::vector<Position> m_position;
 };
 

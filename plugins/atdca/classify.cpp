@@ -114,8 +114,8 @@ class Classification final : public stream::Operation {
     const Classifier m_classifier;
 };
 
-/// Returns the rows of the pseudo-inverse (U'U)^-1 U', where U holds the targets. Unit vectors keep the
-/// matrix well scaled.
+/// Returns the rows of the pseudo-inverse (U'U)^-1 U', where the columns of U are the targets. The matrix
+/// that is inverted has the products of unit vectors, so it is well scaled.
 std::vector<double> weights_of(const Classifier& c, const std::vector<double>& norms) {
     const auto t = static_cast<size_t>(c.targets), n = static_cast<size_t>(c.bands);
     std::vector<double> gram(t * t);
@@ -183,7 +183,7 @@ double spectral_angle(const double* a, const double* b, size_t n) {
         apart += (u - v) * (u - v);
         together += (u + v) * (u + v);
     }
-    // Unlike acos of the product, this keeps its digits for nearly parallel spectra.
+    // Unlike acos of the dot product, this formula is accurate for nearly parallel spectra.
     return 2.0 * math::atan2(std::sqrt(apart), std::sqrt(together)) * (180.0 / std::numbers::pi);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Classification on GPUs, one thread per pixel, some targets at a time. Products are fused and added over the
-// bands in the CPU's order, so maps and abundances equal the CPU's; angles may differ in the last digit of
-// acos.
+// Classification on GPUs, one thread per pixel, some targets at a time. Fused multiply and add sums the bands
+// in the same order as on the CPU, so maps and abundances equal those of the CPU. Angles may differ in the
+// last digit of acos.
 #include "atdca/classify_cuda.h"
 
 #include "core/error.h"
@@ -34,8 +34,8 @@ struct ClassifyWork {
     const float* x = nullptr; ///< [band][pixel]
     int64_t pixels = 0;
     int bands = 0, targets = 0;
-    const double *units = nullptr,
-                 *weights = nullptr; ///< cuda::chunked_rows(); weights: null without abundances
+    /// In the order of cuda::chunked_rows(); weights is null without abundances
+    const double *units = nullptr, *weights = nullptr;
     double max_angle = 180;
     float* map = nullptr;    ///< null if not requested
     float* scores = nullptr; ///< [target][pixel]; null if not requested
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(threads) classify(const ClassifyWork w) {
     }
 }
 
-/// The targets on one device, shared by all lanes.
+/// The targets on one device, shared by all workers.
 struct DeviceTargets {
     DeviceBuffer<double> units, weights;
     explicit DeviceTargets(const Classifier& c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Classification on a device, for the module.
+// Classification on a device, for the CUDA module.
 #pragma once
 
 #include "atdca/classify.h"

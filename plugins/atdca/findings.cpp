@@ -11,8 +11,8 @@
 namespace hsi::atdca {
 namespace {
 
-/// Candidates per message: 48 KB, a size that the heap reuses. Larger blocks are mapped anew each time
-/// (keep_heap_small), and the page faults would take longer than the copies.
+/// Candidates per message. A message has 48 KB, so the heap reuses its memory. Larger blocks are mapped anew
+/// each time (keep_heap_small), and the page faults would take longer than the copies.
 constexpr size_t at_once = 4096;
 
 std::string packed(const std::vector<Best>& list) {
@@ -35,7 +35,7 @@ std::vector<Best> unpacked_best(const std::string& bytes) {
     return list;
 }
 
-/// Combines a number of each region by choose(a, b).
+/// Combines the numbers that the ranks have for each region with choose(a, b).
 template <class T, class Choose>
 std::vector<T> merged(parallel::Group& ranks, const std::string& what, const std::vector<T>& mine,
                       Choose choose) {
@@ -88,14 +88,14 @@ void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team) 
 
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions) {
     if (!ranks.several()) return;
-    size_t lane = 0, next = 0; // the next piece to send
+    size_t lane = 0, next = 0; // position in `mine` of the next piece to send
     const auto piece = [&](int) {
         while (lane < mine.size() && next == mine[lane].region.size()) {
             ++lane;
             next = 0;
         }
         if (lane == mine.size()) {
-            lane = 0; // for the next rank
+            lane = 0; // starts again for the next rank
             return std::string();
         }
         const Found& found = mine[lane];

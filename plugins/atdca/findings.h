@@ -14,20 +14,20 @@ namespace hsi::atdca {
 
 /// A region of some hundred consecutive pixels of a tile (line by line).
 struct Region {
-    float bound =
-        std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool has a greater score
-    double norm = 0;                            ///< greatest ||x||^2
-    std::vector<uint32_t> pooled;               ///< pixels of the region that are in the pool
+    /// OSP: upper bound of the scores of the region's pixels that are not in the pool
+    float bound = std::numeric_limits<float>::infinity();
+    double norm = 0;              ///< greatest ||x||^2 of the region's pixels
+    std::vector<uint32_t> pooled; ///< indices within the region of the pixels that are in the pool
     bool is_pooled(uint32_t i) const;
 };
 
-/// Pixels that will be added to the pool, with their spectra. Their regions have already counted them.
+/// Pixels that will be added to the pool, with their spectra. Region::pooled already lists them.
 struct Found {
     std::vector<Position> position;
     std::vector<int64_t> region;
-    std::vector<uint32_t> pixel; ///< within the region
-    std::vector<float> spectra;  ///< band by band
-    /// group_data: the pixel's group, which contains it in this lane.
+    std::vector<uint32_t> pixel; ///< index of each pixel within its region
+    std::vector<float> spectra;  ///< one spectrum after another
+    /// group_data: the spectra of the pixel's group. lane: the index of the pixel in its group.
     void add(const Position& at, int64_t id, uint32_t pixel_of_region, const float* group_data, int64_t lane,
              int bands);
 };
@@ -36,26 +36,26 @@ struct Found {
 struct Best {
     double score = -std::numeric_limits<double>::infinity();
     Position position{std::numeric_limits<int64_t>::max(), 0};
-    int64_t region = -1; ///< -1: none of the examined pixels
-    uint32_t pixel = 0;  ///< within the region
+    int64_t region = -1; ///< -1: the entry is a guess or empty, not a pixel that was examined
+    uint32_t pixel = 0;  ///< index of the pixel within its region
     std::vector<float> spectrum;
 };
 
-/// Moves the lanes' findings into the pool, on all threads of a team.
+/// Moves the findings of all workers into the pool, on all threads of a team.
 void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 
-// All ranks call these functions together; with one rank they do nothing. Every rank has a pool of its own
-// findings.
+// All ranks call the functions below together. With one rank, the functions do nothing. The pool of a rank
+// has only the findings of that rank.
 
-/// Marks in the regions of all ranks which pixels each rank has found for its pool.
+/// Adds the pixels that each rank has found for its pool to Region::pooled on the other ranks.
 void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
-/// Merges this rank's choice with those of all other ranks' pools.
+/// Replaces this rank's choice by the best choice of all ranks.
 void share_step(parallel::Group& ranks, Step& step);
-/// Replaces every entry by the best on any rank. Entries without a region are the same on all ranks.
+/// Replaces every entry by the best entry of all ranks. Entries with region -1 are equal on all ranks.
 void share_best(parallel::Group& ranks, std::vector<Best>& best);
-/// Merges the greatest ||x||^2 of regions, each of which one rank has examined.
+/// Sets Region::norm on all ranks; one rank has examined each region.
 void share_norms(parallel::Group& ranks, std::vector<Region>& regions);
-/// Merges the lowest bound of every region.
+/// Sets Region::bound on all ranks to the lowest bound of any rank.
 void share_bounds(parallel::Group& ranks, std::vector<Region>& regions);
 
 } // namespace hsi::atdca

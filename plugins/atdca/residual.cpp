@@ -21,7 +21,8 @@ Basis basis_of(int bands, const std::vector<std::vector<float>>& targets) {
             throw Error("internal: a target has " + std::to_string(x.size()) + " values for " +
                         std::to_string(bands) + " bands");
         const double squared = Basis::squared_norm(x.data(), bands);
-        // Spectra in single precision are known to 6e-8; a smaller residual is not a direction.
+        // Values in single precision have relative errors of up to 6e-8, so a residual shorter than 3e-7 of
+        // the spectrum is not a new direction.
         if (!(squared > 0) || !(basis.squared_residual(x.data()) > 1e-13 * squared))
             throw Error("target " + std::to_string(k + 1) +
                             " is zero, or a combination of the targets before it",

@@ -37,7 +37,7 @@ uint32_t valid_bits(const uint16_t* labels, int count) {
     return bits;
 }
 
-/// Adds the squared distances of the labelled pixels from their centres.
+/// Adds the squared distances of the labelled pixels from their centres to `inertia`.
 void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int count,
                  math::ExactSums& inertia) {
     const auto& squares = look.squares(centres, labels);
@@ -48,7 +48,7 @@ void add_squares(Look& look, const Centres& centres, const uint16_t* labels, int
 /// Assigns labels to pixels and collects the moves; on request, also the inertia.
 class Assigner final : public Visitor {
   public:
-    /// bounds: of kept groups; null without them
+    /// bounds: bounds for groups of kept pixels; null if the scene is not kept
     Assigner(const Centres& centres, Distance distance, bool first, bool with_inertia, Bounds* bounds)
         : moves(static_cast<size_t>(centres.count), stride_of(centres.bands, distance)),
           m_screen(centres, distance), m_stride(stride_of(centres.bands, distance)), m_first(first),
@@ -213,7 +213,7 @@ void Moves::exchange(parallel::Group& ranks) {
 }
 
 uint64_t Moves::bytes(size_t clusters, size_t stride) {
-    // Sums of floats, of multiples of 2^-40 below 1, and of lengths.
+    // The sums are over floats, over multiples of 2^-40 below 1, or over lengths.
     return math::ExactSums::most_bytes(clusters * stride, -149, 128 + 40) + clusters * sizeof(int64_t);
 }
 
@@ -249,14 +249,14 @@ struct Clustering::State {
     const Options options;
     const MakePass make_pass;
     Scene scene;
-    const std::unique_ptr<DeviceScene> device; ///< null: the processor assigns
+    const std::unique_ptr<DeviceScene> device; ///< null if the CPU assigns pixels
     int64_t valid = 0, invalid = 0;
-    std::vector<float> sample; ///< [pixel][band], smallest first
-    Bounds bounds;             ///< bounds of a scene that is kept
+    std::vector<float> sample; ///< spectra, [pixel][band], the lowest Candidate first
+    Bounds bounds;             ///< bounds for groups of kept pixels; empty if the scene is not kept
     size_t stride() const { return stride_of(scene.source.shape().bands, options.distance); }
 
-    /// with_inertia: the processor also computes the inertia, which takes a fraction of the time for the
-    /// labels.
+    /// with_inertia: the CPU also computes the inertia, which takes a fraction of the time for the labels. A
+    /// device never computes it.
     Moves assign(const Centres& centres, bool first, bool with_inertia) {
         const auto k = static_cast<size_t>(centres.count);
         Moves all(k, stride());
@@ -290,22 +290,22 @@ struct Clustering::State {
         return std::move(all.list());
     }
     std::vector<Outlier> farthest_on_device(int bands, size_t most);
-    /// Returns the processor's sum over the values on the device, at the present labels: for angles, the
-    /// device has only cosines.
+    /// Computes the inertia on the CPU, from the values on the device and the present labels. Used for
+    /// angles, for which the device has only cosines.
     double inertia_on_device(const Centres& centres);
-    /// Calls f(pixel, squared distance, |x| where angles count) for all valid pixels in order, from the last
-    /// assignment on the device. The labels are the present ones.
+    /// Copies the labels from the device, and calls f(pixel, squared distance, |x|) for all valid pixels in
+    /// order. The distances are those of the last assignment on the device. |x| is 0 unless with_lengths.
     template <class F>
     void for_each_on_device(bool with_lengths, const F& f);
-    /// Moves centres to the means of the clusters; an empty cluster takes a pixel. \return the number of
-    /// empty clusters
+    /// Moves centres to the means of the clusters. An empty cluster takes a pixel far from its centre.
+    /// \return the number of empty clusters that took a pixel
     int64_t move_centres(Centres& centres, const math::ExactSums& sums, const std::vector<int64_t>& pixels);
 };
 
 namespace {
 
-/// Sets a centre to the mean of the cluster's pixels, or to its direction; leaves it unchanged if that is
-/// zero.
+/// Sets a centre to the mean of the cluster's pixels. For angles, the mean is divided by its length; if the
+/// length is 0, the centre is unchanged.
 void set_centre(double* centre, const math::ExactSums& sums, size_t first, int bands, int64_t pixels,
                 Distance distance) {
     std::vector<double> mean(static_cast<size_t>(bands));
@@ -348,7 +348,7 @@ int64_t Clustering::State::move_centres(Centres& centres, const math::ExactSums&
     for (size_t k = 0; k < pixels.size() && next < far.size(); ++k) {
         if (pixels[k] != 0) continue;
         const Outlier& one = far[next++];
-        if (!(one.distance > 0)) break; // all pixels are centres
+        if (!(one.distance > 0)) break; // All remaining pixels are equal to their centres.
         const size_t from = static_cast<size_t>(one.label) - 1;
         changed.add(k * stride(), one.values.data(), stride());
         auto less = one.values;
@@ -467,7 +467,7 @@ int64_t Clustering::read() {
                     "Give more -memory, or take a part of the scene with -srcwin.");
     scene.labels.assign(static_cast<size_t>(shape.pixels()), 0);
     scene.held = labels;
-    // Ranks read their parts again.
+    // With several ranks, the scene is not kept: each rank reads its tiles again.
     if (const uint64_t all = Kept::bytes(shape);
         !m->device && !parallel::group().several() && all + labels <= memory / 2) {
         scene.kept = Kept(shape);
@@ -524,7 +524,8 @@ Result Clustering::refine(Centres centres) {
         found.inertia = moves.inertia.value(0);
         return moves.moved;
     };
-    // Where the scene is read for each assignment, one more reading takes longer than the inertia of all.
+    // If each assignment reads the scene, the inertia is computed each time: this takes less time than
+    // another pass at the end.
     const bool each_time = !in_memory();
     while (!found.converged && found.iterations < m->options.iterations) {
         const int64_t moved = assign(found.iterations == 0, each_time);

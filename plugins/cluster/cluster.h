@@ -5,11 +5,11 @@
 // centres are initialised by k-means++ on a sample: D. Arthur, S. Vassilvitskii: k-means++: The Advantages of
 // Careful Seeding, SODA 2007.
 //
-//   euclidean  nearest: smallest sum of (x - c)^2, in the order of the bands; centre: the mean
-//   angle      of the unit spectra u = x/|x|, in multiples of 2^-40; nearest: greatest u'c; centre: the mean
-//              divided by its length
-// Among equal centres the first is used. All values are in double precision, and sums over pixels are exact
-// (math/exact_sum.h), so the result does not depend on tiles, threads or ranks.
+//   euclidean  nearest: smallest sum of (x - c)^2, in the order of the bands; centre: the mean of x
+//   angle      unit spectra u = x/|x|, rounded to multiples of 2^-40; nearest: greatest u'c; centre: the mean
+//              of u, divided by its length
+// If several centres are equally near, the first is used. All values are in double precision, and sums over
+// pixels are exact (math/exact_sum.h), so the result does not depend on tiles, threads or ranks.
 #pragma once
 
 #include "core/cost.h"
@@ -28,7 +28,8 @@ namespace hsi::cluster {
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost distance{3e-11, 1e-13}; ///< per value, centre and iteration
-inline constexpr Cost sums{8e-9, 2e-11};      ///< per value: all values once, and those that move later
+/// Per value that is added to a sum: all values once, later the values of pixels that change their cluster
+inline constexpr Cost sums{8e-9, 2e-11};
 } // namespace cost
 
 enum class Distance { euclidean, angle };
@@ -39,7 +40,7 @@ inline constexpr int64_t sample_size = 16384;
 
 struct Options {
     Distance distance = Distance::euclidean;
-    int iterations = 100; ///< maximum
+    int iterations = 100; ///< maximum number of iterations
     uint64_t seed = 1;
     PixelNumbers numbers;
 };
@@ -52,14 +53,18 @@ struct Centres {
 };
 
 struct Result {
-    Centres centres;             ///< the nearest centres of the labels; of unit length for angles
-    std::vector<double> length;  ///< for angles: mean |x| of each cluster's pixels (of all pixels for an
-                                 ///< empty cluster)
-    std::vector<int64_t> pixels; ///< of each cluster
-    double inertia = 0;          ///< sum of the squared distances to the centres (angle: of unit spectra)
-    int iterations = 0;          ///< assignments, including the last one without a change
-    bool converged = false;      ///< no pixel moved; otherwise the labels are one assignment newer
-    int64_t relocated = 0;       ///< centres of empty clusters that were replaced by a pixel
+    /// The label of a pixel is the nearest of these centres. For angles, centres have unit length.
+    Centres centres;
+    /// For angles: mean |x| of each cluster's pixels. For an empty cluster: mean |x| of all valid pixels.
+    std::vector<double> length;
+    std::vector<int64_t> pixels; ///< number of pixels of each cluster
+    /// Sum of the squared distances of pixels (for angles, of unit spectra) from their centres
+    double inertia = 0;
+    int iterations = 0; ///< assignments, including the last one without a change
+    /// True if the last iteration changed no label. If false, one more assignment, which `iterations` does
+    /// not count, has made the labels.
+    bool converged = false;
+    int64_t relocated = 0; ///< centres of empty clusters that were replaced by a pixel
 };
 
 /// Returns the options of the pass with this name.
@@ -71,8 +76,8 @@ class DeviceScene;
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Returns room for a scene and its clustering, with at most `clusters` clusters; null on the CPU, and if
-    /// `memory` bytes of the device (0: 80 % of the free memory) are not enough.
+    /// Allocates device memory for a scene and its clustering, with at most `clusters` clusters. Returns null
+    /// on the CPU, or if `memory` bytes of the device (0: 80 % of the free memory) are not enough.
     virtual std::unique_ptr<DeviceScene> make_scene(const stream::CubeShape& scene, const Options& options,
                                                     int clusters, uint64_t memory) = 0;
     /// Returns the seconds of all kernels since the backend was created; 0 on the CPU.
@@ -89,8 +94,8 @@ class Clustering {
     /// `source` must outlive this object. \throws Error if half of the memory cannot store a label for every
     /// pixel.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass);
-    /// Uses a place for the scene on a device (Backend; may be null), if there is one rank. Labels,
-    /// iterations and centres equal those of the CPU.
+    /// Uses the memory from Backend::make_scene(), which may be null and must be null with several ranks.
+    /// Labels, iterations and centres equal those of the CPU.
     Clustering(const stream::CubeSource& source, const Options& options, MakePass make_pass,
                std::unique_ptr<DeviceScene> device);
     ~Clustering();
@@ -105,12 +110,12 @@ class Clustering {
     /// Runs k-means++ on the sample, after read(). Returns fewer centres if the sample has fewer different
     /// pixels.
     Centres start(int count) const;
-    /// Runs Lloyd's iterations from these centres on, with one pass named "iteration" each. Call it once,
-    /// after read().
+    /// Runs Lloyd's iterations, starting from `centres`. Each iteration is a pass named "iteration". Call
+    /// this function once, after read().
     Result refine(Centres centres);
-    /// Returns the label of every pixel as one band: 1 .. k in the order of the start, NaN for invalid
-    /// pixels. Reads no scene (stream::EmptySource). Call it after refine() with one rank; several ranks have
-    /// only the labels of their own pixels.
+    /// Returns an operation that writes the label of every pixel as one band: 1 to k in the order of the
+    /// centres, NaN for invalid pixels. It reads no scene (stream::EmptySource). Call this function after
+    /// refine(), with one rank only: with several ranks, each has only the labels of its own pixels.
     std::unique_ptr<stream::Operation> labels() const;
     /// Returns the passes over the source so far.
     const std::vector<stream::PassReport>& passes() const;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_cluster.so: k-means with the scene on a device. The scene is copied tile by tile while it is read.
-// An assignment has two kernels. The first finds every pixel's nearest centre with the operations of the
-// CPU's kernels, in their order, and lists the pixels that move; operations are fused only where the CPU's
-// are (the file is compiled with -fmad=false). The second adds the moved pixels to their new clusters and
-// subtracts them from the old ones. Sums are exact: floats are added as integers in digits of 16 bits, so
-// atomic additions in any order give the CPU's sums bit by bit.
+// An assignment has two kernels. The first kernel finds every pixel's nearest centre, and lists the pixels
+// that move. It makes the same operations in the same order as the CPU, and fuses multiply and add only where
+// the CPU does (the file is compiled with -fmad=false). The second kernel adds the moved pixels to their new
+// clusters and subtracts them from the old ones. Sums are exact: floats are added as integers in digits of 16
+// bits, so atomic additions in any order give the CPU's sums bit by bit.
 #include "cluster/device_scene.h"
 #include "core/error.h"
 #include "cuda/copy.h"
@@ -29,12 +29,12 @@ using cuda::DeviceGuard;
 
 constexpr int threads = 128;
 constexpr int at_once = 8; ///< centres whose distances are computed together
-/// Pixels per step: with less than 2^40 per pixel in magnitude, a digit of a sum does not overflow.
+/// Pixels per step. A pixel adds less than 2^40 to a digit of a sum, so no digit overflows within a step.
 constexpr int64_t step_pixels = int64_t{1} << 22;
 constexpr int digit_bits = 16;
-/// From 2^-149 on; the last digit reaches 2^131
+/// The number of digits in a sum of floats. Digit k counts multiples of 2^(16 k - 149).
 constexpr int float_digits = 16;
-constexpr double angle_unit = 0x1p40, angle_whole = 0x1.8p52; ///< used in Look::take()
+constexpr double angle_unit = 0x1p40, angle_whole = 0x1.8p52; ///< the constants of Look::expand()
 
 /// The data of the scene that kernels read.
 struct DevicePixels {
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(threads)
     length[i] = sqrt(sum);
 }
 
-/// Finds the nearest centre of the pixels first to end; centres: [chunk][band][at_once]. Adds pixels whose
-/// label changes to `moved`, with their old label and in no order; if all labels are new, adds all valid
-/// pixels.
+/// Finds the nearest centre of the pixels first to end - 1. centres: [chunk][band][at_once]. Adds pixels
+/// whose label changes to `moved`, and their old labels to `old`, in any order. If all labels are new, adds
+/// all valid pixels.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
     assign_pixels(const DevicePixels s, int64_t first, int64_t end, const double* __restrict__ centres,
@@ -121,8 +121,8 @@ __device__ void add_whole(int64_t* to, int64_t v) {
 }
 
 /// Adds the moved pixels to the sums of their new clusters, and subtracts them from the sums of the old
-/// clusters unless all labels are new. sums: copies of [cluster][band][digit]; blocks take turns on the
-/// copies.
+/// clusters unless all labels are new. sums: several copies of [cluster][band][digit], among which the blocks
+/// are distributed.
 template <bool Angle>
 __global__ void __launch_bounds__(threads)
     add_moves(const DevicePixels s, int64_t first, const uint32_t* moved, const uint16_t* old,
@@ -201,7 +201,7 @@ struct Sizes {
     }
     const int64_t pixels;
     const int bands, digits;
-    const int64_t entries; ///< digits of all sums
+    const int64_t entries; ///< number of digits in all sums
     const int copies, chunks;
     const bool angle;
 };

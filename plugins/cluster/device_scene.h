@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A scene that stays on a device from the first pass to the last assignment. Assignments there give the CPU's
-// labels and sums.
+// A scene that stays on a device from the first pass to the last assignment. Assignments on the device give
+// the same labels and sums as on the CPU.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -28,13 +28,13 @@ class DeviceScene {
     virtual void get(const std::vector<int64_t>& pixels, float* to) = 0;
     /// Sets the label of every pixel, 0 for invalid pixels, after all tiles were put.
     virtual void begin(const std::vector<uint16_t>& labels) = 0;
-    /// Assigns every valid pixel to its nearest centre and returns the moves. first: all pixels are new in
-    /// their clusters. Computes neither inertia nor sums of lengths.
+    /// Assigns every valid pixel to its nearest centre and returns the moves. first: no pixel has a cluster
+    /// yet, so all valid pixels move. Computes neither inertia nor sums of lengths.
     virtual void assign(const Centres& centres, bool first, Moves& moves) = 0;
     /// Returns, from the last assignment, the squared distance from its centre (angle: the cosine) of `count`
     /// pixels from `first` on; undefined for invalid pixels.
     virtual void best(int64_t first, int64_t count, double* to) = 0;
-    /// Returns |x| of these pixels, for angles.
+    /// Returns |x| of `count` pixels from `first` on; only for angles.
     virtual void lengths(int64_t first, int64_t count, double* to) = 0;
     virtual void labels(std::vector<uint16_t>& to) = 0;
 };

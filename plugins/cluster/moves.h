@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The changes by an assignment of pixels to centres, and the pixels that it can skip.
+// The changes that an assignment of pixels to centres makes, and the pixels that it can skip.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -25,8 +25,8 @@ inline size_t stride_of(int bands, Distance distance) {
 /// The moves between clusters in one assignment.
 struct Moves {
     Moves(size_t clusters, size_t stride) : sums(clusters * stride), pixels(clusters) {}
-    math::ExactSums sums; ///< of added pixels minus removed pixels
-    std::vector<int64_t> pixels;
+    math::ExactSums sums;        ///< changes of the clusters' sums: added pixels minus removed pixels
+    std::vector<int64_t> pixels; ///< changes of the clusters' numbers of pixels
     math::ExactSums inertia{1};
     int64_t moved = 0;
 
@@ -37,8 +37,9 @@ struct Moves {
 
 /// Bounds by which kept groups of pixels can be skipped (G. Hamerly: Making k-means even faster, SDM 2010).
 struct Bounds {
-    std::vector<float> gap;    ///< per group: Look::gap() minus the movement of centres since then; 0 before
-    std::vector<double> moved; ///< per centre, before this assignment
+    /// Per group: Look::gap() when it was last examined, minus the movement of centres since then; at first 0
+    std::vector<float> gap;
+    std::vector<double> moved; ///< per centre: the distance by which it moved before this assignment
     double most = 0;           ///< the maximum of `moved`
     static uint64_t bytes(int64_t groups) { return static_cast<uint64_t>(groups) * sizeof(float); }
 
@@ -53,14 +54,15 @@ struct Bounds {
         }
         most = *std::max_element(moved.begin(), moved.end());
     }
-    /// Reduces the gap of a group. Returns true if its labels certainly do not change.
+    /// Reduces the gap of a group by the movement of centres. Returns true if its labels certainly do not
+    /// change.
     bool stays(size_t group, const uint16_t* labels, int count) {
         double own = 0;
         for (int i = 0; i < count; ++i)
             if (labels[i] != 0) own = std::max(own, moved[static_cast<size_t>(labels[i]) - 1]);
         return set(group, static_cast<double>(gap[group]) - own - most) > 0;
     }
-    /// Rounded down.
+    /// Sets the gap of a group to `value`, rounded down and at least 0.
     float set(size_t group, double value) {
         constexpr double rounding = 1 - 1e-6;
         return gap[group] = value > 0 ? static_cast<float>(value * rounding) : 0.0f;
@@ -78,7 +80,8 @@ struct Outlier {
     }
 };
 
-/// The farthest pixels, at most `most`, in order of falling distance, and of equal distance in raster order.
+/// The `most` pixels that are farthest from their centres, the farthest first. Pixels of equal distance are
+/// in raster order.
 class OutlierList {
   public:
     explicit OutlierList(size_t most) : m_most(most) {}

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<double, 8>;
 using V = hn::Vec<Tag>;
 
-/// Adds one more term to the sum.
+/// Adds the term of one band to the sum: y c for angles, otherwise (y - c)^2.
 template <bool Angle>
 HWY_INLINE V with_term(V y, V c, V sum) {
     if constexpr (Angle) return hn::MulAdd(y, c, sum);
@@ -81,8 +81,9 @@ void look_at_all(const double* HWY_RESTRICT y, int bands, const double* HWY_REST
 
 using SingleTag = hn::CappedTag<float, group>;
 using Single = hn::Vec<SingleTag>;
-/// Vectors of pixels that are multiplied with this many centres at a time: their sums stay in registers.
 constexpr int single_lanes = static_cast<int>(hn::MaxLanes(SingleTag()));
+/// The number of vectors of pixels, and the most centres, that are multiplied at a time: their sums stay in
+/// registers.
 constexpr int beside = single_lanes < group ? 2 : 1, most_at_once = 10 / beside;
 
 template <int K>
@@ -109,7 +110,7 @@ HWY_INLINE void multiply(const float* HWY_RESTRICT x, int bands, const float* HW
             hn::StoreU(sum[k][v], d, products + k * group + v * single_lanes);
 }
 
-/// `count` centres, at most K.
+/// Multiplies a group with `count` centres, at most K.
 template <int K>
 void multiply_some(const float* x, int bands, const float* centres, int count, float* products) {
     if (count == K) return multiply<K>(x, bands, centres, products);
@@ -121,7 +122,7 @@ void screen(const float* HWY_RESTRICT x, int bands, const float* HWY_RESTRICT ce
     const SingleTag d;
     for (int i = 0; i < group; i += beside * single_lanes) {
         for (int k = 0, parts = (count + most_at_once - 1) / most_at_once; k < count; --parts) {
-            const int next = (count - k + parts - 1) / parts; // equal shares
+            const int next = (count - k + parts - 1) / parts; // divides the centres into nearly equal parts
             multiply_some<most_at_once>(x + i, bands, centres + static_cast<ptrdiff_t>(k) * bands, next,
                                         products + k * group + i);
             k += next;

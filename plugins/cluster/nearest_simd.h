@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The inner loop of k-means: distances of pixels from centres, compiled for every instruction set and
-// selected at run time. Every pixel has separate sums over the bands in their order, in double precision
+// selected at run time. The sums of a pixel run over the bands in their order. Sums are in double precision,
 // except in screen().
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace hsi::cluster {
 
-/// The number of pixels that are processed together: the values of a few hundred bands stay in the
+/// The number of pixels that are processed together. Their values in a few hundred bands fit into the
 /// first-level cache.
 inline constexpr int group = 16;
 
@@ -17,7 +17,7 @@ struct SimdKernels {
     /// (y - c)^2 (the first of equal ones), and that sum.
     void (*nearest)(const double* y, int bands, const double* centres, int count, double* least,
                     int32_t* index);
-    /// Finds the greatest sum of y c likewise.
+    /// Finds for every pixel the centre with the greatest sum of y c (the first of equal ones), and that sum.
     void (*most_alike)(const double* y, int bands, const double* centres, int count, double* greatest,
                        int32_t* index);
     /// In single precision: products[k][group] = sum of x c, squares[group] = sum of x x. x: [band][group].

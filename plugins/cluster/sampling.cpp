@@ -13,7 +13,7 @@
 namespace hsi::cluster {
 namespace {
 
-// The second word of a counter separates the uses of a seed.
+// The second word of a counter: the sample and the choice of centres use different random numbers of a seed.
 constexpr uint32_t of_sample = 2u << 24, of_centres = 3u << 24;
 
 uint32_t sample_word(uint64_t seed, int64_t number) {
@@ -140,7 +140,7 @@ void SampleScan::exchange(parallel::Group& ranks) {
     ranks.unite(
         "valid pixels", [&] { return std::string(reinterpret_cast<const char*>(m_labels), bytes); },
         [&](const std::string& other) {
-            for (size_t i = 0; i < bytes; ++i) // so far a label is 0 or 1
+            for (size_t i = 0; i < bytes; ++i) // Labels are only 0 or 1 before the first assignment.
                 reinterpret_cast<char*>(m_labels)[i] |= other[i];
         },
         [&](const std::string& all) { std::copy_n(all.data(), bytes, reinterpret_cast<char*>(m_labels)); });
@@ -152,7 +152,9 @@ Centres choose_centres(const std::vector<float>& spectra, int bands, const Optio
     Centres found, one;
     found.bands = one.bands = bands;
     one.count = 1;
-    Look look(bands, options.distance, 0); // makes the numbers; distances are squared here in any case
+    // `look` only converts the spectra (for angles, to unit vectors). k-means++ uses squared distances, also
+    // for angles.
+    Look look(bands, options.distance, 0);
     std::vector<double> least(groups * group, std::numeric_limits<double>::infinity());
     std::vector<float> packed(width * group);
     HostBuffer<double> numbers(groups * group * width);

@@ -18,15 +18,15 @@ namespace hsi::cluster {
 struct Candidate {
     uint32_t word = 0;
     int64_t number = 0;
-    int64_t pixel = 0; ///< in raster order
-    size_t slot = 0;   ///< of its spectrum
+    int64_t pixel = 0; ///< index of the pixel in raster order
+    size_t slot = 0;   ///< index of its spectrum in the Sample
     bool operator<(const Candidate& o) const { return word != o.word ? word < o.word : number < o.number; }
 };
 
-/// The lowest candidates, at most sample_size, unordered until sort().
+/// The sample_size lowest candidates, or all if there are fewer; in any order until sort().
 class Sample {
   public:
-    /// with_spectra: also stores their values.
+    /// with_spectra: also stores the spectra of the candidates.
     Sample(int bands, bool with_spectra) : m_bands(static_cast<size_t>(bands)), m_with(with_spectra) {}
     bool takes(const Candidate& one) const {
         return m_heap.size() < static_cast<size_t>(sample_size) || one < m_heap.front();
@@ -57,7 +57,8 @@ class SampleScan final : public stream::Operation {
                uint16_t* labels);
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    bool reads_in_place() const override { return m_device == nullptr; } // copies use pinned memory
+    /// Tiles for a device must be in pinned memory.
+    bool reads_in_place() const override { return m_device == nullptr; }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::shared_ptr<HostAllocator> allocator() const override;
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
@@ -80,7 +81,8 @@ class SampleScan final : public stream::Operation {
     Sample m_sample;
 };
 
-/// Chooses centres among `pixels` spectra, [pixel][band], in the order of the choice.
+/// Chooses at most `count` centres among the spectra, [pixel][band], by k-means++. Returns them in the order
+/// of the choice; fewer if there are fewer different spectra.
 Centres choose_centres(const std::vector<float>& spectra, int bands, const Options& options, int count);
 
 } // namespace hsi::cluster

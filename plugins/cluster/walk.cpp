@@ -43,7 +43,7 @@ class WalkOperation final : public stream::Operation {
                   const std::function<std::unique_ptr<Visitor>()>& make,
                   const std::function<void(Visitor&)>& merge)
         : m_samples(samples), m_labels(labels), m_bytes(visitor_bytes), m_make(make), m_merge(merge) {}
-    bool divides() const override { return true; } // results are merged after the walk
+    bool divides() const override { return true; } // The caller merges the results of all ranks.
     bool reads_in_place() const override { return true; }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override { return m_bytes; }
@@ -172,7 +172,7 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
         margin[i] = screen.margin(squares[i]);
         least[i] = static_cast<float>(static_cast<double>(best[i]) - margin[i]);
     }
-    // Centres that are not certainly farther than the best one; NaN is not certain.
+    // Counts the centres that are not certainly farther than the best one. NaN is not certain.
     std::array<int32_t, group> near{};
     for (int k = 0; k < count; ++k) {
         const float* const score = m_products.data() + static_cast<ptrdiff_t>(k) * group;
@@ -205,8 +205,10 @@ void Look::find_nearest(const Screen& screen, uint32_t pixels) {
 /// Returns a lower bound of the difference in distance between the second nearest centre and the nearest one,
 /// minus the error in double precision.
 double Look::gap_of(double squared, double best, double second, double margin) const {
-    constexpr double rounding = 1e-6, length_of_one = 1e-4; // |x| and |c| are 1 up to rounding, of 2^-40 each
-    double apart = 2 * (best - second - margin), square = squared - 2 * second + 3 * margin; // of distances
+    // length_of_one: allowance for |u| and |c|, which differ from 1 by rounding, also to multiples of 2^-40
+    constexpr double rounding = 1e-6, length_of_one = 1e-4;
+    // Lower bound of the difference of the two squared distances, and upper bound of the greater one
+    double apart = 2 * (best - second - margin), square = squared - 2 * second + 3 * margin;
     if (m_distance == Distance::angle) {
         const double length = std::sqrt(squared), relative = margin / length;
         apart /= length + margin;
@@ -221,7 +223,7 @@ void Look::find_exactly(const Centres& centres, const std::vector<int>& among, u
     std::array<double, group> best, here;
     std::array<int32_t, group> index, any;
     expand();
-    if (static_cast<int>(among.size()) > centres.count / 2) { // computing all of them costs no more
+    if (static_cast<int>(among.size()) > centres.count / 2) { // Comparing with all centres costs no more.
         measure(centres, 0, centres.count, best.data(), index.data());
     } else {
         for (size_t n = 0; n < among.size(); ++n) {
@@ -292,7 +294,7 @@ void Look::expand() {
             m_length[i] += to[i] * to[i];
     for (double& v : m_length)
         v = std::sqrt(v);
-    // Adding `whole` to a number below 2^51 rounds it to a whole number.
+    // Adding `whole` to a number below 2^51 and subtracting it again rounds the number to an integer.
     constexpr double unit = 0x1p40, whole = 0x1.8p52;
     to = m_values.data();
     for (int b = 0; b < m_bands; ++b, to += group)
@@ -314,7 +316,7 @@ void walk(Scene& scene, const std::string& name, uint64_t visitor_bytes,
     pass.memory -= std::min(pass.memory / 2, scene.held);
     WalkOperation operation(scene.source.shape().samples, scene.labels.data(), visitor_bytes, make, merge);
     const auto plan = stream::plan_pass(scene.source, operation, pass);
-    // A tile's labels stay on one rank.
+    // The labels of a tile stay on one rank, so each walk gives the tile to the same rank.
     const int ranks = parallel::group().size();
     if (ranks > 1) pass.owner = [ranks](const Tile& tile) { return static_cast<int>(tile.index % ranks); };
     scene.passes.push_back(stream::run_pass(scene.source, operation, {}, plan, pass));

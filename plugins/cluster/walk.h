@@ -41,11 +41,11 @@ class Kept {
     HostBuffer<float> m_values;
 };
 
-/// Centres in the layout for a first comparison with pixels in single precision. With n bands, u = 2^-24 and
-/// C the greatest |c|, x'c - |c|^2/2 (angle: x'c) is greatest for the nearest centre. Its error is at most u
-/// ((n + 3) |x| C + C^2), plus errors below the smallest normal number. A centre that is worse than the best
-/// by more than twice these errors, plus the errors of distances in double precision, is not the nearest in
-/// double precision.
+/// The centres in single precision, for a first comparison with pixels. The score x'c - |c|^2/2 (angle: x'c)
+/// is greatest for the nearest centre. With n bands, u = 2^-24 and C the greatest |c|, the error of a score
+/// is at most u ((n + 3) |x| C + C^2), plus errors below the smallest normal number. The margin is twice this
+/// error, plus the errors of distances in double precision. A centre whose score is less than the best score
+/// by more than the margin is not the nearest in double precision.
 class Screen {
   public:
     /// `centres` must outlive this object.
@@ -53,7 +53,7 @@ class Screen {
     const Centres& centres() const { return m_centres; }
     const float* singles() const { return m_singles.data(); }
     float half_square(int k) const { return m_half_squares[static_cast<size_t>(k)]; }
-    /// Returns that margin for a pixel with this |x|^2.
+    /// Returns the margin for a pixel whose |x|^2 is `squared`.
     double margin(float squared) const;
     static uint64_t bytes(int bands, int count) {
         return static_cast<uint64_t>(count) * (static_cast<uint64_t>(bands) + 1) * sizeof(float);
@@ -65,7 +65,7 @@ class Screen {
     double m_of_length = 0, m_of_square = 0, m_margin = 0, m_least = 0;
 };
 
-/// A few pixels and their nearest centres; one object per lane.
+/// A few pixels and their nearest centres. Each worker has its own object.
 class Look {
   public:
     Look(int bands, Distance distance, int centres);
@@ -76,11 +76,11 @@ class Look {
     /// single precision does not decide.
     void find_nearest(const Screen& screen, uint32_t pixels);
     int index(int i) const { return m_index[static_cast<size_t>(i)]; }
-    /// Returns the gap of these pixels: the nearest centre is unchanged while its movement plus that of any
-    /// other centre is less than the gap. 0: unknown.
+    /// Returns the gap of the group of pixels: no pixel changes its nearest centre while the movement of that
+    /// centre plus the movement of any other centre is less than the gap. 0 if the gap is unknown.
     double gap() const { return m_gap; }
 
-    /// Returns [band][group], the values for distances.
+    /// Returns the values from which distances are computed, [band][group]; for angles, unit spectra.
     const double* values() {
         expand();
         return m_values.data();
@@ -88,10 +88,10 @@ class Look {
     /// Returns one pixel's values, followed by |x| for angles.
     void get(int i, double* to);
     /// Returns the squared distances of the pixels from the centres of find_nearest(). For angles returns 2 -
-    /// 2u'c, which is only for ranking pixels: near a centre it is dominated by rounding.
+    /// 2u'c, which only serves to rank pixels: near a centre, it is mostly rounding error.
     const std::array<double, group>& distances(const Centres& centres);
-    /// Returns sums of (x - c)^2, for angles of (u - c)^2, to the centres of the labels, from 1 on; undefined
-    /// for label 0.
+    /// Returns the squared distance of each pixel from the centre of its label: the sum of (x - c)^2, for
+    /// angles of (u - c)^2. Label k belongs to centre k - 1. Undefined for label 0.
     const std::array<double, group>& squares(const Centres& centres, const uint16_t* labels);
     static uint64_t bytes(int bands, int centres) {
         return (static_cast<uint64_t>(bands) * 3 + static_cast<uint64_t>(centres) + 64) * group *
@@ -102,9 +102,11 @@ class Look {
     void expand();
     double gap_of(double squared, double best, double second, double margin) const;
     void find_exactly(const Centres& centres, const std::vector<int>& among, uint32_t pixels);
-    /// Computes distances to `count` centres from `first` on: the best distance and its index.
+    /// Compares the pixels with `count` centres from `first` on. Returns each pixel's best distance (for
+    /// angles, the best u'c) and the index of its centre, counted from `first`.
     void measure(const Centres& centres, int first, int count, double* best, int32_t* index) const;
-    /// Returns distances[i] of those with number(i) >= 0: calls one(k, to) once for each k among them.
+    /// Returns the distance of each pixel i from centre number(i); undefined if number(i) is negative. Calls
+    /// one(k, to) once for each different centre k, to compute the distances of all pixels from it.
     template <class Number, class One>
     const std::array<double, group>& of_each(const Number& number, const One& one);
 
@@ -115,35 +117,36 @@ class Look {
     bool m_expanded = false;
     double m_gap = 0;
     HostBuffer<float> m_copy, m_products;
-    HostBuffer<double> m_values; ///< [band][group], in the form for distances
+    HostBuffer<double> m_values; ///< [band][group], see values()
     std::array<double, group> m_length{}, m_distances{};
     std::array<int32_t, group> m_index{};
     std::vector<int> m_among;
 };
 
-/// Examines pixels; one object per lane.
+/// Examines pixels. Each worker has its own object.
 class Visitor {
   public:
     virtual ~Visitor() = default;
-    /// Takes `count` pixels from `pixel` (in raster order) on, and their labels (0: invalid). At least one is
-    /// valid.
+    /// Takes `count` pixels from `pixel` (in raster order) on, and their labels (0: invalid), which it may
+    /// change. At least one pixel is valid.
     virtual void take(const float* first, ptrdiff_t band_stride, int64_t pixel, int count,
                       uint16_t* labels) = 0;
 };
 
-/// The source of the pixels.
+/// The scene, what is kept of it in memory, and its labels.
 struct Scene {
     const stream::CubeSource& source;
     const MakePass& make_pass;
     Kept kept;
-    std::vector<uint16_t> labels; ///< of every pixel; with several ranks, each has those of its own tiles
-    uint64_t held = 0;            ///< bytes in addition to a pass
+    /// Label of every pixel; with several ranks, each rank has only the labels of its own tiles
+    std::vector<uint16_t> labels;
+    uint64_t held = 0; ///< bytes of memory that labels and kept pixels take, and passes cannot use
     std::vector<stream::PassReport> passes;
 };
 
-/// Visits all valid pixels once. make(): creates a visitor for each lane, which takes visitor_bytes; merge():
-/// merges its results, on one thread at a time. A rank visits the pixels of its own tiles, the same ones in
-/// each walk.
+/// Visits all valid pixels once. make() creates a visitor for each worker; a visitor takes visitor_bytes of
+/// memory. merge() merges a visitor's results, on one thread at a time. A rank visits only the pixels of its
+/// own tiles, which are the same in each walk.
 void walk(Scene& scene, const std::string& name, uint64_t visitor_bytes,
           const std::function<std::unique_ptr<Visitor>()>& make, const std::function<void(Visitor&)>& merge);
 

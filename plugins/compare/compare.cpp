@@ -31,9 +31,8 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
         return std::sqrt(ratio(r.difference[i], r.centred[i]));
     case Metric::maxsde:
         return ratio(bands * r.largest[i], r.absolute[i]);
-    // Accurate for angles near 0 and 180 degrees, where the arc cosine of the dot product is not
     case Metric::sad:
-        // is not
+        // Near 0 and 180 degrees, this formula is accurate; the arc cosine of the dot product is not.
         return 2 * math::atan2(std::sqrt(r.minus[i]), std::sqrt(r.plus[i])) * degrees;
     case Metric::rmse:
         return std::sqrt(r.difference[i] / bands);
@@ -46,10 +45,10 @@ double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
 
 struct Gathered {
     PixelCounts counts;
-    std::vector<math::ExactSum> sums; ///< per spectral metric
-    std::vector<Summary> best;        ///< only maxima
+    std::vector<math::ExactSum> sums; ///< per spectral metric: sum of its finite values
+    std::vector<Summary> best;        ///< per spectral metric: only the maximum is set
     std::vector<math::ExactSum> ssim; ///< per band
-    std::vector<uint8_t> infinite;    ///< per spectral metric
+    std::vector<uint8_t> infinite;    ///< per spectral metric: 1 if a value is infinite
 
     void resize(size_t metrics, size_t bands) {
         sums.resize(metrics);
@@ -57,7 +56,7 @@ struct Gathered {
         infinite.resize(metrics);
         ssim.resize(bands);
         for (auto& s : best)
-            s.maximum = -1; // below any metric
+            s.maximum = -1; // less than any value of a metric
     }
     std::string packed() const {
         return BytePacker().put(counts).put(sums).put(best).put(ssim).put(infinite).take();
@@ -99,8 +98,8 @@ struct Plan {
     Ranges ranges;
 };
 
-/// ssim of one tile, one band at a time. Rows of products over the window (with the halo; 0 outside of the
-/// scene and where a pixel is invalid) are filtered along lines, then along columns.
+/// Computes ssim of one tile, one band at a time. s, t and their products in the window (with the halo) are
+/// filtered along lines, then along columns. They are 0 outside of the scene and where a pixel is invalid.
 class SsimTile {
   public:
     static uint64_t bytes(const stream::TileLimits& t) {
@@ -120,11 +119,11 @@ class SsimTile {
             p.resize(static_cast<size_t>(t.core_samples * (t.core_lines + 2 * ssim_radius)));
         for (auto& p : m_filtered)
             p.resize(static_cast<size_t>(t.core_samples));
-        for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2/(2 1.5^2))
+        for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2 / (2 sigma^2)), sigma = 1.5
             m_taps[static_cast<size_t>(k + ssim_radius)] = math::exp(-k * k / 4.5);
     }
 
-    /// valid(x, y): whether the pixel (scene coordinates, inside the window) counts.
+    /// valid(x, y): whether the pixel at these scene coordinates, inside the window, is compared.
     template <class Valid>
     void process(const Plan& plan, const Tile& tile, const CubeView<float>& in, const Valid& valid,
                  Gathered& to) {
@@ -155,7 +154,7 @@ class SsimTile {
     void band(const Plan& plan, const Tile& tile, const CubeView<float>& in, int b, Gathered& to) {
         const int64_t w = tile.core.w, h = tile.core.h, rows = h + 2 * ssim_radius,
                       width = w + 2 * ssim_radius;
-        // First and last column of the padded rows that the window has.
+        // The window covers the columns left to right - 1 of the padded rows.
         const int64_t left = tile.window.x - (tile.core.x - ssim_radius), right = left + tile.window.w;
         const auto& range = plan.ranges.first[static_cast<size_t>(b)];
         const double length = range[1] - range[0];
@@ -194,7 +193,8 @@ class SsimTile {
             ssim_values(planes, middle, c1, c2, static_cast<size_t>(w), m_values.data());
             const uint8_t* mask = m_mask.data() + (y + ssim_radius) * width + ssim_radius;
             double* mean = m_mean.data() + y * w;
-            for (int64_t x = 0; x < w; x += static_cast<int64_t>(run_pixels)) { // the core begins with a run
+            // The core begins at the start of a run.
+            for (int64_t x = 0; x < w; x += static_cast<int64_t>(run_pixels)) {
                 double sum = 0;
                 for (int64_t i = x; i < std::min(w, x + static_cast<int64_t>(run_pixels)); ++i) {
                     if (!mask[i]) continue;
@@ -235,8 +235,8 @@ class Lane final : public stream::Worker {
         for (int64_t y = window.y; y < window.bottom(); ++y) {
             const bool own_line = y >= core.y && y < core.bottom();
             if (!own_line && !m_ssim) continue;
-            // Runs begin at the core's first sample, a multiple of run_pixels; in the halo only validity is
-            // checked.
+            // Runs begin at the core's first sample, which is a multiple of run_pixels. In the halo, only the
+            // validity of pixels is needed, so runs may begin anywhere.
             const auto judge = [&](int64_t from, int64_t to) {
                 for (int64_t x = from; x < to; x += static_cast<int64_t>(run_pixels))
                     run(in, window, y, x, std::min(to - x, static_cast<int64_t>(run_pixels)));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Differences between two cubes of the same size. The first cube, s, is the reference; t is the other.
 //
-// Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary ones):
+// Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary
+// measures):
 //   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 ); 0 if s = t, infinite if only s is flat
 //   maxsde = max_i nb |s_i - t_i| / sum |s_i|
 //   sad    = angle between s and t, degrees
@@ -9,13 +10,14 @@
 //   maxabs = max_i |s_i - t_i|
 // Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
 // dynamic range of s in that band) and sr, the simplification ratio: the flat zones of t divided by the flat
-// zones of s. A flat zone is a 4-connected component, of either phase, after Otsu's threshold.
+// zones of s. Otsu's threshold divides a band into two phases; a flat zone is a 4-connected component of
+// either phase.
 //
-// Operations read a cube of 2 nb bands: the bands of s, then those of t (stream::StackedSource). If single
-// precision cannot represent the values, each value is `parts` bands (stream::value_parts), otherwise `parts`
-// is 1. A pixel is compared if it is valid in both cubes: all values finite and, with two or more bands, not
-// all zero. Sums are in double precision over fixed runs of pixels, added without rounding, so results do not
-// depend on tiles, threads or the processor.
+// Operations read a cube of 2 nb bands: the bands of s, then the bands of t (stream::StackedSource). If
+// single precision cannot represent the values, each value is divided into `parts` bands
+// (stream::value_parts); otherwise `parts` is 1. A pixel is compared if it is valid in both cubes: all values
+// are finite and, with two or more bands, not all zero. Sums over fixed runs of pixels are in double
+// precision, and are added without rounding, so results do not depend on tiles, threads or the processor.
 #pragma once
 
 #include "stream/operation.h"
@@ -30,9 +32,9 @@ namespace hsi::compare {
 
 enum class Metric { nrmse, maxsde, sad, rmse, maxabs, ssim, sr };
 
-/// Returns "nrmse" ...
+/// Returns the name of the metric, such as "nrmse".
 const char* metric_name(Metric metric);
-/// Throws UsageError that lists the allowed names.
+/// Returns the metric with this name. Throws UsageError that lists the allowed names.
 Metric parse_metric(const std::string& name);
 /// Returns true for metrics of a pixel's spectrum, as opposed to a band's image.
 bool is_spectral(Metric metric);
@@ -40,18 +42,19 @@ bool is_spectral(Metric metric);
 struct Summary {
     double mean = 0; ///< over the compared pixels; infinite if a value is infinite
     double maximum = 0;
-    int64_t line = -1, sample = -1; ///< of the maximum; the first one in reading order
+    int64_t line = -1, sample = -1; ///< pixel of the maximum; the first in reading order if there are several
 };
 
 struct PixelCounts {
-    int64_t compared = 0; ///< pixels valid in both
+    int64_t compared = 0; ///< pixels that are valid in both cubes
+    /// Pixels that are valid only in the first cube, only in the second cube, and in neither cube
     int64_t only_first = 0, only_second = 0, neither = 0;
 };
 
 /// The minimum and maximum of both cubes in every band, over the compared pixels.
 struct Ranges {
-    std::vector<std::array<double, 2>> first,
-        second; ///< [bands] {minimum, maximum}; infinities if no pixel is compared
+    /// [bands] {minimum, maximum}; infinities if no pixel is compared
+    std::vector<std::array<double, 2>> first, second;
 };
 
 /// A scan whose result is available after its pass.
@@ -65,11 +68,11 @@ std::unique_ptr<Scan<Ranges>> make_range_scan(int bands, int parts = 1);
 struct Compared {
     PixelCounts counts;
     std::vector<Summary> summaries; ///< one per spectral metric, in the requested order
-    std::vector<double> ssim;       ///< its mean over the compared pixels, by band; empty without ssim
+    std::vector<double> ssim;       ///< mean of ssim over the compared pixels, per band; empty without ssim
 };
-/// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, else 0. metrics: without sr. map:
-/// output 0 contains one band per metric in the same order, with ssim averaged over the bands and NaN for
-/// pixels that are not compared. ranges: needed with ssim, else ignored.
+/// Computes spectral metrics and ssim in one pass. The halo is 5 with ssim, else 0. metrics: must not contain
+/// sr. map: if true, output 0 contains one band per metric in the same order, with ssim averaged over the
+/// bands and NaN for pixels that are not compared. ranges: needed with ssim, else ignored.
 std::unique_ptr<Scan<Compared>> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
                                                 const Ranges& ranges, int parts = 1);
 
@@ -102,8 +105,8 @@ struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
 };
 
-/// Counts flat zones. Tiles are strips of whole lines, joined in order as they arrive; joining needs one line
-/// of labels per band.
+/// Counts flat zones. Tiles are strips of whole lines, which are joined in order as they arrive. To join
+/// strips, one line of labels per band is kept.
 std::unique_ptr<Scan<Zones>> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
                                             const Thresholds& thresholds, int parts = 1);
 

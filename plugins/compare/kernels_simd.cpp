@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<double>;
 using F = hn::Rebind<float, D>;
 
-/// Loads n floats as doubles, with zeros beyond the run.
+/// Loads a vector of floats as doubles. Only `left` floats are left in the run; zeros follow them.
 HWY_INLINE hn::Vec<D> load(const float* p, size_t left) {
     const D d;
     const F f;
@@ -29,7 +29,7 @@ HWY_INLINE hn::Vec<D> load(const float* p, size_t left) {
     return hn::PromoteTo(d, hn::Load(f, part));
 }
 
-/// A value as its parts, which gives their sum and the difference from another value.
+/// A value that is divided into parts. Computes the sum of the parts, and the difference from another value.
 template <int Parts>
 struct Value {
     hn::Vec<D> part[Parts];
@@ -172,7 +172,7 @@ void SsimValues(const double* const planes[6], double middle, double c1, double 
             hn::Mul(hn::Add(hn::Mul(two, hn::Mul(ms, mt)), k1), hn::Add(hn::Mul(two, covariance), k2));
         const auto below =
             hn::Mul(hn::Add(hn::Add(hn::Mul(ms, ms), hn::Mul(mt, mt)), k1), hn::Add(hn::Add(vs, vt), k2));
-        // 0/0: both are flat and equal
+        // 0 / 0: both images are flat and equal, so their ssim is 1.
         const auto value = hn::IfThenElse(hn::Eq(below, zero), one, hn::Div(above, below));
         if (count == lanes) {
             hn::StoreU(value, d, out + i);

@@ -8,25 +8,26 @@
 
 namespace hsi::compare {
 
-/// A run has at most this many pixels of one line, and begins at a multiple of it from the scene's first
-/// sample. Sums are computed over whole runs, so tile widths are multiples of a run.
+/// A run has at most this many pixels of one line. It begins at a multiple of this number from the scene's
+/// first sample. Sums are computed over whole runs, so tile widths are multiples of a run.
 inline constexpr size_t run_pixels = 128;
 
+/// Sums over the bands for each pixel of a run, with values s of the first cube and t of the second cube.
 struct alignas(64) RunSums {
-    double sum[run_pixels];      ///< of s
-    double absolute[run_pixels]; ///< of |s|
-    double square_s[run_pixels]; ///< of s^2; not finite if a value is not finite
-    double square_t[run_pixels];
-    double difference[run_pixels]; ///< of (t - s)^2
+    double sum[run_pixels];        ///< sum of s
+    double absolute[run_pixels];   ///< sum of |s|
+    double square_s[run_pixels];   ///< sum of s^2; not finite if a value is not finite
+    double square_t[run_pixels];   ///< sum of t^2; not finite if a value is not finite
+    double difference[run_pixels]; ///< sum of (t - s)^2
     double largest[run_pixels];    ///< max |t - s|
-    double centred[run_pixels];    ///< of (s - mean s)^2
-    double minus[run_pixels];      ///< |s/|s| - t/|t||^2
-    double plus[run_pixels];       ///< |s/|s| + t/|t||^2
+    double centred[run_pixels];    ///< sum of (s - mean s)^2
+    double minus[run_pixels];      ///< sum of (s/norm(s) - t/norm(t))^2
+    double plus[run_pixels];       ///< sum of (s/norm(s) + t/norm(t))^2
 };
 
-/// Computes all except the last three sums. s, t: first band of the run. stride: elements from one band to
+/// Computes all sums except the last three. s, t: first band of the run. stride: elements from one band to
 /// the next, or from one part of a value to the next (stream::value_parts). Differences are computed part by
-/// part, so that 64-bit integers lose nothing either.
+/// part, so that 64-bit integers do not lose digits.
 void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                 RunSums& out);
 /// Computes the last three sums from the results of first_sums() (undefined if a pixel is invalid or a norm
@@ -34,8 +35,8 @@ void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int
 void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
                  RunSums& out);
 
-/// The taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the compared pixels are
-/// normalised).
+/// The Gaussian window has 11 taps along each axis, with sigma 1.5. The taps are not normalised, since the
+/// weights of the compared pixels are.
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
 
 /// Computes out[i] = taps[5] in[i + 5 stride] + sum_{k < 5} taps[k] (in[i + k stride] + in[i + (10 - k)

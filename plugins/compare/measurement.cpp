@@ -57,7 +57,7 @@ Findings Measurement::run(const stream::CubeSource& both, const std::function<st
         for (size_t k = 0; k < f.zones.first.size(); ++k)
             f.sr.push_back(static_cast<double>(f.zones.second[k]) / static_cast<double>(f.zones.first[k]));
     }
-    // If sr is the only metric, this pass still counts the pixels.
+    // If sr is the only metric, the next pass only counts the pixels.
     const auto scan = make_comparison(bands, m_local, open_map != nullptr, ranges, m_parts);
     std::vector<stream::CubeSink*> sinks;
     if (open_map) sinks.push_back(open_map());

@@ -12,28 +12,29 @@
 
 namespace hsi::compare {
 
-/// All results.
+/// All results of a comparison.
 struct Findings : Compared {
     std::vector<Metric> spectral; ///< the requested spectral metrics, in their order
     bool has_ssim = false, has_sr = false;
-    std::vector<double> sr; ///< by band
-    Zones zones;            ///< with sr
+    std::vector<double> sr; ///< simplification ratio of each band; empty without sr
+    Zones zones;            ///< empty without sr
 };
 
 class Measurement {
   public:
-    /// Runs one pass; `share` is its part of the whole.
+    /// Runs one pass; `share` is its fraction of the whole work.
     using Pass = std::function<void(const std::string& name, double share, stream::Operation& operation,
                                     const std::vector<stream::CubeSink*>& sinks)>;
     using Show = std::function<void(const std::string& name, const stream::Operation& operation)>;
 
-    /// metrics: each once. parts: of every value of the cubes (compare.h).
+    /// metrics: without repetition. parts: bands into which each value of the cubes is divided (compare.h).
     explicit Measurement(const std::vector<Metric>& metrics, int parts = 1);
 
     /// Returns the metrics with one value per pixel, which are the bands of a map: all except sr.
     const std::vector<Metric>& local() const { return m_local; }
 
-    /// Shows the passes with their names before results exist. both: stream::StackedSource.
+    /// Calls `pass` with the name and the operation of each pass, without running it. both: a
+    /// stream::StackedSource.
     void show(const stream::CubeSource& both, bool map, const Show& pass) const;
 
     /// Runs the passes over both cubes. open_map (may be empty) is called before the last pass; its sink has
@@ -47,7 +48,7 @@ class Measurement {
     int m_parts;
     bool m_ssim = false, m_sr = false;
     bool ranged() const { return m_ssim || m_sr; }
-    double share() const; ///< share of one pass
+    double share() const; ///< Returns the fraction of the whole work for one pass.
 };
 
 } // namespace hsi::compare

@@ -13,7 +13,7 @@
 namespace hsi::compare {
 namespace {
 
-/// A range that no value is within.
+/// The initial range, which contains no value.
 constexpr std::array<double, 2> no_range = {std::numeric_limits<double>::infinity(),
                                             -std::numeric_limits<double>::infinity()};
 
@@ -59,7 +59,7 @@ class RangeLane final : public stream::Worker {
     ValidPixels m_valid;
 
   public:
-    std::vector<std::array<double, 2>> range; ///< per band of the first cube, then of the second
+    std::vector<std::array<double, 2>> range; ///< ranges of the first cube's bands, then of the second cube's
 };
 
 class RangeScan final : public Scan<Ranges> {
@@ -190,7 +190,7 @@ int otsu_threshold(const Histogram& histogram) {
         moment += static_cast<double>(i) * static_cast<double>(histogram[i]);
     }
     double below = 0, below_moment = 0, best = 0;
-    int at = histogram_bins - 1; // one phase
+    int at = histogram_bins - 1; // All values are in the lower phase, unless a better threshold is found.
     for (size_t i = 0; i + 1 < histogram.size(); ++i) {
         below += static_cast<double>(histogram[i]);
         below_moment += static_cast<double>(i) * static_cast<double>(histogram[i]);

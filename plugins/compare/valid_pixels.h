@@ -22,7 +22,8 @@ class ValidPixels {
     explicit ValidPixels(const stream::TileLimits& t)
         : m_valid(static_cast<size_t>(t.core_samples * t.core_lines)) {}
 
-    /// in: 2 x bands x parts. The result is packed, with in.samples per line.
+    /// Returns 1 for each pixel that is valid in both cubes, else 0; packed, with in.samples values per line.
+    /// in: 2 x bands x parts bands.
     const uint8_t* judge(const CubeView<float>& in, int parts) {
         const int bands = in.bands / (2 * parts);
         for (int64_t y = 0; y < in.lines; ++y)
@@ -46,7 +47,7 @@ class ValidPixels {
 /// A line of a band, whose values are floats or sums of parts.
 struct BandLine {
     const float* values;
-    ptrdiff_t step; ///< from one part to the next
+    ptrdiff_t step; ///< floats from one part of a value to the next
     int parts;
     /// Selects band b of a cube.
     BandLine(const CubeView<float>& in, int parts_of_value, int b, int64_t line)
@@ -60,7 +61,7 @@ struct BandLine {
 inline void bin_line(const Binning& binning, const BandLine& values, const uint8_t* valid, int64_t n,
                      int32_t* bins) {
     for (int64_t i = 0; i < n; ++i) {
-        const double v = valid[i] ? values[i] : binning.low; // avoids a conversion of NaN
+        const double v = valid[i] ? values[i] : binning.low; // avoids converting NaN to an integer
         const auto bin = static_cast<int32_t>((v - binning.low) * binning.factor);
         bins[i] = valid[i] ? std::min(bin, histogram_bins - 1) : -1;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Flat zones by union-find: in each strip over its pixels, then over the labels along the line where two
-// strips meet.
+// Counts flat zones by union-find: in each strip over runs of pixels, then over the labels along the line
+// where two strips meet.
 #include "compare/compare.h"
 #include "compare/valid_pixels.h"
 
@@ -45,7 +45,7 @@ class Forest {
     std::vector<int32_t> m_parent;
 };
 
-/// A line of labels: 2 x label + phase; -1 where a pixel does not count.
+/// A line of labels: 2 x label + phase; -1 for a pixel that is not compared.
 using LabelLine = std::vector<int32_t>;
 
 struct Strip {
@@ -57,7 +57,7 @@ struct Strip {
     std::vector<Image> images; ///< bands of the first cube, then of the second
 };
 
-/// Joins strips in order; strips that come early wait.
+/// Joins strips in order; strips that arrive early wait.
 class Seam {
   public:
     void join(int64_t index, Strip strip) {
@@ -87,7 +87,7 @@ class Seam {
                 if (edge[x] < 0 || s.top[x] < 0 || (edge[x] & 1) != (s.top[x] & 1)) continue;
                 if (m_forest.join(edge[x] >> 1, offset + (s.top[x] >> 1))) --m_zones[k];
             }
-            // The new edge, with labels numbered from 0.
+            // The strip's bottom line becomes the new edge; its labels are numbered from 0 again.
             m_number.assign(static_cast<size_t>(offset + s.labels), -1);
             int32_t next = 0;
             for (int32_t& v : s.bottom) {
@@ -156,7 +156,7 @@ class ZoneLane final : public stream::Worker {
                 m_here.push_back({begin, x, upper, m_forest.add()});
             }
             s.zones += static_cast<int64_t>(m_here.size());
-            // Runs of two lines belong together where they overlap and have one phase.
+            // Runs of adjacent lines belong to the same zone if they overlap and have the same phase.
             for (size_t i = 0, j = 0; i < m_above.size() && j < m_here.size();) {
                 const PhaseRun &a = m_above[i], &b = m_here[j];
                 if (a.phase == b.phase && a.begin < b.end && b.begin < a.end)
@@ -205,8 +205,8 @@ class ZoneScan final : public Scan<Zones> {
     }
     int64_t align_samples() const override { return m_samples; } // strips of whole lines
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
-        // Forest, numbers (at worst one run per pixel) and validity; runs and bins of a line; two label lines
-        // per band of a strip, and the seam's edge.
+        // First term: forest and numbers, with at most one run per pixel, and validity. Second term: runs and
+        // bins of a line. Third term: two label lines of a strip and the edge of the seam, per band.
         const auto width = static_cast<uint64_t>(t.core_samples);
         return width * static_cast<uint64_t>(t.core_lines) * (4 + 4 + 1) +
                width * (3 * sizeof(PhaseRun) + 4) + width * m_splits.size() * 4 * 3;

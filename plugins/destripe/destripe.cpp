@@ -17,7 +17,8 @@
 namespace hsi::destripe {
 namespace {
 
-constexpr int64_t enough = 20; ///< minimum of valid pixels in a usable column, and of pairs of neighbours
+/// The minimum number of valid pixels in a usable column, and of pairs of pixels for a step between columns
+constexpr int64_t enough = 20;
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
 
 /// Returns the middle value, or the mean of the two middle values. Changes the order of the values.
@@ -27,8 +28,8 @@ double median(std::vector<double>& values) {
     return values.size() % 2 == 1 ? *middle : (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
-/// Sets `value` to the least squares line at `at`, through the taken levels within `half` columns. Returns
-/// false if there are fewer than 3.
+/// Sets `value` to the least-squares line at column places[at], through the taken levels within `half`
+/// columns. Returns false if there are fewer than 3 such levels.
 bool line_at(size_t at, const std::vector<size_t>& places, const std::vector<double>& levels,
              const std::vector<char>& taken, size_t half, double& value) {
     const auto begin = static_cast<size_t>(
@@ -83,7 +84,7 @@ namespace {
 /// Finds the valid pixels of a line of a window.
 class LineLook {
   public:
-    /// keep: 1 for each valid pixel, else 0. Returns how many are valid.
+    /// Sets keep[i] to 1 for each valid pixel of the line, else to 0. Returns the number of valid pixels.
     int64_t look(const CubeView<float>& in, int64_t line, float* keep) {
         const auto width = static_cast<size_t>(in.samples);
         m_magnitude.assign(width, 0);
@@ -126,8 +127,8 @@ class Levels {
     int64_t count(int64_t column) const { return m_count[static_cast<size_t>(column)]; }
 
     /// Calls f(column, level, deviation) for usable columns in [first, last). `level` is the mean, the
-    /// median, or the median step from the previous column if that is usable; `deviation` is only for the
-    /// method moment.
+    /// median, or the median step from the previous column; steps need a usable previous column. `deviation`
+    /// is only set for the method moment.
     template <class F>
     void find(const CubeView<float>& in, int band, int64_t first, int64_t last, const F& f) {
         constexpr auto most = static_cast<int64_t>(columns_at_once);
@@ -206,7 +207,7 @@ class Levels {
 struct Found {
     /// [band][column]; for steps, `level` is the step from the previous column
     std::vector<double> level, deviation;
-    std::vector<int64_t> valid; ///< pixels per column
+    std::vector<int64_t> valid; ///< valid pixels per column
 };
 
 class ScanWorker final : public stream::Worker {
@@ -347,14 +348,14 @@ class CorrectionWorker final : public stream::Worker {
   private:
     const Columns& m_columns;
     LineLook m_line;
-    std::vector<float> m_keep; ///< of a line
+    std::vector<float> m_keep; ///< one per pixel of the current line: 1 if valid, else 0
 };
 
 class CpuCorrection final : public Correction {
   public:
     CpuCorrection(int bands, Columns columns) : m_bands(bands), m_columns(std::move(columns)) {}
     std::vector<int> output_bands() const override { return {m_bands}; }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size stays in the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {

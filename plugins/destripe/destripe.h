@@ -2,14 +2,17 @@
 // Removes stripes along the columns of a pushbroom scanner. A level z_j of each column and band is compared
 // with its low pass M, and the difference is subtracted from the column's pixels.
 //
-//   difference  z adds up medians over lines of x_j - x_i, i the previous usable column; x + M - z
-//   ratio       the same of ln x, of positive values; x exp(M - z)
-//   moment      mean m and standard deviation s of the column; (x - m) S/s + M, S the low pass of s
-//   median      z is the median of the column; x + M - z
+//   difference  z is the sum of the steps up to the column. A step is the median over lines of x_j - x_i,
+//   where
+//               i is the previous usable column. Result: x + M - z
+//   ratio       the same with ln x of positive values; result: x exp(M - z)
+//   moment      z is the mean of the column, s its standard deviation, S the low pass of s; result:
+//               (x - z) S/s + M
+//   median      z is the median of the column; result: x + M - z
 //
-// A column is usable if it has at least 20 valid pixels; others are unchanged. The low pass at j is the
-// least-squares line through the columns within (window - 1)/2, fitted again without columns that are more
-// than 3 robust deviations (1.4826 MAD) from it.
+// A column is usable if it has at least 20 valid pixels; other columns are unchanged. The low pass at j is
+// the least-squares line through the levels of the columns within (window - 1)/2 of j. Columns that are more
+// than 3 robust deviations (1.4826 MAD) from their line are then left out, and the line is fitted again.
 #pragma once
 
 #include "stream/cube_source.h"
@@ -24,7 +27,8 @@ namespace hsi::destripe {
 
 enum class Method { difference, ratio, moment, median };
 
-/// result = factor * value + offset: one number per band and column, [band][column].
+/// The correction: result = factor * value + offset. Both have one number per band and column,
+/// [band][column].
 struct Columns {
     size_t samples = 0;
     std::vector<double> factor, offset;
@@ -42,8 +46,8 @@ class LevelScan : public stream::Operation {
 };
 std::unique_ptr<LevelScan> make_scan(const stream::CubeShape& scene, Method method);
 
-/// Returns the low pass of the levels of usable columns (`places`, rising); the level itself if there is no
-/// low pass.
+/// Returns the low pass of the levels of usable columns. places: numbers of these columns, in ascending
+/// order. A level with fewer than 3 columns in its window is returned unchanged.
 std::vector<double> low_pass(const std::vector<size_t>& places, const std::vector<double>& levels,
                              int window);
 

@@ -28,7 +28,7 @@ struct Division {
 
 HWY_INLINE Division divide(const double* HWY_RESTRICT rows, int64_t lines, V pivot) {
     const V one = hn::Set(d, 1.0), most = hn::Set(d, left_out), least = hn::Set(d, -left_out);
-    // Alternate lines use separate registers, since an addition takes longer than a line.
+    // Alternate lines use separate registers, since the latency of an addition exceeds the time for a line.
     V count0 = hn::Zero(d), below0 = least, above0 = most, count1 = count0, below1 = least, above1 = most;
     const auto take = [&](const double* at, V& count, V& below, V& above) HWY_ATTR {
         const V v = hn::LoadU(d, at);
@@ -49,14 +49,15 @@ HWY_INLINE Division divide(const double* HWY_RESTRICT rows, int64_t lines, V piv
 HWY_INLINE void find_medians_of(const double* HWY_RESTRICT rows, int64_t lines, double* HWY_RESTRICT kept,
                                 double* HWY_RESTRICT median) {
     const V zero = hn::Zero(d), one = hn::Set(d, 1.0), two = hn::Set(d, 2.0), infinite = hn::Set(d, left_out);
-    // Bounds of value number `half`, from 0 on: `before` values are less than `low`, and `upto` values are
-    // not greater than `high`.
+    // `low` and `high` are bounds of the value with index `half` in ascending order. `before` values are less
+    // than `low`, and `upto` values are not greater than `high`.
     const Division all = divide(rows, lines, hn::Set(d, std::numeric_limits<double>::max()));
     V low = infinite, high = all.below;
     for (int64_t line = 0; line < lines; ++line)
         low = hn::Min(low, hn::LoadU(d, rows + line * step));
     const V n = all.count, half = hn::Floor(hn::Div(n, two));
-    V before = zero, upto = n, lower = low, upper = low; // values half - 1 and half, where they are known
+    // `lower` and `upper` are the values with the indices half - 1 and half, once they are known.
+    V before = zero, upto = n, lower = low, upper = low;
     hn::StoreU(n, d, kept);
     auto open = hn::And(hn::Gt(n, zero), hn::Lt(low, high));
     for (int pass = 0; !hn::AllFalse(d, open); ++pass) {
@@ -100,7 +101,7 @@ void fill_rows(const CubeView<float>& in, int band, int64_t first, bool steps, c
         for (size_t at = 0; at < columns_at_once; at += hn::Lanes(d)) {
             V v = hn::PromoteTo(d, hn::LoadU(f, from + at));
             if (steps) v = hn::Sub(v, hn::PromoteTo(d, hn::LoadU(f, from + at - 1)));
-            v = hn::Add(v, zero); // -0 becomes 0
+            v = hn::Add(v, zero); // turns -0 into 0
             if (kept != nullptr) {
                 auto in_use = hn::Gt(hn::PromoteTo(d, hn::LoadU(f, kept + at)), zero);
                 if (steps)

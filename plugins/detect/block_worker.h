@@ -28,7 +28,8 @@ class BlockWorker : public stream::Worker {
     /// Processes at most block_pixels pixels from `sample` on.
     virtual void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
                                const std::vector<CubeView<float>>& out) = 0;
-    /// A block in which block_pixels values per band may be read, since vectors must not read past the tile.
+    /// A block with block_pixels readable values per band. The last block of a line is copied and padded,
+    /// since SIMD vectors must not read past the tile.
     struct Block {
         const float* first;
         ptrdiff_t band_stride;
@@ -51,7 +52,7 @@ class BlockWorker : public stream::Worker {
 template <class Base>
 class OfBlocks : public Base {
   public:
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size stays in the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const BlockWorker&>(worker);

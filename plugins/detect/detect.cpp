@@ -21,7 +21,7 @@ void Detection::exchange(parallel::Group& ranks) {
 }
 
 float Decider::best(const double* scores, size_t count) const {
-    constexpr double equal = 1e-10; // relative: exact duplicates differ at most by rounding
+    constexpr double equal = 1e-10; // relative: the scores of equal targets differ at most by rounding
     const double sign = m_small ? -1 : 1;
     double greatest = sign * scores[0];
     for (size_t k = 1; k < count; ++k)

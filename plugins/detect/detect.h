@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The types that all detection methods share: targets, the decision for a target, and the counts of a pass.
-// pixel scores each pixel alone or against one background; local scores it against the surrounding ring;
-// groups against the columns or classes of its group; fit uses absorption features; tuned uses components
-// with known noise.
+// The methods are in subfolders. pixel/ scores each pixel alone or against one background. local/ scores a
+// pixel against the surrounding ring. groups/ scores a pixel against its group, which consists of columns or
+// of a class. fit/ uses absorption features. tuned/ uses components with known noise.
 #pragma once
 
 #include "core/error.h"
@@ -30,7 +30,8 @@ struct Targets {
     bool absorption = false;
 };
 
-/// A target that equals the background's mean (cem: that is nearly zero compared with the background).
+/// Reports a target that equals the background's mean, or that, for cem, is nearly zero compared with the
+/// background.
 class TargetIsMean : public Error {
   public:
     using Error::Error;
@@ -46,28 +47,29 @@ HSI_HOST_DEVICE inline bool is_enough_contrast(double contrast, bool absorption)
 
 struct Decision {
     bool map = false;
-    /// For sam and sid, a best score above the threshold is not a detection; for other methods, a best score
-    /// below it. rx with a map requires a threshold.
+    /// For sam and sid, a pixel is not a detection if its best score is above the threshold; for other
+    /// methods, if its best score is below the threshold. rx with a map requires a threshold.
     std::optional<double> threshold;
 };
 
 /// A summary of the scores of a pass.
 struct ScoreCounts {
     std::vector<float> best;     ///< one per target; NaN if no pixel has a score
-    std::vector<int64_t> mapped; ///< pixels of the map, one count per target
+    std::vector<int64_t> mapped; ///< one per target: the number of its pixels in the map
     int64_t pixels = 0;          ///< pixels with a score, if there is a map
 };
 
-/// The counts of the pass are complete after the pass.
+/// The operation of a detection. Its counts are complete after the pass.
 class Detection : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Local RX: valid pixels with fewer than 2 pixels around
+    /// Returns the number of valid pixels whose surrounding pixels are too few (local RX): fewer than 2, or,
+    /// without a ridge, so few or so similar that their covariance has no inverse.
     int64_t without_background() const { return m_few; }
-    /// Local RX: valid pixels whose surrounding pixels are all equal
+    /// Returns the number of valid pixels whose surrounding pixels are all equal (local RX).
     int64_t without_variance() const { return m_flat; }
-    /// Returns the counts of this process if the operation runs on devices and counts with the scores. Null
-    /// on the CPU.
+    /// Returns the summary of the scores in this process, if devices compute it together with the scores;
+    /// null on the CPU.
     virtual const ScoreCounts* score_counts() const { return nullptr; }
 
   protected:

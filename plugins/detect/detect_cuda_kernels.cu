@@ -55,7 +55,7 @@ __global__ void map_kernel(const float* __restrict__ map, int targets, int pixel
 void launch_tally(const float* scores, const float* map, int targets, int pixels, const Tally& tally,
                   cudaStream_t stream) {
     const unsigned all = (static_cast<unsigned>(pixels) + threads - 1) / threads, blocks = min(all, 256u);
-    constexpr int most = 65535; // maximum of a grid in y
+    constexpr int most = 65535; // the most blocks of a grid along y
     for (int k = 0; k < targets; k += most) {
         Tally part = tally;
         part.best += k;

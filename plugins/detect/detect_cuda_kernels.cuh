@@ -17,15 +17,16 @@ struct Output {
     float* depths = nullptr; ///< depths of features; null if not requested
     bool has_threshold = false, small_is_best = false;
     double threshold = 0;
-    /// Incremented: pixels that are valid, invalid, without background (features: without a continuum),
-    /// without variance.
+    /// Four numbers that the kernels increase: valid pixels, invalid pixels, pixels without background
+    /// (features: without a continuum), and pixels without variance.
     unsigned long long* counts = nullptr;
 };
 
 /// A summary of the scores and the map of a tile. best: one integer per target, see score_of().
 struct Tally {
-    unsigned* best = nullptr;             ///< 0 before the first score
-    unsigned long long* mapped = nullptr; ///< one per target, then all pixels of the map; null without a map
+    unsigned* best = nullptr; ///< best score of each target, encoded; 0 before the first score
+    /// Number of pixels of each target in the map, then of all pixels of the map; null without a map
+    unsigned long long* mapped = nullptr;
     bool small_is_best = false;
 };
 /// Returns the score that Tally::best encodes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Common parts of the CUDA modules of all detection methods. A lane is a stream with its own buffers, which
-// are allocated once; lanes are distributed over the devices.
+// Common parts of the CUDA modules of all detection methods. Each worker has a CUDA stream and its own
+// buffers, which are allocated once. Workers are distributed over the devices.
 #pragma once
 
 #include "cuda/copy.h"
@@ -37,7 +37,7 @@ inline size_t window_pixels(const TileLimits& l) {
 }
 inline size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
 
-/// A lane with its stream, tile, outputs and counts.
+/// A worker with its CUDA stream, tile, outputs and counts.
 class CudaWorker : public stream::Worker {
   public:
     void process(const Tile& tile, const CubeView<float>& in,
@@ -74,7 +74,8 @@ class CudaWorker : public stream::Worker {
         kernel_seconds += m_clock.seconds();
     }
 
-    /// Adds this lane's scores and map counts, after the last tile. Call it only if the lane tallies.
+    /// Adds this worker's best scores and counts of the map to `all`, after the last tile. Call this function
+    /// only if the worker tallies.
     void add_to(ScoreCounts& all) {
         const cuda::DeviceGuard guard(m_ordinal);
         std::vector<unsigned> best(m_best.size());
@@ -98,8 +99,8 @@ class CudaWorker : public stream::Worker {
     double kernel_seconds = 0;
 
   protected:
-    /// outputs: the number of bands per output. tallies: the first output has one score per band; its scores
-    /// are counted for add_to(). Precondition: `ordinal` is the current device.
+    /// outputs: the number of bands per output. tallies: summarises the scores of the first output, which
+    /// must have one score per band, for add_to(). Precondition: `ordinal` is the current device.
     CudaWorker(int ordinal, int bands, const std::vector<int>& outputs, const Decision& decision,
                const TileLimits& l, bool tallies = false)
         : m_ordinal(ordinal), m_decision(decision), m_tallies(tallies),
@@ -123,7 +124,7 @@ class CudaWorker : public stream::Worker {
     virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
                         cudaStream_t stream) = 0;
 
-    const float* m_raw = nullptr; ///< packed
+    const float* m_raw = nullptr; ///< values of the tile on the device, packed
     cuda::Stream m_stream;
 
   private:
@@ -165,7 +166,7 @@ class CudaDetectionOf : public cuda::LaneOperation<Base> {
     double& m_kernel_seconds;
 };
 
-/// A detection whose lanes tally their scores.
+/// A detection whose workers tally their scores.
 class TalliedDetection : public CudaDetectionOf<Detection> {
   public:
     using CudaDetectionOf::CudaDetectionOf;

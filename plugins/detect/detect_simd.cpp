@@ -72,7 +72,7 @@ void take_logs(double* HWY_RESTRICT z, int height, double part, double* HWY_REST
     const D d;
     const int64_t n = lanes();
     for (int64_t i = 0; i < block_pixels; i += n) {
-        // The registers of a strip are contiguous.
+        // Each row of a strip has 2 n contiguous values.
         const int64_t first = i / (2 * n) * (2 * n) * height + i % (2 * n);
         V most = hn::LoadU(d, z + first);
         for (int r = 1; r < height; ++r)
@@ -347,8 +347,8 @@ void Panels::add(const std::vector<double>& matrix, size_t width, size_t first, 
 
 const SimdKernels& simd_kernels() {
     static const SimdKernels kernels = [] {
-        // The first call chooses the target. A table that was taken earlier would choose it again in every
-        // call.
+        // The first dispatched call chooses the instruction set. Function pointers that were taken before it
+        // would choose the instruction set again in every call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
         return SimdKernels{
             HWY_DYNAMIC_DISPATCH(take),     HWY_DYNAMIC_DISPATCH(square),    HWY_DYNAMIC_DISPATCH(take_logs),

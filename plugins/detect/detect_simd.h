@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The inner loops of detection, compiled for every instruction set and dispatched at run time. They compute
-// in double precision, with one lane per pixel (or column), so the width of a register changes no bit.
+// in double precision, with one SIMD lane per pixel (or column), so results do not depend on the width of a
+// register.
 #pragma once
 
 #include <cstddef>
@@ -47,38 +48,40 @@ class Panels {
 
 /// The regression of pixels on a feature L (detect/fit/fit.h).
 struct FitLine {
-    double weight = 0;                     ///< of the range, among the target's ranges
-    double fit = 0;                        ///< 1 / sqrt(sum (L - mean)^2)
-    double depth = 0;                      ///< (1 - min L) / sum (L - mean)^2
-    double least_fit = 0, least_depth = 0; ///< a target with less in any range has no score
+    double weight = 0; ///< weight of the range; the weights of a target's ranges add up to 1
+    double fit = 0;    ///< 1 / sqrt(sum (L - mean)^2)
+    double depth = 0;  ///< (1 - min L) / sum (L - mean)^2
+    /// If F or D is less in any range of a target, the target's score is 0.
+    double least_fit = 0, least_depth = 0;
 };
 
 struct SimdKernels {
-    /// Centres a block. If rows[b] >= 0, row rows[b] of z becomes in - centre[rows[b]]; if it is below 0, the
+    /// Centres a block. If rows[b] >= 0, row rows[b] of z becomes in - centre[rows[b]]. If rows[b] < 0, the
     /// band only adds to the magnitude. in: `bands` rows of block_pixels values, band_stride apart.
-    /// magnitude[i] = sum of |in|. z, and z in single precision in `singles` (may be null), are in the layout
-    /// of the other kernels: strips of pixels, stored row by row.
+    /// magnitude[i] = sum of |in|. singles: receives z in single precision, may be null. z and singles are in
+    /// the layout of the other kernels: strips of pixels, stored row by row.
     void (*take)(const float* in, ptrdiff_t band_stride, int bands, const int* rows, const double* centre,
                  int height, double* z, float* singles, double* magnitude);
     /// Computes squared[i] = sum of the squares of column i of z.
     void (*square)(const double* z, int height, double* squared);
-    /// Computes z = max(z, part max z) down every column, and logs, their logarithms. Also computes the
-    /// maximum greatest[i], sum[i] = sum of z and product[i] = sum of z ln z. If greatest[i] is not above 0,
-    /// the other results are meaningless.
+    /// Replaces every z of column i by max(z, part * greatest[i]), where greatest[i] is the maximum of the
+    /// column. Computes logs = ln z, sum[i] = sum of z and product[i] = sum of z ln z from the new values. If
+    /// greatest[i] is not above 0, the other results are meaningless.
     void (*take_logs)(double* z, int height, double part, double* logs, double* greatest, double* sum,
                       double* product);
-    /// Subtracts their means from block_pixels spectra of `height` values, into z. inverse[i] = 1 / sqrt(sum
-    /// of their squares), 0 if this sum is below 1e-12 height.
+    /// Writes block_pixels spectra of `height` values to z, each minus its mean. inverse[i] = 1 / sqrt(sum of
+    /// the squares of column i of z), or 0 if this sum is below 1e-12 height.
     void (*centre)(const double* spectra, int height, double* z, double* inverse);
-    /// Adds fits, from the products of block_pixels centred spectra with a centred L, and `inverse` of
-    /// centre(). F = product inverse line.fit, at most 1, and D = product line.depth; both are 0 if the
-    /// product is not above 0 or inverse is 0. scores += weight F (how = 0), weight D (1) or weight F D (2),
-    /// and depths += weight D. If F or D is less than the line requires, both become minus infinity.
+    /// Adds the fits of a feature to scores and depths. products: of block_pixels centred spectra with the
+    /// centred L. inverse: from centre(). F = product * inverse * line.fit, at most 1, and D = product *
+    /// line.depth; both are 0 if the product is not above 0 or inverse is 0. scores += weight F (how = 0),
+    /// weight D (how = 1) or weight F D (how = 2), and depths += weight D. If F or D is less than `line`
+    /// requires, score and depth become minus infinity.
     void (*add_fit)(const double* products, const double* inverse, const FitLine& line, int how,
                     double* scores, double* depths);
     /// y: `components` rows of block_pixels values. t, weights and signal: one value per component. Computes
     /// filtered = sum weights y, and apart = sqrt(mean (y - a t)^2 / ((1 - a)^2 signal + 1)), where a is
-    /// filtered cut to 0..1.
+    /// `filtered`, limited to 0..1.
     void (*tune)(const double* y, int components, const double* t, const double* weights,
                  const double* signal, double* filtered, double* apart);
     /// Computes out[row * block_pixels + i] = row times column i of z.

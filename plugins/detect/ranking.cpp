@@ -37,7 +37,7 @@ void ScoreRanking::write(const Rect& core, const CubeView<float>& src) {
     for (int64_t line = 0; line < src.lines; ++line)
         for (int64_t sample = 0; sample < src.samples; ++sample) {
             if (m_mask != nullptr && !m_mask->at(core.y + line, core.x + sample)) continue;
-            float best = no_value; // some targets may have no value, and others may have one
+            float best = no_value; // A pixel may have scores of only some targets.
             for (int k = 0; k < src.bands; ++k) {
                 const float score = src.row(k, line)[sample];
                 if (std::isnan(best) || (m_small ? score < best : score > best)) best = score;

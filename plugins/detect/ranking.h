@@ -13,13 +13,13 @@
 namespace hsi::detect {
 
 /// Takes the scores of a pass, one band per target, and counts each pixel's best score by the upper half of
-/// its bits. After seek(), it counts scores with the upper half that was found, by their lower half. Counts
-/// do not depend on the order of pixels, so results are equal for any tiles, threads and ranks. Two passes
-/// with the same scores:
+/// its bits. After seek(), it counts only scores with the upper half that was found, by the lower half of
+/// their bits. Counts do not depend on the order of pixels, so results are equal for any tiles, threads and
+/// ranks. Use with two passes of the same scores:
 ///   ScoreRanking r(...); run_pass(.., {&r}, ..); r.seek(k); run_pass(.., {&r}, ..); r.value()
 class ScoreRanking final : public stream::GatheringSink {
   public:
-    /// mask: the pixels that count; null for all. It must outlive the ranking.
+    /// mask: the pixels whose scores are counted; null for all. The mask must outlive the ranking.
     ScoreRanking(const stream::CubeShape& scores, bool small_is_best,
                  const stream::PixelMask* mask = nullptr);
     stream::CubeShape shape() const override { return m_shape; }
@@ -34,12 +34,13 @@ class ScoreRanking final : public stream::GatheringSink {
     void seek(int64_t rank);
     struct Found {
         float score = 0;
-        int64_t at_least = 0; ///< pixels whose score equals it or is better
+        int64_t at_least = 0; ///< number of pixels with this score or a better score
     };
-    Found found() const; ///< after the second pass
+    /// Returns the score of the rank given to seek(), after the second pass.
+    Found found() const;
 
   private:
-    /// The bin of the `rank`-th best score, and the count of the better bins.
+    /// The bin of the `rank`-th best score, and the number of scores in better bins.
     struct Place {
         size_t bin = 0;
         int64_t better = 0;
@@ -52,12 +53,12 @@ class ScoreRanking final : public stream::GatheringSink {
     std::vector<std::atomic<int64_t>> m_counts; ///< in the order of rising keys (key_of())
     bool m_second = false;
     uint32_t m_upper = 0; ///< second pass: upper half of the key to find
-    int64_t m_rank = 0;   ///< its rank among keys with this upper half
-    int64_t m_better = 0; ///< pixels with a better upper half
+    int64_t m_rank = 0;   ///< second pass: rank of the key to find among the keys with this upper half
+    int64_t m_better = 0; ///< number of pixels whose key has a better upper half
 };
 
-/// Returns the worst double that single precision rounds to `score` or better. Scores in double precision
-/// compare with it as stored scores compare with `score`.
+/// Returns the worst double that rounds to `score`, or to a better score, in single precision. A score in
+/// double precision is at least as good as this value if, after rounding, it is at least as good as `score`.
 double edge_of(float score, bool small_is_best);
 
 } // namespace hsi::detect

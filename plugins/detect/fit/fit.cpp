@@ -172,7 +172,7 @@ class FitWorker final : public BlockWorker {
     std::array<double, pixels> m_inverse{};
     std::vector<double> m_scores, m_depths; ///< targets x pixels
     std::vector<double> m_open;             ///< ranges x pixels: 1 without a continuum
-    std::vector<double> m_judged;           ///< scores of a pixel
+    std::vector<double> m_judged;           ///< scores of the current pixel; -1 where it has no score
     PixelRow m_row;
     size_t m_count = 0;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Detection by the shapes of absorption features. O and L are a pixel and a target, divided by their
-// continua, in a range of wavelengths with n bands. The least squares line O = a + b L, with free a and b,
+// continua, in a range of wavelengths with n bands. The least-squares line O = a + b L, with free a and b,
 // compensates for changes of contrast by grain size and mixture:
 //   F = corr(O, L)    D = b (1 - min L)    both 0 where b <= 0
 //   fit = sum w F,  depth = sum w D,  fd = sum w F D   over the ranges of the target; the weights add up to 1
 //
 // R. N. Clark et al.: Imaging spectroscopy: Earth and planetary remote sensing with the USGS Tetracorder and
-// expert systems, J. Geophys. Res. 108 (E12), 2003. F^2 is the product of the slopes of both regressions.
-// All computations are in double precision, pixel by pixel, so results have the same bits for any tiles,
-// threads and ranks.
+// expert systems, J. Geophys. Res. 108 (E12), 2003. F^2 is the product of the slopes of the regressions of O
+// on L and of L on O. All computations are in double precision, pixel by pixel, so results have the same bits
+// for any tiles, threads and ranks.
 #pragma once
 
 #include "detect/detect.h"
@@ -35,8 +35,8 @@ struct FitRange {
 struct FitFeature {
     size_t range = 0;                      ///< index into FitTask::ranges
     std::vector<double> removed;           ///< L: one value per band of the range
-    double weight = 0;                     ///< a target's weights are divided by their sum
-    double least_fit = 0, least_depth = 0; ///< with smaller values, the target's scores are 0
+    double weight = 0;                     ///< The weights of a target are divided by their sum.
+    double least_fit = 0, least_depth = 0; ///< If F or D is smaller, the target's score and depth are 0.
 };
 
 /// Returns the feature of a spectrum that has one value per band of `range`. The weight is the area of 1 - L
@@ -60,12 +60,12 @@ struct FitTask {
     bool depths = false; ///< requests depths as an additional output
 };
 
-/// The counts of the pass are complete after the pass.
+/// The operation of a feature fit. Its counts are complete after the pass.
 class FeatureFit : public Detection {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Returns the number of valid pixels without a score for some target, because an end of a range is not
-    /// above 0.
+    /// Returns the number of valid pixels that lack a score for a target, because their value at an end of a
+    /// range is not above 0.
     int64_t without_continuum() const { return m_open; }
 
   protected:
@@ -74,9 +74,10 @@ class FeatureFit : public Detection {
 
 /// Makes the fit. Outputs: scores, one band per target; the map if the decision has one; depths, one band per
 /// target, if the task requests them. A pixel is invalid, and NaN in all outputs, if an input is not finite
-/// or all are zero. Where an end of one of its ranges is not above 0, a target's score and depth are NaN. The
-/// map's best score must also be above 0. Ranges are divided by their continua once for any number of
-/// targets: the cost is the hulls of the ranges, and one multiplication per target and band of its ranges.
+/// or all are zero. If a pixel's value at an end of one of a target's ranges is not above 0, the target's
+/// score and depth are NaN there. A target is in the map only if its score is above 0. Ranges are divided by
+/// their continua once for any number of targets: the cost is the hulls of the ranges, and one multiplication
+/// per target and band of its ranges.
 std::unique_ptr<FeatureFit> make_feature_fit(FitTask task, const Decision& decision);
 
 /// Fits features; the backend for devices is in hsi_cuda_detect_fit.so.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Fits of features on GPUs, one thread per pixel, one range after another. A thread computes the hull, the
 // mean and variance of the ratios, and their products with eight features at a time; it computes the ratios
-// again for each product. Hulls equal the CPU's (the file is compiled with -fmad=false), scores equal the
-// CPU's to rounding.
+// again for each product. Hulls equal the CPU's (the file is compiled with -fmad=false). Scores equal the
+// CPU's except for rounding.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "detect/detect_cuda_lane.cuh"
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(threads) fit_range(const FitWork w, const Devi
     }
 }
 
-/// Returns Decider::best() of the scores, or 0 unless the best score is above 0.
+/// Returns Decider::best() of the scores; 0 if the best score is not above 0.
 __device__ float best_fit(const FitWork& w, const gpu::Output& out, int64_t p) {
     const auto judged = [&](int k) {
         const double score = w.scores[k * w.pixels + p];
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(threads) hand_out(const FitWork w, const gpu::
     atomicAdd(out.counts + 2, static_cast<unsigned long long>(open));
 }
 
-/// The plan on one device, shared by all lanes.
+/// The plan on one device, shared by all workers.
 struct DeviceFit {
     std::vector<DeviceRange> ranges;
     DeviceBuffer<int> bands, first, of_feature;

@@ -16,14 +16,14 @@ struct FeatureToFit {
     FitLine line;
 };
 
-/// The features of a range; their spectra minus the mean, one per row.
+/// A range and its features.
 struct RangeToFit {
     FitRange range;
     std::vector<FeatureToFit> features;
-    std::vector<double> matrix;
+    std::vector<double> matrix; ///< features x bands of the range: L minus its mean
 };
 
-/// The task in the workers' layout.
+/// The task, with its data in the layout that workers use.
 struct FitPlan {
     /// \throws Error if the parts of the task are inconsistent.
     explicit FitPlan(FitTask all);
@@ -31,7 +31,7 @@ struct FitPlan {
 
     FitTask task;
     std::vector<RangeToFit> parts; ///< one per range
-    size_t longest = 0, most = 0;  ///< maximum numbers of bands, and of features, of a range
+    size_t longest = 0, most = 0;  ///< greatest number of bands, and of features, in a range
 
   private:
     void add_range(size_t r);

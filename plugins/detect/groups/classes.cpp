@@ -52,13 +52,13 @@ class Members {
         for (const int key : present)
             m_count[static_cast<size_t>(key)] = 0;
     }
-    std::vector<int> present; ///< groups with a pixel in ascending order, including 0
-    /// Returns the first position of group present[k]; end() is one past its last.
+    std::vector<int> present; ///< groups that have a pixel, in ascending order; 0 is included
+    /// Return the first position of group present[k], and one past its last position.
     const int32_t* begin(size_t k) const { return m_order.data() + m_begin[k]; }
     const int32_t* end(size_t k) const { return m_order.data() + m_begin[k + 1]; }
 
   private:
-    std::vector<int64_t> m_count; ///< pixels per group; zero between calls
+    std::vector<int64_t> m_count; ///< number of pixels of each group; zero between calls of sort()
     std::vector<int64_t> m_begin;
     std::vector<uint16_t> m_keys;
     std::vector<int32_t> m_order;
@@ -119,12 +119,12 @@ struct GroupScan::Totals {
     explicit Totals(int bands) : others(bands) {}
     std::shared_ptr<std::vector<stream::StatisticsSums>> sums =
         std::make_shared<std::vector<stream::StatisticsSums>>();
-    std::array<std::mutex, 64> mutexes; ///< each guards the groups with a range of numbers
+    std::array<std::mutex, 64> mutexes; ///< Mutex g % 64 guards the sums of group g.
     Others others;                      ///< pixels without a group or outside the mask
 };
 
-/// Passes a block to a worker of StatisticsScan group by group, and adds the results to the sums of all
-/// lanes, which exist once per group.
+/// Passes a block to a worker of StatisticsScan group by group, and adds the results to the sums of the
+/// group, which all workers share.
 class GroupScan::Worker final : public stream::Worker {
   public:
     Worker(const GroupScan& scan, std::unique_ptr<stream::Worker> behind)

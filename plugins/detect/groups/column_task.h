@@ -27,7 +27,7 @@ struct ColumnTask : stream::ColumnStrips {
 ColumnTask make_column_task(const stream::CubeShape& scene, const Columns& columns,
                             const GroupOptions& options, const Decision& decision, const PixelMask* mask);
 
-/// A lane and the records of its groups.
+/// A worker that processes groups of columns, and the records of these groups.
 class ColumnLane : public stream::Worker {
   public:
     /// Processes the groups first .. last - 1, which overlap the tile's core. in: the tile's window, which
@@ -39,9 +39,9 @@ class ColumnLane : public stream::Worker {
     int64_t valid = 0, invalid = 0, in_bad_groups = 0;
 };
 
-/// Makes a lane on the CPU; `task` must outlive it.
+/// Makes a worker that uses the CPU. `task` must outlive the worker.
 std::unique_ptr<ColumnLane> make_column_lane(const ColumnTask& task);
-uint64_t column_lane_bytes(const ColumnTask& task); ///< Returns the bytes of a lane.
+uint64_t column_lane_bytes(const ColumnTask& task); ///< Returns the bytes of such a worker.
 
 class ColumnDetection : public GroupedDetection {
   public:

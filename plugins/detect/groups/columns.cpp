@@ -18,7 +18,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Pixels whose products are added together: with 224 bands they fill a quarter of a megabyte.
+/// Pixels whose products are added together. With 224 bands, they take a quarter of a megabyte.
 constexpr int64_t product_pixels = 128;
 
 /// Returns the sum of a row; the result does not depend on the width of registers.
@@ -104,15 +104,15 @@ class GroupMoments {
         return s;
     }
 
-    /// Returns the share of -shrinkage ledoit-wolf for the added pixels; x must be the pixels passed to
-    /// take().
+    /// Returns the shrinkage of -shrinkage ledoit-wolf for the added pixels. x: the pixels that were passed
+    /// to take().
     double share(const Pixels& x) {
         const BandShrinkage shrinkage(m_centre, m_used, m_products.data(), m_pitch, m_count);
         return shrinkage.share(fourth_powers(x, shrinkage));
     }
 
-    /// Returns true if detector() can be called: the matrix, shrunk towards its diagonal, certainly has an
-    /// inverse.
+    /// Returns true if the matrix, shrunk towards its diagonal, certainly has an inverse. Then detector() can
+    /// be called.
     bool is_regular(double share) const {
         double least = std::numeric_limits<double>::infinity(), trace = 0;
         for (size_t a = 0; a < m_used.size(); ++a) {
@@ -123,8 +123,8 @@ class GroupMoments {
         return least > 0 && share * least >= 2 * least_share * trace / static_cast<double>(m_used.size());
     }
 
-    /// Returns make_detector() with a share for which is_regular() is true, and finite targets. It overwrites
-    /// the sums. Returns null if a target is the mean.
+    /// Makes the same detector as make_detector(). is_regular(share) must be true, and the targets must be
+    /// finite. The function overwrites the sums. Returns null if a target is the mean.
     std::unique_ptr<Detector> detector(Method method, const Targets& targets, double share) {
         const auto n = m_used.size(), pitch = static_cast<size_t>(m_pitch);
         auto made = std::make_unique<Detector>();
@@ -252,15 +252,15 @@ class GroupMoments {
 
     const int m_bands;
     const ptrdiff_t m_pitch;
-    int64_t m_count = 0;        ///< added pixels
-    std::vector<double> m_mean; ///< by band
+    int64_t m_count = 0;        ///< number of added pixels
+    std::vector<double> m_mean; ///< one per band
     std::vector<int> m_constant, m_varying;
     std::vector<double> m_centre; ///< centre of the products, one value per band
     std::vector<int> m_used;      ///< bands that have products
     /// Matrix of product_pixels x m_pitch: pixels minus their centre, in the used bands
     std::vector<double> m_rows;
     std::vector<double> m_products; ///< used bands x used bands, on and above the diagonal
-    std::vector<double> m_squared;  ///< one per pixel
+    std::vector<double> m_squared;  ///< |z|^2 of each pixel
 };
 
 class ColumnWorker final : public ColumnLane {
@@ -322,7 +322,7 @@ class ColumnWorker final : public ColumnLane {
         if (x >= tile.core.x) found.push_back({group - m_first, record});
     }
 
-    /// Finds the positions of valid pixels, and of pixels that count in statistics.
+    /// Marks the valid pixels, and finds the positions of the pixels that are used for statistics.
     void find_background(const Pixels& all, int64_t x, int64_t width) {
         m_row.start(static_cast<size_t>(all.count));
         for (int b = 0; b < m_task.scene.bands; ++b)
@@ -450,8 +450,8 @@ class ColumnWorker final : public ColumnLane {
     HostBuffer<float> m_packed;  ///< pixels of the groups of a batch
     std::vector<float> m_chosen; ///< pixels of a background that is only part of a group
     std::vector<float> m_scores; ///< (scores + map) x pixels
-    std::vector<char> m_valid;   ///< one per pixel
-    std::vector<float> m_best;   ///< best scores of the background
+    std::vector<char> m_valid;   ///< one per pixel: whether it is valid
+    std::vector<float> m_best;   ///< best score of each background pixel
     std::vector<int64_t> m_background;
     PixelRow m_row;
 };
@@ -469,7 +469,7 @@ class CpuColumns final : public ColumnDetection {
 } // namespace
 
 bool groups_on_devices(const GroupOptions& options, int bands) {
-    constexpr int most_bands = 4096; // a vector of them must fit into shared memory
+    constexpr int most_bands = 4096; // A vector with one double per band must fit into shared memory.
     return bands <= most_bands && are_finite(options.targets);
 }
 

@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(threads) find_means(const GroupWork w) {
 /// Sums the products of the centred pixels: a block of the lower triangle, and its mirror image.
 __global__ void __launch_bounds__(threads) find_products(const GroupWork w) {
     __shared__ double row[block][block + 1], column[block][block + 1];
-    int a = 0, left = static_cast<int>(blockIdx.y); // blocks row by row
+    int a = 0, left = static_cast<int>(blockIdx.y); // blockIdx.y counts the blocks of the triangle row by row
     while (left > a) {
         left -= a + 1;
         ++a;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const GroupWork w)
     const DeviceGroup& group = w.group[g];
     if (group.settled()) return;
     const int64_t first = static_cast<int64_t>(g) * w.bands;
-    if (blockIdx.y == 0) // for later kernels
+    if (blockIdx.y == 0) // One block per group stores the weights for later kernels.
         for (int b = static_cast<int>(threadIdx.x); b < w.bands; b += threads) {
             const double own = w.own[first + b];
             w.weight[first + b] = own > 0 ? group.counted / own : 0.0;
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const GroupWork w)
     }
 }
 
-/// Returns the group's share of shrinkage (BandShrinkage).
+/// Returns the group's shrinkage (BandShrinkage).
 __device__ double share_of(const GroupWork& w, const DeviceGroup& group, int g, double used) {
     const int n = w.bands;
     const int64_t first = static_cast<int64_t>(g) * n;
@@ -177,9 +177,9 @@ __device__ double share_of(const GroupWork& w, const DeviceGroup& group, int g, 
     return off > 0 ? fmin(fmax(beta, 0.0), delta) / delta : 1.0;
 }
 
-/// Computes each group's share, decides whether its matrix can be inverted, and forms the matrix: the sums,
-/// shrunk, or with a ridge on the diagonal if there are too few pixels for the bands. A constant band has 1
-/// on the diagonal and zeros elsewhere.
+/// Computes each group's shrinkage, decides whether its matrix can be inverted, and forms the matrix from the
+/// sums: shrunk, or with a ridge on the diagonal if there are too few pixels for the bands. A constant band
+/// has 1 on the diagonal and zeros elsewhere.
 __global__ void __launch_bounds__(threads) shrink_groups(const GroupWork w) {
     const int g = static_cast<int>(blockIdx.x), n = w.bands;
     DeviceGroup& group = w.group[g];
@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(threads) shrink_groups(const GroupWork w) {
         w.ledoit_wolf && count >= 2 && varying > 0 ? share_of(w, group, g, positive) : w.share;
     __syncthreads(); // the first thread overwrites the data after all threads have read it
     const bool surely = share > 0 ? least > 0 && share * least >= 2 * least_share * trace / used
-                                  : w.inverse != nullptr; // the inverse decides later
+                                  : w.inverse != nullptr; // check_inverses() decides later
     const int fate = count < 2 ? few_pixels : !(varying > 0) ? no_variance : surely ? going : uncertain;
     const double mean_eigenvalue = trace * unbiased / used,
                  ridge = share == 0 && count <= used ? ridge_share * mean_eigenvalue : 0.0;
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
         __syncthreads();
         for (int r = warp; r < width; r += threads / 32)
             if (lane <= r) m[static_cast<int64_t>(k0 + r) * n + k0 + lane] = top[r][lane];
-        // Each row below belongs to one thread.
+        // Each thread computes rows below the corner.
         for (int r = k0 + block + static_cast<int>(threadIdx.x); r < n; r += threads) {
             double* const at = m + static_cast<int64_t>(r) * n + k0;
             double v[block];
@@ -275,7 +275,7 @@ __global__ void __launch_bounds__(threads) factorise_groups(const GroupWork w) {
             for (int c = 0; c < block; ++c)
                 at[c] = v[c];
         }
-        // The blocks right of the panel follow.
+        // Subtracts the panel's products from the blocks right of the panel.
         for (int r0 = k0 + block; r0 < n; r0 += block)
             for (int c0 = k0 + block; c0 <= r0; c0 += block) {
                 __syncthreads();
@@ -472,12 +472,13 @@ __global__ void __launch_bounds__(threads) score_groups(const GroupWork w) {
     }
 }
 
-/// Returns the greatest score of a pixel, as it is written, as an integer that rises with the score.
+/// Returns the greatest score of a pixel, rounded to float as in the output, as an integer that rises with
+/// the score.
 __device__ unsigned rising_score(const GroupWork& w, int64_t place) {
     float score = static_cast<float>(w.scores[place]);
     for (int t = 1; t < w.targets; ++t)
         score = fmaxf(score, static_cast<float>(w.scores[t * w.places + place]));
-    const unsigned bits = __float_as_uint(score + 0.0f); // -0 and 0 are one value
+    const unsigned bits = __float_as_uint(score + 0.0f); // turns -0 into 0
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
@@ -515,7 +516,7 @@ __global__ void __launch_bounds__(threads) exclude_greatest(const GroupWork w) {
         }
         __syncthreads();
     }
-    int before = 0; // earlier pixels with this score
+    int before = 0; // number of earlier pixels with the score `least`
     for (int base = 0; base < group.pixels; base += threads) {
         const int i = base + thread;
         const bool inside = i < group.pixels && (state[i] & in_background) != 0;

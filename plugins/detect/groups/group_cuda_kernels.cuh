@@ -14,28 +14,28 @@ namespace hsi::detect::gpu {
 
 /// The state of a group.
 enum Fate : int {
-    going,     ///< scores will be computed
-    uncertain, ///< the matrix may be singular: the host decides, and computes the detector
-    few_pixels,
+    going,      ///< scores will be computed
+    uncertain,  ///< the matrix may be singular: the host decides, and computes the detector
+    few_pixels, ///< This state and the following ones are final: the group has no scores.
     no_variance,
-    target_is_mean, ///< this state and the following ones are final: no scores
-    no_group        ///< the pixels that belong to no group
+    target_is_mean,
+    no_group ///< the state of all pixels without a group, which form one DeviceGroup
 };
 
 /// A group of pixels. Kernels set `fate` and the members after it.
 struct DeviceGroup {
     int64_t values = 0; ///< index of the first band's first value in GroupWork::x
-    int64_t place = 0;  ///< position of the first pixel, where a pixel has one value
+    int64_t place = 0;  ///< index of the first pixel in the arrays [place], which have one value per pixel
     int pixels = 0;
-    int first = 0, width = 1; ///< groups of columns: samples of the raster
-    int fate = going;         ///< set by kernels, as all members below
+    int first = 0, width = 1; ///< groups of columns: first sample in the raster, and number of samples
+    int fate = going;         ///< a Fate; kernels set it and all members below
     int valid = 0, background = 0;
     /// Background pixels in the statistics, and background pixels that are excluded
     int counted = 0, excluded = 0;
-    int varying = 0;     ///< varying bands
+    int varying = 0;     ///< number of bands that are not constant
     int regularised = 0; ///< not 0 if a ridge was added to the diagonal
     double share = 0;
-    double mean_eigenvalue = 0; ///< before a ridge is added
+    double mean_eigenvalue = 0; ///< mean eigenvalue of the matrix before a ridge is added
     __host__ __device__ bool settled() const { return fate > uncertain; }
 };
 
@@ -46,25 +46,25 @@ struct GroupWork {
     const int* order = nullptr;    ///< [place]: index in the raster; null if groups are columns
     int bands = 0, groups = 0;
     int targets = 0;       ///< 0 for rx
-    int64_t pitch = 0;     ///< of x: between two bands of a group
-    int64_t places = 0;    ///< pixels of all groups
-    int64_t most = 0;      ///< pixels of the largest group
-    bool centred = true;   ///< false for cem, where constant bands count as other bands do
-    bool ace = false;      ///< scores are squared, and divided by the pixel's own squared distance
-    bool measures = false; ///< ace, rx: computes the pixel's own (x-m)'M^-1(x-m)
+    int64_t pitch = 0;     ///< values in x from one band of a group to the next
+    int64_t places = 0;    ///< number of pixels of all groups
+    int64_t most = 0;      ///< number of pixels of the largest group
+    bool centred = true;   ///< false for cem, which does not subtract the mean and uses constant bands
+    bool ace = false;      ///< squares scores, and divides them by (x-m)'M^-1(x-m)
+    bool measures = false; ///< ace, rx: computes (x-m)'M^-1(x-m) of each pixel
     bool ledoit_wolf = false, absorption = false;
     double share = 0, exclude_share = 0;
     DeviceGroup* group = nullptr;
     float* x = nullptr;
-    uint8_t* state = nullptr;    ///< [place]
-    double* mean = nullptr;      ///< [group][band]; 0 for cem
+    uint8_t* state = nullptr; ///< [place]: whether the pixel is valid, in the background, in the statistics
+    double* mean = nullptr;   ///< [group][band]; 0 for cem
     uint8_t* constant = nullptr; ///< [group][band]
     double* matrix = nullptr;    ///< [group][band][band]: sums of products above the diagonal
     double* own = nullptr;       ///< [group][band]: sums of products on the diagonal
     double* weight = nullptr;    ///< [group][band]
     /// [group][band][band], lower: inverse of the factor; null if not needed
     double* inverse = nullptr;
-    double* squares = nullptr;       ///< [place]: |z|^4 for the share, then |L^-1 (x-m)|^2
+    double* squares = nullptr;       ///< [place]: |z|^4 for the shrinkage, later |L^-1 (x-m)|^2
     const double* spectra = nullptr; ///< [target][band]
     double* rows = nullptr;          ///< [group][target][band]
     double* constants = nullptr;     ///< [group][target]: z'M^-1 z

@@ -18,7 +18,7 @@ namespace hsi::detect {
 /// of groups whose matrix may be singular; the host makes these detectors.
 class GroupScorer {
   public:
-    /// places: the pixels of all groups. `options` must outlive the scorer.
+    /// places: the number of pixels of all groups, with padding. `options` must outlive the scorer.
     GroupScorer(const GroupOptions& options, int bands, size_t groups, size_t places, cudaStream_t stream);
     static uint64_t bytes(const GroupOptions& options, int bands, uint64_t groups, uint64_t places);
     float* x() const { return m_x.data(); }
@@ -39,7 +39,7 @@ class GroupScorer {
     const GroupOptions& m_options;
     const int m_bands;
     const size_t m_targets;
-    const bool m_inverse; ///< the factors are inverted
+    const bool m_inverse; ///< true if the factors are inverted
     cuda::DeviceBuffer<gpu::DeviceGroup> m_groups;
     cuda::DeviceBuffer<float> m_x;
     cuda::DeviceBuffer<uint8_t> m_state, m_constant;

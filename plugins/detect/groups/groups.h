@@ -5,12 +5,13 @@
 // Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case study
 // with methane, Atmospheric Measurement Techniques 8, 2015.
 //
-// A column has few pixels for many bands, so its matrix is shrunk. On bands of unit variance (divided by n;
-// cem: of unit mean square) P = sum z z' / n, and with squared Frobenius norms and B bands
+// A column has few pixels for many bands, so its matrix is shrunk. z is a pixel minus the mean, with each
+// band scaled to unit variance (divided by n). For cem, z is the pixel with each band scaled to unit mean
+// square. With P = sum z z' / n, squared Frobenius norms and B bands,
 //   delta = |P - I|^2 / B,  beta = (sum |z|^4 / n - |P|^2) / (B n),  rho = min(max(beta, 0), delta) / delta
-// is the share of O. Ledoit, M. Wolf: A well-conditioned estimator for large-dimensional covariance matrices,
-// Journal of Multivariate Analysis 88(2), 2004, for these bands: M = (1 - rho) C + rho diag(C). The result
-// does not depend on units or on dark bands.
+// rho is the shrinkage of O. Ledoit, M. Wolf: A well-conditioned estimator for large-dimensional covariance
+// matrices, Journal of Multivariate Analysis 88(2), 2004, for the scaled bands. The matrix is
+// M = (1 - rho) C + rho diag(C). Scores do not depend on the units of the bands, or on dark bands.
 //
 // A target that is common in its own background is scored too low. So the pixels with the greatest scores may
 // be excluded from the statistics, which are then computed again.
@@ -48,16 +49,17 @@ inline constexpr Cost column_filter{3.5e-11, 6e-13}; ///< a column's background,
 /// Whether a group has scores; otherwise the reason.
 enum class GroupState : uint8_t {
     scored,
-    few_pixels,    ///< the background has fewer than 2 pixels
-    no_variance,   ///< all pixels of the background are equal
-    target_is_mean ///< (cem: a target is nearly zero compared with them)
+    few_pixels,  ///< the background has fewer than 2 pixels
+    no_variance, ///< all pixels of the background are equal
+    /// a target equals the background's mean (cem: is nearly zero compared with the background)
+    target_is_mean
 };
 
 /// The result of a group.
 struct GroupRecord {
     GroupState state = GroupState::few_pixels;
-    bool regularised = false; ///< a ridge was added to the diagonal (Detector::ridge)
-    int64_t pixels = 0;       ///< valid pixels of its background
+    bool regularised = false; ///< true if a ridge was added to the diagonal (Detector::ridge)
+    int64_t pixels = 0;       ///< valid pixels of the group's background
     int64_t excluded = 0;     ///< background pixels that were excluded from the statistics
     double shrinkage = 0;
 };
@@ -66,50 +68,53 @@ struct GroupRecord {
 struct GroupOptions {
     Method method = Method::mf;
     Targets targets;
-    /// `shrinkage` is the share unless ledoit_wolf is set; `components` is not used
+    /// `shrinkage` is used unless ledoit_wolf is set; `components` is not used.
     Conditioning conditioning;
-    bool ledoit_wolf = false; ///< computes the share (see above) of each group
-    /// Share of a group's pixels with the greatest scores to exclude, from 0 to below 0.5
+    bool ledoit_wolf = false; ///< computes the shrinkage rho (see above) of each group
+    /// Fraction of a group's pixels that are excluded, because their scores are greatest: 0 to below 0.5
     double exclude_share = 0;
     int exclude_iterations = 1; ///< number of repetitions, each starting with all pixels
 };
 
-/// Computes the shrinkage share (see above) of a background from its moments and from sum |z|^4 over its
-/// pixels, which needs a pass over them: |z|^2 = sum of weight (x - centre)^2.
+/// Computes the shrinkage rho (see above) of a background from its moments and from the sum of |z|^4 over its
+/// pixels. The sum needs a pass over the pixels, with |z|^2 = sum of weight (x - centre)^2.
 class BandShrinkage {
   public:
     BandShrinkage(Method method, const stream::SceneStatistics& background);
-    /// Uses the sums of products of `pixels` centred pixels over the bands `varying`. Row a begins at
-    /// products + a * pitch, and is valid on the diagonal and right of it. The method must not use R (cem).
+    /// Uses the sums of products of `pixels` pixels, minus `mean`, over the bands `varying`. Row a begins at
+    /// products + a * pitch, and is valid on the diagonal and right of it. For cem, `mean` is 0, and
+    /// `varying` has all bands.
     BandShrinkage(const std::vector<double>& mean, const std::vector<int>& varying, const double* products,
                   ptrdiff_t pitch, int64_t pixels);
     const std::vector<double>& centre() const { return m_centre; } ///< one per band
     /// Returns 1 / variance per band, 0 for constant bands.
     const std::vector<double>& weight() const { return m_weight; }
-    double share(double sum_of_fourth_powers) const; ///< 0..1
+    double share(double sum_of_fourth_powers) const; ///< Returns rho, 0..1.
 
   private:
     std::vector<double> m_centre, m_weight;
-    double m_pixels = 0, m_bands = 0, m_off_diagonal = 0; ///< m_off_diagonal: squared, of P
+    /// m_off_diagonal: the sum of the squared off-diagonal elements of P
+    double m_pixels = 0, m_bands = 0, m_off_diagonal = 0;
 };
 
 /// Returns the number of pixels that are excluded from the statistics of a background with `pixels` pixels.
 HSI_HOST_DEVICE inline int64_t excluded_pixels(double share, int64_t pixels) {
-    constexpr double rounding =
-        1e-9; // 0.07 of 100 is slightly more than 7, and 0.29 of 100 slightly less than 29
+    // In double precision, 0.29 * 100 is slightly less than 29, and 0.07 * 100 is slightly more than 7.
+    constexpr double rounding = 1e-9;
     return static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
 }
 
-/// Returns true if devices can compute these statistics and scores for `bands` bands. It requires targets
-/// that cannot be refused.
+/// Returns true if devices can compute the statistics and scores for `bands` bands. All values of the targets
+/// must be finite.
 bool groups_on_devices(const GroupOptions& options, int bands);
 
 /// Scores by group; the outputs are those of make_detection(). They are NaN where a pixel has no group, or
 /// its group has no background.
 class GroupedDetection : public Detection {
   public:
-    int64_t without_group() const { return m_without_group; } ///< valid pixels without a group
-    int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels whose group has no scores
+    /// Return the number of valid pixels without a group, and of valid pixels whose group has no scores.
+    int64_t without_group() const { return m_without_group; }
+    int64_t in_bad_groups() const { return m_in_bad_groups; }
     /// Returns the records of all groups that have a pixel in the scene. Complete after the pass.
     virtual std::vector<GroupRecord> groups() const = 0;
     void exchange(parallel::Group& ranks) override;
@@ -124,7 +129,7 @@ class GroupedDetection : public Detection {
 using stream::Columns;
 
 /// Makes an operation in which one worker computes the statistics and scores of each group. Tiles have all
-/// lines. `mask`: the pixels that count in statistics; may be null, and must outlive the operation.
+/// lines. `mask`: the pixels that are used for statistics; null for all. It must outlive the operation.
 std::unique_ptr<GroupedDetection> make_column_detection(const stream::CubeShape& scene,
                                                         const Columns& columns, const GroupOptions& options,
                                                         const Decision& decision, const PixelMask* mask);
@@ -141,9 +146,9 @@ struct GroupPlane {
     uint64_t bytes() const { return of.size() * sizeof(uint16_t); }
 };
 
-/// The result of GroupScan, with the names that tool::Scene needs.
+/// The result of GroupScan. tool::Scene requires the names of its members.
 struct GroupBackgrounds {
-    int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
+    int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
     /// One per group; null for assumed backgrounds
@@ -167,8 +172,9 @@ class GroupScan final : public stream::Operation {
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     GroupBackgrounds result() const;
-    GroupBackgrounds assumed() const { return {m_scene.pixels(), 0, {}, nullptr, m_scene}; } ///< for plans
-    /// Returns approximately the bytes of the sums of `groups` groups, which are held to the end.
+    /// Returns assumed backgrounds, for plans before the pass.
+    GroupBackgrounds assumed() const { return {m_scene.pixels(), 0, {}, nullptr, m_scene}; }
+    /// Returns approximately the bytes of the sums of `groups` groups, which are in memory to the end.
     static uint64_t bytes(int bands, int groups);
 
   private:
@@ -192,7 +198,7 @@ class GroupShrinkageScan final : public stream::Operation {
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    double share(size_t group) const; ///< 0..1
+    double share(size_t group) const; ///< Returns the shrinkage rho of the group, 0..1.
 
   private:
     const std::vector<std::unique_ptr<BandShrinkage>>& m_parts;
@@ -202,8 +208,8 @@ class GroupShrinkageScan final : public stream::Operation {
     math::ExactSums m_fourth;
 };
 
-/// detectors: one per group, null for groups without scores (see records). All arguments must outlive the
-/// operation.
+/// Makes an operation that scores each pixel with the detector of its group. detectors: one per group, null
+/// for groups without scores (see records). All arguments must outlive the operation.
 std::unique_ptr<GroupedDetection>
 make_group_detection(const stream::CubeShape& scene, const GroupPlane& plane,
                      const std::vector<std::unique_ptr<Detector>>& detectors,
@@ -264,7 +270,7 @@ class BestScores final : public stream::GatheringSink {
 
   private:
     const stream::CubeShape m_shape;
-    std::vector<float> m_best; ///< NaN without a score
+    std::vector<float> m_best; ///< best score of each pixel; NaN if it has no score
 };
 
 /// Returns the positions in `scores` of the `count` best pixels, in arbitrary order. Pixels rank by falling

@@ -41,7 +41,8 @@ class GroupShrinkageWorker final : public stream::Worker {
     math::ExactSums sums;
 
   private:
-    /// Returns -1 if the pixel does not count.
+    /// Returns the index of the pixel's group; -1 if the pixel is outside the mask, or in no group with a
+    /// BandShrinkage.
     int group_of(int64_t line, int64_t sample) const {
         if (m_mask != nullptr && !m_mask->at(line, sample)) return -1;
         const int group = m_plane != nullptr ? m_plane->at(line, sample) - 1 : 0;
@@ -114,7 +115,7 @@ BandShrinkage::BandShrinkage(const std::vector<double>& mean, const std::vector<
 
 double BandShrinkage::share(double sum_of_fourth_powers) const {
     if (!(m_off_diagonal > 0)) return 1;
-    const double delta = m_off_diagonal / m_bands, squared = m_off_diagonal + m_bands; // |P|^2
+    const double delta = m_off_diagonal / m_bands, squared = m_off_diagonal + m_bands; // squared: |P|^2
     const double beta = (sum_of_fourth_powers / m_pixels - squared) / (m_bands * m_pixels);
     return std::clamp(beta, 0.0, delta) / delta;
 }

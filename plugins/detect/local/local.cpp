@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// RX against the ring of pixels around each pixel. The rows of U are u = x - centre, for some centre. The
-// ring's covariance needs U'U (bands x bands). U'U slides along four lines at once, and adds and removes
-// columns of pixels, see ring_columns.h. If the ring is small, U U' (pixels x pixels) is used instead. With
-// the addition delta to C's diagonal, and e = U d,
+// RX against the ring of pixels around each pixel. The rows of U are the pixels of the ring minus a centre.
+// The ring's covariance needs U'U (bands x bands). The sums U'U slide along four lines at once: columns of
+// pixels are added and removed, see ring_columns.h. If the ring is small, U U' (pixels x pixels) is used
+// instead. With the addition delta to C's diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
 #include "detect/local/local.h"
 #include "core/cancel_scope.h"
@@ -27,7 +27,8 @@ namespace {
 /// slide together; the first line is a multiple of it.
 constexpr int64_t segment = 128, together = RingColumns::pixels;
 
-/// Returns the pitch of a matrix with padding: an odd number of cache lines, so that rows do not share sets.
+/// Returns the pitch of a matrix with padding. It is an odd number of cache lines, so that successive rows
+/// are in different sets of the cache.
 ptrdiff_t pitch_of(size_t columns) {
     const auto eights = static_cast<ptrdiff_t>((columns + math::slack + 7) / 8);
     return (eights | 1) * 8;
@@ -37,9 +38,9 @@ size_t matrix_size(size_t columns) {
     return static_cast<size_t>(pitch_of(columns)) * (columns + Panels::height);
 }
 
-/// Returns the cost of a pixel for either method, in multiplications of double precision. It was measured
-/// with 60 to 224 bands and rings of 3 / 11 to 15 / 31. In addition to products and factor, it includes
-/// centring a ring's pixels and moving sums.
+/// Return the cost of a pixel with U U' and with U'U, in multiplications of double precision. The costs were
+/// measured with 60 to 224 bands and rings of 3 / 11 to 15 / 31. In addition to products and factor, they
+/// include centring a ring's pixels and moving sums.
 double cost_by_pixels(int bands, const Ring& ring) {
     return products_by_pixels(bands, ring) + 25.0 * static_cast<double>(ring_pixels(ring)) * bands;
 }
@@ -60,10 +61,10 @@ struct Plan {
           line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
-    const int64_t reach, gap; ///< half widths of the squares, without the pixel itself
+    const int64_t reach, gap; ///< half widths of the outer and the inner square: (width - 1) / 2
     const size_t pixels;      ///< pixels of a whole ring
     const bool by_pixels;     ///< true if U U' costs less
-    const double line_share;  ///< stream::Operation::line_share()
+    const double line_share;  ///< the result of LocalDetection::line_share()
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Returns the number of vectors per call of update().
     size_t batch() const { return by_pixels ? bands : 48; }
@@ -295,10 +296,11 @@ class LocalWorker final : public stream::Worker {
         const auto [products, scatter] = sums.squares(pixel);
         double& greatest = m_greatest[pixel];
         greatest = std::max(greatest, products);
-        // Pixels that were added and removed leave rounding errors in the sums.
+        // Pixels that were added and removed leave rounding errors in the sums. If almost no variance is
+        // left, these errors would dominate.
         if (!(scatter > 1e-9 * greatest)) return score_directly(y, sample);
         const double ridge = m_plan.ring.ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
-        if (ridge > 0) // with a ridge, single precision is enough
+        if (ridge > 0) // With a ridge, single precision is usually enough.
             if (const auto score = m_columns->solve(pixel, m_apart.data(), ridge)) return *score;
         m_columns->matrix(pixel, m_matrix.data(), m_pitch);
         return solve_bands(ridge);
@@ -356,7 +358,8 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    /// Returns the pixels that slide together, active or not, and are at most `lines` from `line`.
+    /// Returns the set of pixels that slide together, active or not, whose line is at most `lines` from
+    /// `line`.
     RingColumns::Pixels pixels_within(int64_t line, int64_t lines) const {
         RingColumns::Pixels within = 0;
         for (int64_t i = 0; i < together; ++i)
@@ -392,7 +395,7 @@ class LocalWorker final : public stream::Worker {
     }
 
     void start(int64_t x, int64_t end) {
-        // A centre near the mean keeps the digits of the sums.
+        // Values are summed relative to a centre near their mean, so that the sums do not lose digits.
         std::fill(m_centre.begin(), m_centre.end(), 0.0);
         int64_t pixels = 0;
         for (int64_t line = m_first; line < m_below; ++line)
@@ -417,16 +420,16 @@ class LocalWorker final : public stream::Worker {
     const size_t m_bands, m_order;
     const ptrdiff_t m_pitch;
     std::optional<RingColumns> m_columns;
-    std::vector<double> m_matrix;  ///< C, then its factor
+    std::vector<double> m_matrix;  ///< C or U U', then its factor
     std::vector<double> m_vectors; ///< pending vectors, padded with zeros
     std::vector<double> m_centre, m_mean, m_apart, m_variances;
     std::vector<float> m_lines; ///< [line % lines_held()][sample - m_from][band]
     std::vector<char> m_valid, m_counts;
     std::array<double, segment + largest_window> m_magnitude{};
     std::vector<size_t> m_ring;
-    RingColumns::Spectra m_spectra;                        ///< of one column
+    RingColumns::Spectra m_spectra;                        ///< spectra of one column
     int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
-    int64_t m_at = 0;                                      ///< the pixel that the sums belong to
+    int64_t m_at = 0;                                      ///< sample of the pixels whose rings are summed
     /// First and one past the last line that slide together
     int64_t m_first = 0, m_below = 0;
     /// Maximum of each pixel's sum of squares since the start

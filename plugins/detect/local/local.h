@@ -17,18 +17,19 @@ namespace cost {
 inline constexpr Cost local{6.7e-11, 3.2e-13}; ///< per unit of local_cost() and local_products()
 } // namespace cost
 
-/// RX against the surrounding pixels: the square of `outer` pixels around x without the square of `inner`
-/// pixels, cut at the border of the scene. Only valid pixels in the mask count.
+/// The background of a pixel x in local RX: the square of outer x outer pixels around x, without the square
+/// of inner x inner pixels, and without positions outside of the scene. Only valid pixels in the mask are
+/// used.
 struct Ring {
     int inner = 0, outer = 0; ///< odd, 1 <= inner < outer <= 127
     const PixelMask* mask = nullptr;
-    /// The addition to the diagonal of the local C, as a share of its mean variance, 0 to 1. With 0, the
-    /// score is RX by definition, for rings that span the bands.
+    /// The addition to the diagonal of the local C, as a fraction of the mean variance of the bands, 0 to 1.
+    /// With 0, the score is RX by definition; the pixels of the ring must then span the bands.
     double ridge_share = 1e-2;
 };
 inline constexpr int largest_window = 127;
-/// Without a ridge: if a pivot of the factor is at most this share of the band's variance, the band depends
-/// on other bands, and the pivot is a rounding error.
+/// Without a ridge: if a pivot of the factor is at most this fraction of the band's variance, the band
+/// depends on other bands, and the pivot is a rounding error.
 inline constexpr double least_local_pivot = 1e-11;
 
 /// Computes (x-m)'M^-1(x-m), where M = C + ridge_share (trace C / bands) I, with m and C of the ring. The

@@ -16,9 +16,11 @@ namespace {
 
 using cuda::DeviceBuffer;
 
-/// The memory of a batch's matrices: a few thousand pixels of 200 bands keep a large device busy.
+/// The memory of a batch's matrices. With 200 bands, a batch has about 1500 pixels, which keep a large device
+/// busy.
 constexpr uint64_t batch_bytes = uint64_t{256} << 20;
-constexpr int64_t most_batch_runs = 1024; // the pixels of a batch are rows of a grid
+/// The pixels of a batch are the y axis of a grid, which has at most 65535 blocks.
+constexpr int64_t most_batch_runs = 1024;
 
 struct LocalPlan {
     LocalPlan(int b, const Ring& r)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring around each pixel, in two steps per batch of pixels. The first step sums products over
 // rings: a warp holds 32 x 32 sums in registers and slides along a run of pixels, adding and removing columns
-// of pixels, with the matrix units for double precision. In the second step, a block of threads per pixel
+// of pixels, with the tensor cores in double precision. In the second step, a block of threads per pixel
 // computes the covariance from these sums, its factor, and d'M^-1 d, with the matrix in shared memory if it
 // fits. Every spectrum ends in a 1, so the sums' last row holds the sums of the values, and its last entry
 // the count. Rings of few pixels use U U' instead, as on the CPU (local.cpp); the last row of U is then d.
@@ -14,8 +14,8 @@
 namespace hsi::detect::gpu {
 namespace {
 
-constexpr int warps = 4;              ///< per block that sums products
-constexpr int most_solvers = 512;     ///< threads per block that factorises
+constexpr int warps = 4;              ///< warps of a block that sums products
+constexpr int most_solvers = 512;     ///< most threads of a block that factorises
 constexpr unsigned all = ~0u;         ///< all lanes of a warp
 constexpr double least_pivot = 1e-11; ///< equals least_local_pivot (local.h)
 
@@ -23,7 +23,7 @@ constexpr double least_pivot = 1e-11; ///< equals least_local_pivot (local.h)
 enum Status : uint8_t {
     outside, ///< outside the core
     invalid,
-    few,         ///< the ring has less than two pixels
+    few,         ///< the ring has fewer than two pixels, or without a ridge fewer than bands + 1
     equal_here,  ///< all pixels of the ring are equal, and this pixel equals them
     equal_there, ///< all pixels of the ring are equal, and this pixel differs
     again,       ///< the sums have almost no variance left: compute them from the ring itself
@@ -33,7 +33,7 @@ enum Status : uint8_t {
 __device__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
-/// A pixel of a batch.
+/// Where a pixel of a batch is.
 struct Place {
     int x, y, at; ///< x, y: position in the window; at: index in the window
     bool inside;
@@ -80,8 +80,8 @@ __device__ size_t entry(int row, int column) {
 /// Returns the index of a lane's two entries in a tile, in the layout of multiply_add().
 __device__ int pair_place() { return lane() % 4 / 2 * 32 + lane() / 4 * 4 + lane() % 2 * 2; }
 
-/// Returns the sum over the block to every thread; it depends only on the number of threads. All threads of
-/// the block must call it.
+/// Returns the sum of v over the block to every thread. The order of additions depends only on the number of
+/// threads. All threads of the block must call this function.
 __device__ double block_total(double v) {
     __shared__ double part[32];
     for (int o = 16; o > 0; o /= 2)
@@ -159,7 +159,7 @@ __device__ Member member(const LocalTile& t, int x, int y, int dx, int dy, float
     m.weight = weight;
     return m;
 }
-/// Returns the member's weight, or 0 if the pixel does not count.
+/// Returns the member's weight, or 0 if the pixel is not in the background.
 __device__ float weight_of(const LocalTile& t, const Member& m) {
     return (t.state[m.at] & 2) != 0 ? m.weight : 0.0f;
 }
@@ -186,7 +186,7 @@ __device__ Member moving_member(const LocalTile& t, int x, int y, int k) {
     return member(t, x, y, gap, k - t.outer - gap, -1);
 }
 
-/// The 32 x 32 entries that a warp holds: row and column of their tiles.
+/// The 32 x 32 entries that a warp holds: row and column of their first tile. any: false if there are none.
 struct Macro {
     int row, column;
     bool any;
@@ -538,7 +538,7 @@ __device__ void centre(const LocalTile& t, const LocalBatch& b, int pixel, const
         means[a] = sums[a] / count;
         apart += m[entry(a, a)] - sums[a] * means[a];
     }
-    // After block_total(), all threads have also written their means
+    // After block_total(), all threads have also written their means.
     const double ridge = t.ridge_share * (block_total(apart) * share) / n;
     const bool single = b.status[pixel] == again;
     const size_t centre_at = static_cast<size_t>(single ? pixel : pixel / run_pixels) * t.pitch;
@@ -638,7 +638,7 @@ size_t most_shared() {
     int device = 0, bytes = 0;
     HSI_CUDA_CHECK(cudaGetDevice(&device));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    return static_cast<size_t>(bytes) - 1024; // the kernel's other shared variables
+    return static_cast<size_t>(bytes) - 1024; // leaves room for the kernel's other shared variables
 }
 
 } // namespace

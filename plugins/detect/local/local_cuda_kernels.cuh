@@ -11,7 +11,7 @@
 
 namespace hsi::detect::gpu {
 
-/// Sums start again after this number of pixels of a line, at multiples of it in the scene.
+/// Sums restart after this number of pixels of a line, at samples of the scene that are multiples of it.
 inline constexpr int run_pixels = 32;
 
 /// Returns the length of a spectrum in the kernels' layout: the bands, a 1, and zeros up to a multiple of 32.
@@ -46,8 +46,8 @@ struct LocalBatch {
     int first_run = 0, runs = 0;
     double* matrices = nullptr; ///< matrix_size(order) per entry
     float* centres = nullptr;   ///< pitch per entry: subtracted before summing; zero after the bands
-    double* means = nullptr;    ///< pitch per entry: the ring's mean, where it is summed separately
-    int* ring_counts = nullptr; ///< number of pixels in the ring, where it is summed separately
+    double* means = nullptr;    ///< pitch per entry: the ring's mean, if means_kernel() computes it
+    int* ring_counts = nullptr; ///< number of pixels in the ring, if means_kernel() counts them
     uint8_t* status = nullptr;
 };
 

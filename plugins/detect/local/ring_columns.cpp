@@ -10,12 +10,12 @@ namespace {
 /// If columns take at most this memory, they are kept while the window covers them; otherwise their products
 /// are computed again when they leave.
 constexpr uint64_t most_kept = uint64_t{64} << 20;
-/// The greatest error of a score that the solution in single precision may cause.
+/// The greatest relative error of a score that the solution in single precision may cause.
 constexpr double most_apart = 1e-6;
 constexpr int64_t nothing = std::numeric_limits<int64_t>::min();
 
-/// Returns the number of slots for inner lines. A column leaves the window when the column `outer` samples
-/// further enters; its inner lines change for the last time when it leaves the inner square.
+/// Returns the number of slots for inner lines. The inner lines of a column are needed from the step in which
+/// the column enters the window to the step in which it leaves the inner square.
 size_t inner_slots(int inner, int outer) { return static_cast<size_t>(outer / 2 + inner / 2 + 2); }
 
 bool are_kept(int bands, int inner, int outer) {
@@ -121,7 +121,7 @@ void RingColumns::add(int64_t sample, Lines lines, bool plus, const Spectra& spe
     m_all.samples[m_all.slot(sample)] = sample;
     m_inner.counts[i].all = in;
     m_all.counts[a].all = in + out;
-    std::fill_n(m_work.data(), m_room, 0.0); // unused sums of single vectors
+    std::fill_n(m_work.data(), m_room, 0.0); // receives the sums of single vectors, which are not used
     take_own(m_inner, sample, spectra.square, centre);
     take_own(m_all, sample, spectra.window, centre);
     std::fill_n(of_inner, m_room, 0.0);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The sums of local RX in bands x bands, column by column of the window, for some pixels at once. The pixels
-// are below each other, so their windows and inner squares share most lines. A column's products are computed
-// once when the windows reach it: for the lines of all inner squares, and for the lines of all windows. They
-// are added to the sums, and later removed. So a step of four pixels computes OUTER - 3 products for all
-// pixels. Each pixel has three lines of four columns in addition; the common part of a pair of pixels is
-// computed once. Separate pixels would need 2 (INNER + OUTER) products each.
+// The bands x bands sums of local RX, updated column by column of the window, for up to four pixels at once.
+// The pixels are below each other, so their windows and inner squares share most lines. The products of a
+// column are computed once, when the windows reach the column: for the lines that all inner squares share,
+// and for the lines that all windows share. These products are added to the sums, and later removed. So a
+// step of four pixels computes OUTER - 3 products for all pixels. In addition, each pixel needs three lines
+// of four columns that not all pixels share; lines that both pixels of a pair need are computed once.
+// Separate pixels would need 2 (INNER + OUTER) products each.
 #pragma once
 
 #include "core/host_memory.h"
@@ -23,7 +24,7 @@ class RingColumns {
     RingColumns(int bands, int inner, int outer);
     static uint64_t bytes(int bands, int inner, int outer);
 
-    static constexpr int pixels = RingStep::pixels; ///< maximum number at a time
+    static constexpr int pixels = RingStep::pixels; ///< maximum number of pixels at a time
 
     /// Clears all sums and columns. The first `count` pixels are active; sums of other pixels are not used.
     void clear(int count);
@@ -39,8 +40,8 @@ class RingColumns {
     };
     /// The spectra of a column's background pixels; pixel 0 is the uppermost.
     struct Spectra {
-        std::vector<const float*> inner; ///< in the lines of all inner squares
-        /// In all windows but not in all inner squares, including the lines of `square`
+        std::vector<const float*> inner; ///< lines that all inner squares contain
+        /// Lines that all windows, but not all inner squares, contain; they include the lines of `square`
         std::vector<const float*> outer;
         /// Lines in only some windows, and lines in only some inner squares; at most 2 (pixels - 1) lines per
         /// list.
@@ -52,8 +53,8 @@ class RingColumns {
             square.clear();
         }
     };
-    /// Returns true if the column's products are kept. They are kept from its first add() until the window
-    /// has passed it.
+    /// Returns true if the column's products are kept. They may be kept from the column's first add() until
+    /// the window has passed the column.
     bool keeps(int64_t sample) const;
     /// Adds or subtracts lines of a kept column: all lines, or the lines of the inner square. The sums change
     /// at flush() or at the next add() with spectra.
@@ -64,12 +65,14 @@ class RingColumns {
     void flush();
 
     // The statistics of a pixel's ring.
-    /// Number of pixels summed
+    /// Returns the number of pixels in the sums.
     int64_t count(size_t pixel) const { return m_counts[pixel]; }
-    const double* apart(size_t pixel) const { return m_apart.data() + pixel * m_room; } ///< sum of x - centre
+    /// Returns the sum of x - centre, one value per band.
+    const double* apart(size_t pixel) const { return m_apart.data() + pixel * m_room; }
     /// Returns the sums of |x - centre|^2 and of |x - mean|^2.
     std::pair<double, double> squares(size_t pixel) const;
-    void matrix(size_t pixel, double* out, ptrdiff_t pitch) const; ///< row a of the covariance, from b = a on
+    /// Writes the covariance on and above the diagonal: out[a * pitch + b] for b >= a.
+    void matrix(size_t pixel, double* out, ptrdiff_t pitch) const;
     /// Returns d'M^-1 d, where M is the covariance with `ridge` on its diagonal; nullopt if single precision
     /// does not have enough digits.
     std::optional<double> solve(size_t pixel, const double* d, double ridge);
@@ -82,8 +85,9 @@ class RingColumns {
         int all = 0, own = 0;
         std::array<Pixels, most_own> of{};
     };
-    /// The products of lines that all pixels share, one slot per column. Other data have one slot more, since
-    /// they live one step longer: a column may leave in the step in which another column takes its slot.
+    /// The products of lines that all pixels share, one slot per column. Counts and vectors have one slot
+    /// more, since they are needed one step longer: a column may leave in the step in which another column
+    /// takes its slot.
     struct Store {
         Store(size_t slots, size_t size, size_t room)
             : samples(slots), products(slots * size), counts(slots + 1),

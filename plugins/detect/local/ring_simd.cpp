@@ -58,7 +58,7 @@ HWY_INLINE ptrdiff_t place(int row, int column) {
     return column / width * block + row * width + column % width;
 }
 
-/// Six rows and some columns of a block, in registers.
+/// Registers per row of a tile. A tile has six rows and some columns of a block, in registers.
 constexpr int tile = doubles == 1 ? 1 : 2;
 struct Tile {
     V v[height][tile];
@@ -172,8 +172,8 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums,
         for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
             for (int c = 0; c < width; c += tile * doubles) {
                 const size_t here = at + static_cast<size_t>(c);
-                // The addends are far away in memory, so they are prefetched while the previous tile is
-                // computed.
+                // The products of the parts are far away in memory, so they are prefetched while the previous
+                // tile is computed.
                 for (int i = 0; i < parts; ++i)
                     for (int k = c * height; k < (c + tile * doubles) * height; k += 8)
                         hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + block + k);
@@ -226,7 +226,7 @@ void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
 }
 
 /// Subtracts from s (six rows, `wide` registers of columns) the sum over six rows k of left[k][0..5]
-/// right[k][..]. next: the next right side, next_pitch apart; it is prefetched.
+/// right[k][..]. next: the rows `right` of the next call, next_pitch apart, which are prefetched.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
                               ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,
@@ -386,11 +386,11 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
     if (rows == height)
         factorise_corner(corner, height, height);
     else
-        factorise_corner(corner, rows, rows + 1); // and column `bands`
+        factorise_corner(corner, rows, rows + 1); // includes column `bands`
 }
 
-/// Computes the rest of the first block. It is separate, since only it and the last steps of other tiles wait
-/// for the corner.
+/// Computes the rest of the first block. This step is separate from factorise_first(), since only this step
+/// and the last steps of other tiles wait for the corner.
 HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
     constexpr int wide = width / singles < 2 ? 1 : 2;
     const F f;
@@ -428,7 +428,7 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
             store_tile<1>(one, to + c, columns);
         }
         finish_first(corner, to, columns);
-        // Rows below have written entries after their last column.
+        // Tiles may extend beyond column `bands`; the entries there become zero.
         for (int r = 0; r < height; ++r) {
             std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
             inverses[row + r] = corner.inverse[r];
@@ -438,8 +438,8 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
     }
 }
 
-/// Computes y = R^-1 w, where w is the factor's column `bands`, in floats. `y` becomes zero after the end of
-/// the first panel.
+/// Computes y = R^-1 w, where w is the factor's column `bands`, in floats. All of y must be zero before the
+/// call.
 void substitute(int bands, const float* factor, const float* inverses, float* HWY_RESTRICT y) {
     const F f;
     const float* from = factor + Triangle::size(bands);
@@ -452,7 +452,7 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < per_block; ++j)
                 s[r][j] = hn::Zero(f);
-        // The latest entries of y come last, since they are the end of a chain of dependences.
+        // The entries of y that were computed last come last, since the additions wait for them.
         for (int c = columns - width; c >= 0; c -= width)
             for (int j = 0; j < per_block; ++j) {
                 const W v = hn::LoadU(f, y + row + c + j * singles);
@@ -461,7 +461,8 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
             }
 #pragma GCC unroll 6
         for (int r = 0; r < height; ++r) {
-            // Adds halves to halves, for any width of a register.
+            // Adds the upper half to the lower half until one value is left, so the order of additions does
+            // not depend on the width of a register.
 #pragma GCC unroll 4
             for (int n = per_block / 2; n > 0; n /= 2)
                 for (int j = 0; j < n; ++j)
@@ -500,7 +501,8 @@ void multiply(int bands, const double* sums, const double* HWY_RESTRICT y, doubl
             const int first = row + b * width;
             HWY_ALIGN double corner[width];
             double* HWY_RESTRICT to = product + first;
-            // The products within the panel use the panel's own sums.
+            // The sums of the rows already include the products with the panel's own columns, so `to` is
+            // restored in these columns.
             if (b == 0) std::copy_n(to, height, corner);
 #pragma GCC unroll 2
             for (int j = 0; j < per_block; ++j) {
@@ -557,7 +559,7 @@ double solve(int bands, double* sums, const double* apart, double count, double 
         correction += r * y[b];
         squared += r * r;
     }
-    // d'M^-1 d = d'y + y'r + r'M^-1 r: only the square of y's error remains.
+    // d'M^-1 d = d'y + y'r + r'M^-1 r. The last term, which is left out, is at most r'r / ridge.
     *bound = squared / ridge;
     return first + correction;
 }
@@ -576,8 +578,8 @@ HWY_EXPORT(solve);
 
 const RingKernels& ring_kernels() {
     static const RingKernels kernels = [] {
-        // The first call of a kernel chooses the target. A table that was taken earlier would choose it again
-        // in every call.
+        // The first dispatched call chooses the instruction set. Function pointers that were taken before it
+        // would choose the instruction set again in every call.
         simd_kernels();
         return RingKernels{HWY_DYNAMIC_DISPATCH(deviations), HWY_DYNAMIC_DISPATCH(slide),
                            HWY_DYNAMIC_DISPATCH(solve)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The inner loops of local RX with sums of bands x bands. Products and sums are in double precision, the
-// factor in single precision. They are compiled for every instruction set; the width of a register changes no
-// bit.
+// factor is in single precision. The loops are compiled for every instruction set; results do not depend on
+// the width of a register.
 #pragma once
 
 #include <algorithm>
@@ -38,24 +38,25 @@ struct RingStep {
         double sign;            ///< 1, or -1 to subtract
     };
     struct Single {
-        const double* vector; ///< multiplied with itself
+        const double* vector; ///< a vector v whose products v v' are added
         double sign;
     };
-    /// A column has at most this number of lines per pixel that only some pixels have; a step has at most
-    /// four columns.
+    /// The single vectors of a step. A step has at most four columns, and a pixel has at most pixels - 1
+    /// lines per column that not all pixels share.
     struct Singles {
         std::array<Single, 4 * std::max(1, pixels - 1)> of{};
         int count = 0;
         void add(const Single& single) { of[static_cast<size_t>(count++)] = single; }
     };
     /// The shared vectors of the new column, `pitch` apart: first the lines of the inner squares, then the
-    /// other lines. of_inner and of_all receive their products (of_all may be null). The products of the
-    /// whole column may replace a part.
+    /// other lines. of_inner receives the products of the inner lines; of_all, which may be null, receives
+    /// the products of all lines. of_all may be the memory of a part, whose products are then replaced.
     const double* vectors = nullptr;
     ptrdiff_t pitch = 0;
     int inner = 0, outer = 0;
     double *of_inner = nullptr, *of_all = nullptr;
-    double inner_sign = 0, all_sign = 0; ///< the signs with which they are added to the sums: 1, 0, or -1
+    /// Signs with which the products of the inner lines and of all lines are added to the sums: 1, 0 or -1
+    double inner_sign = 0, all_sign = 0;
     std::array<Part, 3> parts{};
     int count = 0;
     std::array<Singles, pairs> shared{}; ///< the change of the sums of both pixels of a pair
@@ -73,8 +74,8 @@ struct RingKernels {
     /// Returns d'M^-1 d, where M = (sums - apart apart' / count) / (count - 1) + ridge I, by a factor in
     /// single precision and one correction by M in double precision. Column `bands` of sums becomes d (count
     /// - 1). `factor`: a Triangle whose rows are written one after another in each panel. work and singles:
-    /// twice Triangle::room(bands) values. bound: the result is at most this much too small, without rounding
-    /// of double precision: r'r / ridge with r = d - M y.
+    /// twice Triangle::room(bands) values. bound: receives r'r / ridge, where r = d - M y. Apart from
+    /// rounding in double precision, the result is too small by at most this bound.
     double (*solve)(int bands, double* sums, const double* apart, double count, double ridge, const double* d,
                     float* factor, double* work, float* singles, double* bound);
 };

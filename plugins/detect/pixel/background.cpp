@@ -12,7 +12,7 @@
 namespace hsi::detect {
 namespace {
 
-/// Passes pixels to another worker, after it has checked their values and hidden the pixels outside the mask.
+/// Counts the valid pixels outside the mask, sets these pixels to NaN, and passes the tile to another worker.
 class MaskingWorker final : public stream::Worker {
   public:
     MaskingWorker(std::unique_ptr<stream::Worker> behind, const PixelMask& mask, int bands, int64_t samples)

@@ -93,7 +93,7 @@ class DetectWorker final : public BlockWorker {
             return 2 *
                    math::atan2(std::sqrt(std::max(0.0, 1 - cosine)), std::sqrt(std::max(0.0, 1 + cosine)));
         }
-        case Method::sid: // the logarithms of the sums cancel
+        case Method::sid: // ln(sum x+) cancels in the sum over the bands, since p and q both add up to 1.
             return std::max(0.0,
                             (m_entropy[i] - m_products[at]) / m_sum[i] - m_log_products[at] + constants[k]);
         case Method::mf:
@@ -120,7 +120,7 @@ class DetectWorker final : public BlockWorker {
     std::vector<float> m_singles;                   ///< m_z in single precision
     std::vector<double> m_products, m_log_products; ///< rows x block_pixels
     std::vector<double> m_magnitude, m_squared, m_greatest, m_sum, m_entropy;
-    std::vector<double> m_scores; ///< scores of a pixel
+    std::vector<double> m_scores; ///< scores of the current pixel
 };
 
 class CpuDetection final : public OfBlocks<Detection> {

@@ -39,7 +39,7 @@ Vector unit(const Vector& x, const std::string& name) {
     return u;
 }
 
-/// Returns q = t+ / sum t+.
+/// Returns q = t+ / sum t+, with t+ as in pixel.h.
 Vector distribution(const Vector& t, const std::string& name) {
     const double greatest = *std::max_element(t.begin(), t.end());
     if (!(greatest > 0)) throw no_target(name, "has no positive value");
@@ -79,8 +79,8 @@ int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
     return asked;
 }
 
-/// Returns L such that L'L is the inverse of the matrix in its first components. L is lower triangular, as
-/// the inverse of a factor is.
+/// Returns L such that L'L is the inverse of the matrix in its first components. L is lower triangular, like
+/// the inverse of a Cholesky factor.
 Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     const auto eigen = math::eigen_symmetric(matrix, static_cast<int>(n));
     Vector rows(components * n);
@@ -90,7 +90,7 @@ Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
     return math::lower_factor(rows, static_cast<int>(components), static_cast<int>(n));
 }
 
-/// Returns the matrix for bands of unit variance.
+/// Returns the matrix after its bands were scaled to unit variance.
 Vector on_unit_bands(const Vector& matrix, size_t n) {
     Vector scaled(matrix.size());
     for (size_t a = 0; a < n; ++a)
@@ -104,7 +104,7 @@ Vector on_unit_bands(const Vector& matrix, size_t n) {
 /// before shrinkage.
 double free_dimensions(const Detector& d, const Vector& eigenvalues, double mean) {
     if (d.shrinkage == 0) return static_cast<double>(d.dimensions());
-    // Eigenvalues above the rank are rounding errors.
+    // Eigenvalues beyond the rank are rounding errors.
     const auto most =
         std::min(d.dimensions(), d.background_pixels - (d.method == Method::cem ? int64_t{0} : int64_t{1}));
     double sum = 0;
@@ -141,16 +141,16 @@ void shrink(Vector& matrix, const Detector& d, bool by_bands) {
 }
 
 /// Returns true if the least eigenvalue of the shrunk matrix is below 1e-10 of the mean eigenvalue. Tries
-/// cheaper tests before eigenvalues. If it computes the inverse of the matrix's factor, it returns it in
-/// `factor`.
+/// cheaper tests before eigenvalues. `factor`: receives the inverse of the matrix's Cholesky factor if a test
+/// has computed it; otherwise empty.
 bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector& factor) {
     const size_t n = d.used.size();
     const double border = least_share * d.mean_eigenvalue;
     double least = matrix[0], squared = 0;
     for (size_t a = 0; a < n; ++a)
         least = std::min(least, matrix[a * n + a]);
-    // All eigenvalues of (1-a) C are at least 0, so the eigenvalues of the shrunk matrix are at least a's
-    // share of the diagonal.
+    // All eigenvalues of (1-a) C are at least 0, so the eigenvalues of the shrunk matrix are at least a times
+    // the least element of the diagonal.
     if (by_bands && d.shrinkage * least >= 2 * border) return false;
     try {
         factor = math::invert_factor(matrix, static_cast<int>(n));
@@ -164,7 +164,7 @@ bool is_singular(const Detector& d, const Vector& matrix, bool by_bands, Vector&
     return math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back() < border;
 }
 
-/// Adds a ridge to the shrunk matrix if it would have no inverse.
+/// Adds a ridge to a matrix that would have no inverse without it.
 void add_ridge(Detector& d, Vector& matrix) {
     const size_t n = d.used.size();
     d.ridge = ridge_share * d.mean_eigenvalue;
@@ -196,7 +196,7 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
         beside = std::async(std::launch::async,
                             [&matrix, n] { return math::invert_factor(matrix, static_cast<int>(n)); });
     auto eigenvalues = math::eigenvalues_symmetric(matrix, static_cast<int>(n));
-    if (beside.valid()) beside.wait(); // before the matrix changes
+    if (beside.valid()) beside.wait(); // The matrix must not change while its factor is computed.
     d.least_eigenvalue = eigenvalues.back();
     d.components = components_of(d, eigenvalues, conditioning.components);
     const bool by_bands = conditioning.by_bands && d.shrinkage > 0;
@@ -218,7 +218,7 @@ Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const C
     return matrix;
 }
 
-/// Computes the rows w = M^-1 z / z'M^-1 z, z = t - m, from the inverse of M's factor.
+/// Computes the rows w = M^-1 z / z'M^-1 z, z = t - m, from the inverse of M's Cholesky factor.
 void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor) {
     const size_t n = d.used.size();
     for (size_t k = 0; k < targets.spectra.size(); ++k) {

@@ -25,7 +25,7 @@ double threshold_of(const Detector& detector, double rate) {
     const auto n = static_cast<double>(detector.background_pixels);
     const auto p = static_cast<double>(detector.dimensions());
     const char* const advice = "Give a -threshold, or a -background whose scores are measured.";
-    // Fewer components may have a distribution although all bands do not.
+    // The scores of fewer components may have a known distribution although those of all bands have none.
     const char* const fewer =
         "Use -nc auto, which takes as many components as the background's pixels support.";
     if (detector.ridge > 0 || detector.shrinkage > 0)
@@ -47,8 +47,8 @@ double threshold_of(const Detector& detector, double rate) {
         return symmetric_quantile(each, 0.5, (p - 1) / 2);
     case Method::mf: {
         const double square = symmetric_quantile(each, 0.5, (n - 2) / 2) * spread;
-        // The scores of the weakest target spread most. Below 0, the scores of the strongest target are
-        // nearest to it.
+        // The scores of the target with the least contrast spread most, so this target has the greatest
+        // threshold. If thresholds are negative, the target with the most contrast has the greatest one.
         const auto& k = detector.constants;
         const double contrast =
             square > 0 ? *std::min_element(k.begin(), k.end()) : *std::max_element(k.begin(), k.end());

@@ -46,8 +46,8 @@ namespace hsi::detect {
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
 inline constexpr Cost score{2e-10, 1.3e-12};     ///< per value and target
-inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< per value, SID
-inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< per value and band, ACE and RX
+inline constexpr Cost logarithms{2.3e-9, 3e-11}; ///< sid: per value
+inline constexpr Cost matrix{1.3e-11, 3e-13};    ///< ace and rx: per value and band
 inline constexpr Cost background{2.7e-11, 0};    ///< per pixel and pair of bands, always on the CPU
 } // namespace cost
 
@@ -68,10 +68,10 @@ inline double sam_rounding(size_t bands) {
 }
 const char* name_of(Method method);
 
-/// The result of BackgroundScan, with the names that tool::Scene needs.
+/// The result of BackgroundScan. tool::Scene requires the names of its members.
 struct Background {
-    stream::SceneStatistics moments;              ///< of the background
-    int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
+    stream::SceneStatistics moments;              ///< statistics of the background
+    int64_t valid_pixels = 0, invalid_pixels = 0; ///< numbers of pixels in the whole scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
 };
@@ -86,7 +86,8 @@ class BackgroundScan final : public stream::StatisticsScan {
     void stop(stream::Worker& worker) override;
     void exchange(parallel::Group& ranks) override;
     Background result(int threads = 1) const;
-    Background assumed() const { return {StatisticsScan::assumed(), 0, 0, {}}; } ///< for plans
+    /// Returns an assumed result, for plans before the pass.
+    Background assumed() const { return {StatisticsScan::assumed(), 0, 0, {}}; }
 
   private:
     const PixelMask* m_mask;
@@ -94,37 +95,38 @@ class BackgroundScan final : public stream::StatisticsScan {
     std::vector<int64_t> m_finite_outside;
 };
 
-/// Returns true if a background has so few pixels that their scores are equal: the statistics of n pixels
-/// span n - 1 directions, and if the bands do not have more, each pixel is (n - 1)^2 / n from the mean.
+/// Returns true if a background has so few pixels that their rx scores are all equal. n pixels minus their
+/// mean span n - 1 directions. If there are at least n - 1 bands, rx of each of these pixels is (n - 1)^2 /
+/// n.
 inline bool are_alike(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < dimensions + 1.5;
 }
 /// Returns true if a background has too few pixels for the bands (or components, or
-/// Detector::free_dimensions) of the scores: fewer than two per band, or fewer than two for a single band.
+/// Detector::free_dimensions) of the scores: fewer than two per band, or fewer than three for a single band.
 inline bool is_few(int64_t pixels, double dimensions) {
     return static_cast<double>(pixels) < 2 * dimensions || are_alike(pixels, dimensions);
 }
-/// Returns the share of its contrast that a matched filter with statistics of n pixels keeps on average, half
-/// with two pixels per band: (n + 2 - dimensions) / (n + 1). I. S. Reed, J. D. Mallett, L. E. Brennan: Rapid
-/// Convergence Rate in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
+/// Returns the fraction of its contrast that a matched filter with statistics of n pixels keeps on average:
+/// (n + 2 - dimensions) / (n + 1), which is about one half with two pixels per band. I. S. Reed, J. D.
+/// Mallett, L. E. Brennan: Rapid Convergence Rate in Adaptive Arrays, IEEE Trans. AES 10(6), 1974.
 inline double kept_contrast(int64_t pixels, double dimensions) {
     const auto n = static_cast<double>(pixels);
     return (n + 2 - dimensions) / (n + 1);
 }
 
-/// sid: smaller values are replaced by this share of the greatest value.
+/// sid: values below this fraction of a spectrum's greatest value are raised to that limit.
 inline constexpr double least_part = 1e-6;
 /// If the least eigenvalue is below least_share of the mean eigenvalue, ridge_share of the mean is added.
 inline constexpr double least_share = 1e-10, ridge_share = 1e-6;
-/// ace, rx: if rows of the inverse factor, times the bands' deviations, are at most this long, they are
-/// multiplied in single precision. Measured on four scenes, this changes rx by at most 6e-6 of its value;
-/// nearly all rows are shorter.
+/// ace, rx: rows of the inverse factor are multiplied in single precision if their length, after
+/// multiplication with the bands' standard deviations, is at most this. Nearly all rows are shorter. Measured
+/// on four scenes, single precision changes rx by at most 6e-6 of its value.
 inline constexpr double single_length = 200;
-/// The parameters of scores. A score multiplies the pixel, in the `used` bands and minus `centre`, by the
-/// rows.
+
+/// The parameters of scores. The `used` bands of a pixel, minus `centre`, are multiplied by the rows.
 struct Detector {
     Method method = Method::sam;
-    int bands = 0;                 ///< of the scene
+    int bands = 0;                 ///< number of bands of the scene
     std::vector<int> used;         ///< bands (0-based) used for scores
     std::vector<int> constant;     ///< bands that are excluded, since they are constant in the background
     std::vector<double> centre;    ///< m, or zeros: one value per used band
@@ -137,14 +139,14 @@ struct Detector {
     int scores() const { return targets > 0 ? targets : 1; }
 
     int64_t background_pixels = 0;
-    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before shrinkage and ridge
+    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< eigenvalues of C or R before shrinkage and ridge
     double ridge = 0;                                 ///< the addition to the diagonal, or 0
     double shrinkage = 0;                             ///< Conditioning::shrinkage
     int components = 0; ///< principal components used for scores; 0 for all used bands
     /// The number of directions whose variance comes from the background: dimensions(), or for a shrunk
-    /// matrix the sum of (1-a) l / ((1-a) l + a s) over the eigenvalues l (of the components) that the pixels
-    /// can have. If shrunk by bands, l are the eigenvalues of the matrix for bands of unit variance, and s =
-    /// 1.
+    /// matrix the sum of (1-a) l / ((1-a) l + a s). The sum is over the eigenvalues l of the used components,
+    /// and over no more of them than the background's pixels can have. If shrunk by bands, l are the
+    /// eigenvalues of the matrix for bands of unit variance, and s = 1.
     double free_dimensions = 0;
     int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
@@ -163,32 +165,32 @@ struct Conditioning {
     /// test proves that the matrix has an inverse.
     bool tell_eigenvalues = true;
     /// Computes the inverse only in the matrix's first components; 0 for all. best_components takes one
-    /// component per ten pixels (a matched filter then keeps nine tenths of its contrast, see is_few()), but
-    /// at least one (for ace two, since ace in one component is 1 or -1). It excludes components whose
-    /// eigenvalues are below 1e-10 s.
+    /// component per ten pixels (a matched filter then keeps nine tenths of its contrast, see
+    /// kept_contrast()), but at least one (for ace two, since ace in one component is 1 or -1). It excludes
+    /// components whose eigenvalues are below 1e-10 s.
     int components = 0;
     static constexpr int best_components = -1, pixels_for_one = 10;
     /// The least result of best_components, if enough components are available.
     static int fewest_components(Method method) { return method == Method::ace ? 2 : 1; }
 };
 
-/// Computes the shrinkage share with the least expected squared error. O. Ledoit, M. Wolf: A well-conditioned
+/// Computes the shrinkage with the least expected squared error. O. Ledoit, M. Wolf: A well-conditioned
 /// estimator for large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma
-/// 3.2 to 3.5). The share is min(b, d) / d, with S, the covariance divided by n,
+/// 3.2 to 3.5). The shrinkage is min(b, d) / d, with S, the covariance divided by n,
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem uses R instead of S, and z = x. Constant bands are excluded (except for cem). Results have the same
-/// bits for any tiles, threads and ranks. GroupShrinkageScan (detect/groups/groups.h) computes the share for
-/// bands of unit variance.
+/// bits for any tiles, threads and ranks. GroupShrinkageScan (detect/groups/groups.h) computes the shrinkage
+/// for bands of unit variance.
 class ShrinkageScan final : public stream::Operation {
   public:
-    /// `moments`: of the pixels that the scan will read; only pixels in the mask count.
+    /// `moments`: statistics of the pixels that the scan will read. Pixels outside the mask are ignored.
     ShrinkageScan(Method method, const stream::SceneStatistics& moments, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    double result() const; ///< 0..1
+    double result() const; ///< Returns the shrinkage, 0..1.
 
   private:
     const Method m_method;

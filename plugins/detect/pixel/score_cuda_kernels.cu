@@ -94,7 +94,7 @@ __device__ double score(const ScoreWork& w, int p, int target, double product, d
         if (1 - cosine <= w.sam_rounding) return 0;
         return 2 * atan2(sqrt(fmax(0.0, 1 - cosine)), sqrt(fmax(0.0, 1 + cosine)));
     }
-    case Kind::sid: // the logarithms of the sums cancel
+    case Kind::sid: // ln(sum x+) cancels in the sum over the bands, since p and q both add up to 1.
         return fmax(0.0, (w.entropy[p] - product) / w.sum[p] - log_product + w.constants[target]);
     case Kind::ace: {
         const double squared = w.squared[p]; // product: d / (t-m)'C^-1(t-m)
@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(threads) products_kernel(ScoreWork w) {
                      static_cast<size_t>(p)] = score(w, p, first + k, sum[k], log_sum[k]);
 }
 
-/// Returns 1..count, the first score that equals the best (detect.cpp); 0 if the best score is not within the
-/// threshold.
+/// Returns 1 + the index of the first score that equals the best, as Decider::best() does; 0 if the best
+/// score is not within the threshold.
 __device__ float best(const Output& out, const double* scores, int count, size_t pitch) {
     constexpr double equal = 1e-10;
     const double sign = out.small_is_best ? -1 : 1;

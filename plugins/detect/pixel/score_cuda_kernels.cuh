@@ -28,13 +28,14 @@ struct ScoreWork {
     const double* log_rows = nullptr;  ///< sid: panels of the rows of logarithms
     const double* factor = nullptr;    ///< ace, rx: panels of L^-1, lower
     const double* constants = nullptr; ///< ace, sid: one per target
-    double least_part = 0;             ///< sid
-    double sam_rounding = 0;           ///< 1 - cosine up to which the angle is 0
+    double least_part = 0;             ///< sid: detect::least_part
+    double sam_rounding = 0;           ///< sam: greatest 1 - cosine for which the angle is 0
     // One value per pixel, computed by the kernels.
     uint8_t* valid = nullptr;
-    double* squared = nullptr;                                      ///< sam: |x|^2; ace, rx: |L^-1 (x-m)|^2
-    double *greatest = nullptr, *sum = nullptr, *entropy = nullptr; ///< sid
-    double* scores = nullptr;                                       ///< one row per score
+    double* squared = nullptr; ///< sam: |x|^2; ace, rx: |L^-1 (x-m)|^2
+    /// sid: the maximum of x, the sum of x+, and the sum of x+ ln x+ (pixel.h)
+    double *greatest = nullptr, *sum = nullptr, *entropy = nullptr;
+    double* scores = nullptr; ///< one row per score
 };
 
 void launch_scores(const ScoreWork& work, const Output& out, cudaStream_t stream);

@@ -86,7 +86,7 @@ class TunedWorker final : public BlockWorker {
     const Panels m_rows; ///< the loadings
     std::vector<double> m_z, m_products;
     std::vector<double> m_scores; ///< targets x (MF, infeasibility) x pixels
-    std::vector<double> m_judged; ///< values of a pixel
+    std::vector<double> m_judged; ///< MF of the current pixel; minus infinity for infeasible targets
     std::array<double, pixels> m_magnitude{};
 };
 

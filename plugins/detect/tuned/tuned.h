@@ -3,15 +3,15 @@
 // the distance of a pixel from all mixtures of target and background. y and t are the pixel and the target in
 // the first K components. The components' eigenvalues l are (signal + noise) / noise:
 //   MF = sum(t_k y_k / l_k) / sum(t_k^2 / l_k)
-//   a = MF cut to 0..1;  v_k = (1 - a)^2 max(l_k - 1, 0) + 1
+//   a = MF, limited to 0..1;  v_k = (1 - a)^2 max(l_k - 1, 0) + 1
 //   infeasibility = sqrt(mean_k (y_k - a t_k)^2 / v_k)
 //
 // J. W. Boardman, F. A. Kruse: Analysis of imaging spectrometer data using N-dimensional geometry and a
 // mixture-tuned matched filtering approach, IEEE TGRS 49(11), 2011. The dependence of ENVI's infeasibility on
-// the noise is not fully published. Here v_k is the variance of the linear mixture: a share 1 - a of a
-// background of covariance l - 1, and noise of 1. So infeasibility is about 1 for the background and for true
-// mixtures, for any K, and 0 at the target. All computations are in double precision, pixel by pixel, so
-// results have the same bits for any tiles, threads and ranks.
+// the noise is not fully published. Here v_k is the variance of a linear mixture: a fraction 1 - a of
+// background, whose variance is l_k - 1, plus noise of variance 1. So infeasibility is about 1 for the
+// background and for true mixtures, for any K, and 0 at the target. All computations are in double precision,
+// pixel by pixel, so results have the same bits for any tiles, threads and ranks.
 #pragma once
 
 #include "detect/detect.h"
@@ -23,22 +23,22 @@
 namespace hsi::detect {
 
 struct TunedTask {
-    int bands = 0;         ///< of the cube
-    std::vector<int> used; ///< bands of which components are made; `mean` has the same length
-    std::vector<double> mean;
+    int bands = 0;                   ///< number of bands of the cube
+    std::vector<int> used;           ///< bands from which components are computed
+    std::vector<double> mean;        ///< one per used band
     std::vector<double> loadings;    ///< components x used: y = loadings (x - mean)
     std::vector<double> eigenvalues; ///< one per component
-    Targets targets;                 ///< in all bands of the cube
+    Targets targets;                 ///< spectra in all bands of the cube
     /// Limit of the map: pixels with a greater infeasibility are not detections
     std::optional<double> most_infeasible;
     int components() const { return static_cast<int>(eigenvalues.size()); }
 };
 
 /// Makes the filter. Outputs: two bands per target, MF and infeasibility; the map if the decision has one.
-/// The map's target has the greatest MF within the threshold among the feasible targets; among values that
-/// are equal to 1e-10, the first wins; 0 without a detection. All outputs are NaN for invalid pixels. \throws
-/// TargetIsMean naming a target whose sum(t_k^2 / l_k) is below least_contrast, and Error for a target with
-/// values that are not numbers.
+/// The map has the feasible target with the greatest MF. It is 0 if no target is feasible, or if this MF is
+/// not within the threshold. If several MF differ by less than 1e-10 of the greatest, the first target wins.
+/// All outputs are NaN for invalid pixels. \throws TargetIsMean that names a target whose sum(t_k^2 / l_k) is
+/// below least_contrast, and Error for a target with values that are not numbers.
 std::unique_ptr<Detection> make_tuned_filter(const TunedTask& task, const Decision& decision);
 
 /// Filters by mixture tuning; the backend for devices is in hsi_cuda_detect_tuned.so.

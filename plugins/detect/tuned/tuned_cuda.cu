@@ -21,7 +21,7 @@ struct TunedWork {
     int bands = 0, used_count = 0, components = 0, targets = 0;
     const int* used = nullptr;
     const double *mean = nullptr, *rows = nullptr; ///< rows: [chunk][band used][at_once]
-    const double *places = nullptr, *weights = nullptr, *signal = nullptr; ///< TunedPlan
+    const double *places = nullptr, *weights = nullptr, *signal = nullptr; ///< as in TunedPlan
     double* y = nullptr;                                                   ///< [component][pixel]
     double* scores = nullptr; ///< [target][MF, infeasibility][pixel]
     bool has_limit = false;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(threads) tune_pixels(const TunedWork w, const 
     atomicAdd(out.counts + 1, static_cast<unsigned long long>(here - good));
 }
 
-/// The plan on one device, shared by all lanes.
+/// The plan on one device, shared by all workers.
 struct DeviceTuned {
     DeviceBuffer<int> used;
     DeviceBuffer<double> mean, rows, places, weights, signal;
