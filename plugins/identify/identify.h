@@ -16,13 +16,6 @@
 // The feature is present if y_l, y_r and the line at the first and the last band are above 0, S_OO >= 1e-12 n
 // and b > 0. Otherwise F = D = 0. The continuum is a line instead of the hull of detect/fit, because
 // published rules were tuned with lines.
-//   O = v / (y_l + s (x - x_l)),  s = (y_r - y_l)/(x_r - x_l)
-//   E = 1 - min L if mean L < 1 (absorption), else max L - 1
-//   S_AB = sum (A - mean A)(B - mean B),  b = S_OL/S_LL,  R2 = S_OL^2/(S_LL S_OO)
-//   fit F = R2, or its root,  depth D = b E,  fd = F D
-// The feature is present if y_l, y_r and the line at the first and the last band are above 0, S_OO >= 1e-12 n
-// and b > 0; otherwise F = D = 0. The continuum is a line, not the hull of detect/fit, because published
-// rules were tuned with lines.
 //
 // All decisions and values are computed in double precision, one pixel per SIMD lane, so results do not
 // depend on tiles, threads or register widths.
