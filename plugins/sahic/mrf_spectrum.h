@@ -56,7 +56,8 @@ struct SpectrumPlan {
     int64_t extended() const { return (segments() - 1) * length + n; }
     int64_t planes(int classes) const { return (classes + parts - 1) / parts; }
     int64_t part() const { return width * n; } ///< [n][width]
-    /// Real and imaginary part; the size is not a power of two.
+    /// Returns the floats of a batch: real and imaginary parts, and padding so that the size is not a power
+    /// of two.
     int64_t batch() const { return 2 * part() + width; }
     int64_t row() const { return 2 * n * lanes; } ///< spectrum of one line: [re, im][n][lanes]
 };
