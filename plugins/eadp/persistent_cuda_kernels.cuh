@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // All sweeps of a stage in one cooperative launch, in which every multiprocessor keeps a tile.
-// gpu::Recurrence starts the launch.
+// The class gpu::Recurrence starts the launch.
 #pragma once
 
 #include "eadp/eadp_cuda_kernels.cuh"

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Converts radiance to the enhancement of a gas (ppm m), with a separate background for each group of columns
-// of the scanner. k is the unit absorption (1/ppm m, negative), x a pixel, m and C the mean and the
-// covariance (divided by n) of the group's pixels in the statistics, M = (1-V) C + V diag C:
+// of the scanner. The symbols are: k, the unit absorption (1/ppm m, negative); x, a pixel; m and C, the mean
+// and the covariance (divided by n) of the group's pixels in the statistics; V, the shrinkage; M = (1-V) C +
+// V diag C.
 //   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
-//   lognormal  the same of ln x, with t = k
+//   lognormal  the same for ln x, with t = k
 //   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))
 //     repeat   p = 1/(r (a + 1e-9));  z = x - r a t;  m, C of z;  t = K m, w = M^-1 t, q = max(t'w, 1);
 //              a = max(0, ((x-m)'w - p)/(r q));     enhancement 1e5 a, albedo r
-// With m0, C0 of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum e^2/n and the previous t, C = C0 -
-// c t' - t c' + b t t' and m = m0 - mean(d) t, so that an iteration reads each pixel once.
+// Let m0 and C0 be the mean and the covariance of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum
+// e^2/n, and t the previous t. Then C = C0 - c t' - t c' + b t t' and m = m0 - mean(d) t. With these
+// formulas, an iteration reads each pixel once.
 //
 // D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
 // study with methane, Atmospheric Measurement Techniques 8, 2015 (mf); M. D. Foote et al.: Fast and Accurate

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Linear spectral unmixing: the abundances a of p endmembers (the columns of E) in every pixel x, which
-// minimise |x - E a|^2
+// minimise |x - E a|^2. The four methods are:
 //   ucls  without constraint          nnls  a >= 0
 //   scls  sum of a = 1                fcls  a >= 0 and sum of a = 1
 //
