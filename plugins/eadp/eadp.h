@@ -9,9 +9,10 @@
 //   g = 1/(1 + m^2/k^2) (g2), exp(-m^2/k^2) (g1), or 1 - exp(-3.31488/(m/k)^8) (g3)
 //   dX/dt = div(g grad X) for time T, five-point stencil, no flux over the border or into invalid pixels.
 //
-// A cycle of fast explicit diffusion (equations 6 to 8) with constant g is a polynomial of the diffusion
-// operator A applied to X, and so is the exact solution exp(T A) X to any tolerance. In Chebyshev polynomials
-// of I + tau_max A, the copies of all times share one recurrence, with one stencil sweep per degree:
+// A is the diffusion operator. With constant g, a cycle of fast explicit diffusion (equations 6 to 8) applies
+// a polynomial of A to X. The exact solution exp(T A) X is also such a polynomial, to any tolerance. In
+// Chebyshev polynomials of I + tau_max A, the copies of all diffusion times share one recurrence, with one
+// stencil sweep per degree:
 //   Y_0 = X, Y_1 = X + tau_max A X, Y_{k+1} = 2 (Y_k + tau_max A Y_k) - Y_{k-1};  copy c = sum_k a_{c,k} Y_k.
 // The setup (L, m, k, g) is computed in double precision without fused operations, so that every backend
 // makes the same decisions.
@@ -145,13 +146,13 @@ enum class Way {
     /// Every few sweeps, neighbouring ranks exchange the lines at their border, so that no line is computed
     /// twice. Bands are written as they are finished (WrittenDiffusion).
     written_strips,
-    joined_strips, ///< as written_strips, but the strips are passed to an output
+    joined_strips, ///< like written_strips, but the strips are passed to an output
     strips,        ///< strips as in joined_strips, but each strip includes its halo
     written,       ///< The whole scene is one tile, and its bands are written as they are finished.
     /// The whole scene is one tile, processed in two passes. The first pass is a scan that diffuses the
     /// components and keeps the copies in the memory where they were computed. In the second pass, the
     /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The input
-    /// of the second pass is the components, and its copies are those of the last scan.
+    /// of the second pass is the components, and its copies are the copies of the last scan.
     kept,
     one_tile, ///< the whole scene as one tile
     tiles     ///< tiles with their halo, one thread per tile

@@ -514,8 +514,8 @@ class DiffusionWorker final : public stream::Worker {
     /// Returns 2 tau_max times the mean of two g in [0, 1], or 0 if either pixel is invalid (g = -2).
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
-    /// Sends the lines at the borders of the core to the neighbours, and stores the lines received from them
-    /// in the window.
+    /// Sends the lines at the borders of the core to the neighbouring ranks, and stores the received lines in
+    /// the window.
     void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
         const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
         const auto each = [&](int64_t first, const auto& work) {

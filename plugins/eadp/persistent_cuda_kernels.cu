@@ -320,7 +320,7 @@ __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const Core
     do {
         const int c0 = __ffs(live) - 1;
         live &= live - 1;
-        const int c1 = __ffs(live) - 1; // -1 if there is no second copy
+        const int c1 = __ffs(live) - 1; // -1: no second copy is left
         live &= live - 1;
         if (live == 0 && observes && t.part & fetches) found = observe(from);
         if (c0 < 0) break;

@@ -11,7 +11,7 @@ constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the widt
 constexpr int batch_copies = 8; ///< number of copies whose sums fit into shared memory
 constexpr int warp_rows = 4;    ///< lines per warp; each lane has 4 samples per line
 constexpr int most_warps = 12;  ///< warps per block, three per scheduler; the last warp processes the halo
-/// Tiles have 128 x 52 pixels, of which the core has at most 120 x 44.
+/// Tiles have 128 x 52 pixels. Their core has at most 120 x 44 pixels.
 constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows;
 /// The words that a block publishes. Each word has two samples and their tags. The core's first and last four
 /// lines are [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane]. The core's first and last

@@ -40,7 +40,7 @@ struct Feature {
 };
 inline constexpr int measures = 5; ///< output bands per range, in the order of Feature
 
-/// Returns the vertex of the parabola through three points at x[0] < x[1] < x[2], of which the second is the
+/// Returns the vertex of the parabola through three points at x[0] < x[1] < x[2]. The second point is the
 /// lowest. The vertex is clamped to the midpoints. Returns x[1] if the parabola does not open upwards.
 double vertex(const double* x, double before, double least, double behind);
 

@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(threads) find_products(const Work w) {
         }
 }
 
-/// Adds the sums of all parts to those of the first part.
+/// Adds the sums of all other parts to the sums of the first part.
 __global__ void __launch_bounds__(threads) add_products(const Work w) {
     const int64_t g = blockIdx.x, all = static_cast<int64_t>(w.bands) * w.bands;
     double* const to = w.covariance_of(g, 0);

@@ -57,8 +57,8 @@ struct FilterOptions {
     int iterations = 30;            ///< number of iterations of mag1c
     bool albedo = true, sparsity = true;
     std::vector<Output> outputs{Output::enhancement};
-    /// Makes a second output with the bands enhancement and uncertainty, in this order, as far as they are in
-    /// the first output.
+    /// true: there is a second output with the bands enhancement and uncertainty, in this order, as far as
+    /// the first output has them.
     bool keep = false;
     std::vector<NoiseBand> noise; ///< one entry per band; needed for Output::uncertainty
     double radiance_scale = 1;    ///< factor from stored values to the radiance of `noise`

@@ -34,7 +34,7 @@ struct Plume {
     int64_t line = 0, sample = 0; ///< position of the origin
 };
 
-/// Takes the lines of a map one after another.
+/// Processes the lines of a map in order and collects plumes.
 class PlumeFinder {
   public:
     PlumeFinder(int64_t samples, const PlumeOptions& options);
@@ -77,7 +77,7 @@ using CornerRing = std::vector<std::array<int64_t, 2>>;
 /// is the outer ring, followed by its holes. Rings touch only at corners.
 std::vector<std::vector<CornerRing>> outline(const Plume& plume);
 
-/// Smooths a map whose lines arrive in order, from the first on.
+/// Smooths a map. The lines arrive in order, starting with the first line.
 class LineSmoother {
   public:
     /// Creates normal weights with this standard deviation in pixels, truncated at floor(4 deviation + 0.5).

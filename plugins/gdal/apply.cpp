@@ -133,8 +133,9 @@ float* finish(const Function& f, Lane& lane) {
     return values;
 }
 
-/// Returns the rule by which a tool would store the values in a file (raster::StoreRule). Values equal to
-/// nodata are replaced by a neighbouring value. Classes stay unchanged.
+/// Returns the rule by which a tool would store the values in a file (raster::StoreRule). A valid value that
+/// equals nodata is moved to the next value towards zero. Classes stay
+/// unchanged.
 raster::StoreRule rule_of(const Function& f) {
     std::optional<raster::NodataValue> nothing;
     if (!f.classes && !std::isnan(f.no_value)) {

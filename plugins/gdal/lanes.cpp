@@ -79,7 +79,7 @@ struct Entry {
     }
 };
 
-/// Returns a hash. Of long texts, only the length and both ends are used; matches() compares the whole texts.
+/// Returns a hash. It uses only the length and both ends of long texts; matches() compares the whole texts.
 size_t hash_of(const std::string& key, CSLConstList list, const std::string& folder) {
     size_t h = 1469598103934665603u;
     const auto add = [&](const char* p, size_t n) {

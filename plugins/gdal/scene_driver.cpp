@@ -355,7 +355,7 @@ class SceneDataset final : public GDALDataset {
         });
     }
 
-    /// Computes each part in a buffer of its own.
+    /// Computes each part in a separate buffer.
     void compute(const Rect& window, const std::function<void(const Rect&, const CubeView<float>&)>& take) {
         in_parts(window, [&](const Rect& r, int member) {
             HostBuffer<float>& values = m_buffers[static_cast<size_t>(member)];

@@ -106,8 +106,9 @@ struct RuleInUse {
 };
 /// A group whose map is computed.
 struct GroupInUse {
-    size_t group = 0;                  ///< index in the file
-    bool shown = true;                 ///< false: the group has no map of its own, but other groups need it
+    size_t group = 0; ///< index in the file
+    /// False: no map of this group is written, but other groups need the group.
+    bool shown = true;
     std::vector<size_t> rules;         ///< indices in Plan::rules, in the order of the file
     std::vector<size_t> unless, where; ///< indices of rules in the file
     bool conditional = false;          ///< true if the group has a `where` condition
@@ -165,8 +166,8 @@ class Identification : public stream::Operation {
     bool divides() const override { return true; }
     virtual int64_t valid() const = 0;
     virtual int64_t invalid() const = 0;
-    /// Returns the counts of shown group g. Label 0 stands for unnamed pixels; other labels are rule numbers
-    /// in the file, counted from 1.
+    /// Returns the counts of shown group g. Label 0 means unnamed pixels; other labels are rule numbers in
+    /// the file, counted from 1.
     virtual Tally tally(size_t g, size_t label) const = 0;
 };
 

@@ -190,7 +190,7 @@ class Planner {
         }
     }
 
-    /// Adds limits, except those that refer to a feature that is left out.
+    /// Adds limits. A limit is skipped if it refers to a feature that is left out.
     void add_limits(Part& part, const std::vector<Limit>& limits) {
         for (const Limit& limit : limits) {
             if (limit.over > 0 && m_fits[limit.over - 1] == none) {

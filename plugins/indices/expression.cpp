@@ -74,7 +74,7 @@ class Parser {
         throw UsageError("cannot read '" + shown() + "' at column " + std::to_string(m_at + 1) + ": " + what,
                          advice);
     }
-    /// Returns the text for messages. Of a long text, returns the part around the error.
+    /// Returns the text for messages. If the text is long, returns the part around the error.
     std::string shown() const {
         if (m_text.size() <= longest_shown) return m_text;
         const size_t begin =

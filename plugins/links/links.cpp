@@ -159,7 +159,7 @@ class Settings {
             values.push_back(static_cast<T>(number(one, key, span)));
         return values;
     }
-    /// \throws Error for a setting that was not declared.
+    /// Checks that all settings were declared. \throws Error for other settings.
     void refuse_others() const {
         for (const auto& [key, value] : m_link.settings.items())
             if (m_declared.count(key) == 0) fail("it has no setting '" + key + "'");
@@ -439,7 +439,7 @@ Make read_features(const Settings& s) {
 
 constexpr std::pair<const char*, identify::Best> best_names[] = {
     {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
-constexpr double no_reference = -1e30; ///< stands for NaN, which JSON lacks
+constexpr double no_reference = -1e30; ///< represents NaN, which JSON lacks
 
 /// Returns the indices of the names in a setting among the names of `list`; case-sensitive.
 template <class List>

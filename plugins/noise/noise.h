@@ -28,8 +28,9 @@ struct Noise {
     bool regularised = false; ///< true if 1e-10 was added to the diagonal of the correlation matrix
 };
 
-/// Regresses each band that is not constant on all other such bands, with the double-precision covariance.
-/// \throws Error if the number of valid pixels is less than the number of these bands plus two.
+/// Regresses each band that is not constant on all other bands that are not constant, with the
+/// double-precision covariance. \throws Error if the number of valid pixels is less than the number of these
+/// bands plus two.
 Noise by_regression(const stream::SceneStatistics& statistics);
 /// Uses the differences of neighbours along lines. `statistics` must have Statistics::differences.
 Noise by_differences(const stream::SceneStatistics& statistics);
@@ -67,7 +68,8 @@ struct ColumnMeans {
 };
 
 /// A scan for stripes and, unless `method` is none, for the noise of blocks. Blocks start at the scene's
-/// corner. Of n blocks, every k-th block is used, k = ceil(n/16384). The results are complete after the pass.
+/// corner. Only every k-th of the n blocks is used, with k = ceil(n/16384). The results are complete after
+/// the pass.
 class NoiseScan : public stream::Operation {
   public:
     virtual Stripes stripes() const = 0;

@@ -201,7 +201,7 @@ struct OfHyTools {
     std::vector<Limit> topography, brdf;
 };
 
-/// Creates the correction. The limits of `hytools` replace those of `method`; `hytools` may be null.
+/// Creates the correction. The limits of `hytools` replace the limits of `method`; `hytools` may be null.
 std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
                                             const Terrain& terrain, const std::vector<Bin>& bins,
                                             double solar_zenith, const OfHyTools* hytools = nullptr);

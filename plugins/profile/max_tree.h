@@ -18,7 +18,7 @@ struct Levels {
     bool exact = false;               ///< true if level = value - low exactly
     double mean = 0;                  ///< mean level of the valid pixels
     int64_t pixels() const { return lines * samples; }
-    /// Returns low + level (high - low) / 65535, or low + level.
+    /// Returns low + level (high - low) / 65535, or low + level if `exact` is true.
     float value(int level_of) const;
     /// Replaces the levels of valid pixels by 65535 - level.
     void invert();

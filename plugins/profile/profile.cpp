@@ -203,7 +203,7 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
             auto first = plane;
             take(component * bands, first);
         }
-        // The bands of each set are those of the bright side, then those of the dark side.
+        // Each set has the bands of the bright side, then the bands of the dark side.
         std::vector<int> place;
         int next = 1;
         for (const auto& set : options.sets) {

@@ -71,8 +71,8 @@ class ResampleWorker final : public stream::Worker {
         m_simd.add_products(m_rows.data(), band.sources.data(), band.weights.data(), band.weights.size(),
                             count, to);
     }
-    /// Sums magnitudes over `padded` pixels, of which only the first `count` are real pixels. Returns true if
-    /// one of them is invalid.
+    /// Sums magnitudes over `padded` pixels. Only the first `count` pixels are real. Returns true if one of
+    /// these is invalid.
     bool judge(int64_t padded, int64_t count) {
         m_simd.add_magnitudes(m_rows.data(), m_rows.size(), padded, m_magnitude.data());
         int64_t good = 0;

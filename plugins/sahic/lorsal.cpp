@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Training on the CPU: the problem, and the paper's path.
+// Training on the CPU: the problem, and the solver with the paper's method.
 #include "sahic/lorsal.h"
 #include "core/error.h"
 #include "core/fork.h"

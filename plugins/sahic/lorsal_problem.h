@@ -49,7 +49,7 @@ struct Problem {
             for (int64_t i = 0; i < samples; ++i)
                 z[k * samples + i] += w[k * d];
     }
-    /// Computes g (d x M) = H r, r: J x M.
+    /// Computes g = H r, where g is d x M and r is J x M.
     void gradient(Team& team, const double* r, double* g) const {
         multiply(team, false, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
         for (int k = 0; k < m; ++k)

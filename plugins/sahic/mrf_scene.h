@@ -62,7 +62,7 @@ struct MrfResult {
     std::vector<int64_t> pixels_by_class; ///< number of pixels per class, in the order of the classes
 };
 
-/// The solver and its devices.
+/// The solver and the memory that it uses.
 struct MrfSetup {
     std::unique_ptr<MrfSolver> solver; ///< solver for the plan's limits; null on a rank that does not solve
     /// Allocator of all buffers except q.

@@ -29,7 +29,7 @@ struct ProbabilityFacts {
 struct WeightScene {
     int bands = 0;
     double scale = 1;                            ///< greatest absolute value of the scene's valid pixels
-    std::vector<float> first_line, first_sample; ///< as in SpectralOptions
+    std::vector<float> first_line, first_sample; ///< see SpectralOptions
 };
 
 /// Cleans probabilities. Negative values become 0, then all values are divided by their sum (in double

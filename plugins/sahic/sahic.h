@@ -87,8 +87,8 @@ std::string to_json(const MlrModel& model);
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
 /// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
-/// The probabilities equal those of the rescaled values except for rounding errors. Throws Error that names
-/// the model's `file` if the factors of the bands differ, because the kernel has only one scale.
+/// The probabilities equal the probabilities of the rescaled values except for rounding errors. Throws Error
+/// that names the model's `file` if the factors of the bands differ, because the kernel has only one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 

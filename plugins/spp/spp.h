@@ -49,7 +49,7 @@ std::unique_ptr<stream::Operation> make_displacement(const Options& options, std
 /// pixels. With 1/rho, the next pass needs no neighbourhood. `window` is Options::window.
 std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid);
 /// Creates the operation for later passes. It computes y' of a scene that has 1/rho as an additional last
-/// band. The result is bitwise equal to that of make_finding_displacement().
+/// band. The result is bitwise equal to the result of make_finding_displacement().
 std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid);
 
 /// Creates the displacement of one band with known alpha. The scene has two bands, y and alpha in radians;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Classification of spectra with a support vector machine: C-SVC with an RBF kernel, one against one.
-// Training and evaluation are those of LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
+// Training and evaluation are the same as in LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
 //
 // The features of a pixel are its values, scaled by the training set's minimum and maximum of each band and
 // rounded to single precision: f = float((value - minimum) / (maximum - minimum)), computed in double
@@ -62,7 +62,7 @@ struct Model : model::ModelBands {
 };
 
 /// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
-/// Labels equal those of the rescaled values except for rounding errors.
+/// Labels equal the labels of the rescaled values except for rounding errors.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 inline float scaled(float value, double minimum, double factor) {

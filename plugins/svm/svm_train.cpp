@@ -483,7 +483,7 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
 const GridPoint& best_of(const std::vector<GridPoint>& grid) {
     const GridPoint* best = &grid.front();
     for (const auto& point : grid)
-        if (point.accuracy > best->accuracy) best = &point; // Of equal points, the first wins.
+        if (point.accuracy > best->accuracy) best = &point; // The first of several equal points wins.
     return *best;
 }
 

@@ -73,12 +73,12 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options);
 /// of the folds differ by at most one sample, within each class and in total.
 std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds, uint64_t seed);
 
-/// Returns the point with the highest accuracy. Of several such points, returns the point with the smallest
-/// C, then with the smallest gamma.
+/// Returns the point with the highest accuracy. If several points have this accuracy, returns the point with
+/// the smallest C, then with the smallest gamma.
 const GridPoint& best_of(const std::vector<GridPoint>& grid);
 
-/// Considers the points whose accuracy is within one standard error of the highest accuracy. Of these,
-/// returns the point with the smallest C, then with the smallest gamma. A point that is not better than
+/// Considers the points whose accuracy is within one standard error of the highest accuracy. Returns the
+/// point among them with the smallest C, then with the smallest gamma. A point that is not better than
 /// `guess`, the share of the largest class, is returned only if no point is better. This rule is used if
 /// TrainOptions::fold is given: a few folds of whole patches cannot distinguish these points, and a large C
 /// overfits single patches. L. Breiman, J. H. Friedman, R. A. Olshen, C. J. Stone: Classification and

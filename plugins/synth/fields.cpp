@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pattern::fields: polygons of one material with two companions, a river and a grid of roads.
+// Pattern::fields: polygons of one material mixed with two others, a river and a grid of roads.
 #include "synth/landscape.h"
 
 #include <algorithm>

@@ -21,8 +21,8 @@ const char* material_name(int k);
 bool is_plant(int k);
 
 /// Returns the fraction of light that one per cent of nitrogen absorbs in a band of the given width (both in
-/// nm). The absorptions are those of proteins near 1510, 2060, 2180 and 2300 nm (P. J. Curran, Remote Sensing
-/// of Environment 30(3), 1989). The result is a multiple of 2^-16.
+/// nm). These are absorptions of proteins near 1510, 2060, 2180 and 2300 nm (P. J. Curran, Remote Sensing of
+/// Environment 30(3), 1989). The result is a multiple of 2^-16.
 double nitrogen_absorption(double wavelength, double width);
 
 /// Returns a colour for maps: red, green, blue, alpha.

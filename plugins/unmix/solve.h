@@ -51,7 +51,7 @@ struct Alone {
     HSI_HOST_DEVICE void sync() const {}
     HSI_HOST_DEVICE bool any(bool mine) const { return mine; }
     HSI_HOST_DEVICE double least(double mine) const { return mine; }
-    /// Returns the largest value of all lanes and its k. Of equal values, the smallest k is returned.
+    /// Returns the largest value of all lanes and its k. If values are equal, the smallest k is returned.
     HSI_HOST_DEVICE void best(double&, int&) const {}
     /// Returns the number of lanes before this lane, and of all lanes, for which `mine` is true.
     HSI_HOST_DEVICE void count(bool mine, int& before, int& all) const {
@@ -150,8 +150,8 @@ class ActiveSet {
   private:
     enum State : unsigned char { outside, passive, barred }; ///< barred: excluded because of rounding errors
 
-    /// Returns the lane's first row that is not before `from`. The rows of a lane are those whose index
-    /// modulo the number of lanes is `lane`.
+    /// Returns the lane's first row that is not before `from`. A row belongs to the lane whose index equals
+    /// the row index modulo the number of lanes.
     HSI_HOST_DEVICE static int first_from(int from, const Team& team) {
         const int row = from / Team::lanes * Team::lanes + team.lane();
         return row < from ? row + Team::lanes : row;

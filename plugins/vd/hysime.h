@@ -40,8 +40,8 @@ struct SignalSubspace {
 
 /// Computes the subspace. Bands are linearly dependent if R, scaled to a unit diagonal, has an eigenvalue
 /// below 1e-12. Such eigenvalues are replaced by 1e-12. In this case the noise is only an upper bound, and
-/// the 1e-5 of the signal's power decides. \throws Error if a band is zero. \throws Error if there are at
-/// most as many pixels as bands, because regression then leaves no residual.
+/// the term with 1e-5 decides which directions count. \throws Error if a band is zero. \throws Error if there
+/// are at most as many pixels as bands, because regression then leaves no residual.
 SignalSubspace hysime(const stream::SceneStatistics& scene);
 
 } // namespace hsi::vd
