@@ -84,7 +84,7 @@ std::vector<double> exact_coefficients(double time, double tolerance);
 /// One run of the recurrence and the coefficients of its copies.
 struct Stage {
     int degree = 0; ///< number of sweeps
-    /// one list per copy, at most degree + 1 coefficients each
+    /// One list per copy, with at most degree + 1 coefficients each.
     std::vector<std::vector<double>> coefficients;
 };
 /// Returns the stages. With independent evolution, one stage computes all copies. Cascade and incremental

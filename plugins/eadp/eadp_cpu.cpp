@@ -345,7 +345,7 @@ class Recurrence {
     const SweepKernels<T>& m_simd;
     Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and their successors after the next group
     Plane<T> m_east, m_south;
-    /// one ring per thread of the team: [level][row mod ring_rows(level)]
+    /// One ring per thread of the team: [level][row mod ring_rows(level)].
     std::vector<HostBuffer<T>> m_rings;
 };
 
@@ -576,9 +576,9 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    /// ranks that each diffuse one strip and exchange borders; null: tiles are independent
+    /// The ranks, which each diffuse one strip and exchange borders; null: tiles are independent.
     parallel::Group* const m_joined;
-    /// receives finished bands; null: bands go to the output of process()
+    /// Receives finished bands; null: bands go to the output of process().
     stream::BandWriter* const m_writer;
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< 1: valid pixel, 0: invalid pixel; covers the window
@@ -621,7 +621,7 @@ class CpuDiffusion final : public stream::Operation {
 
   private:
     const Diffusion m_d;
-    /// ranks that each diffuse one strip and exchange borders; null: tiles are independent
+    /// The ranks, which each diffuse one strip and exchange borders; null: tiles are independent.
     parallel::Group* const m_joined;
     stream::BandWriter* m_writer = nullptr;
 };

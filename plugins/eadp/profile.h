@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From component planes to a profile: the passes, their order and their tiles.
+// The passes that compute a profile from component planes, their order and their tiles.
 #pragma once
 
 #include "eadp/eadp.h"

@@ -102,7 +102,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
     const int degree = static_cast<int>(taus.size()) * cycles, nodes = degree + 1;
     std::vector<double> values;
     for (int i = 0; i < nodes; ++i) {
-        // node; an eigenvalue of I + tau_max A
+        // The node, as an eigenvalue of I + tau_max A.
         const double x = math::cos(std::numbers::pi * (i + 0.5) / nodes);
         double cycle = 1, product = 1;
         for (double t : taus)

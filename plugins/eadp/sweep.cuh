@@ -7,7 +7,7 @@
 
 namespace hsi::eadp::gpu {
 
-/// number of float4: first and last line of every warp
+/// Number of float4 for the first and the last line of every warp.
 constexpr size_t edge_vectors = (most_warps + 1) * 64;
 
 /// A barrier of the block's warps in two halves, so that a warp can work between arrival and wait.

@@ -299,7 +299,7 @@ class FilterWorker final : public FilterLane {
         record.state = GroupState::filtered;
     }
 
-    /// Computes the target t at the mean.
+    /// Computes the target t at the group's mean.
     void aim() {
         auto& s = m_statistics;
         const double unit = m_task.is_mag1c() ? mag1c_unit : 1;

@@ -107,7 +107,7 @@ struct RuleInUse {
 /// A group whose map is computed.
 struct GroupInUse {
     size_t group = 0; ///< index in the file
-    /// False: no map of this group is written, but other groups need the group.
+    /// false: no map of this group is written, but other groups need the group.
     bool shown = true;
     std::vector<size_t> rules;         ///< indices in Plan::rules, in the order of the file
     std::vector<size_t> unless, where; ///< indices of rules in the file

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From rules to a plan for the bands of a scene.
+// Converts rules to a plan for the bands of a scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/name_index.h"

@@ -147,7 +147,7 @@ struct SceneTask {
     std::vector<char> below_720; ///< flag of each band: 1 if its wavelength is below 720 nm; used by minnaert
 };
 
-/// The upper limit of angles in radians.
+/// If no solar zenith of a scene is above this value, its angles may be in radians instead of degrees.
 inline constexpr double radians_limit = 1.6;
 
 /// The counts of pixels or values in a pass.
