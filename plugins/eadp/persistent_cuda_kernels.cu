@@ -60,12 +60,11 @@ struct Place {
     int neighbours;   ///< bits to_left ... to_south: neighbours that exist
 };
 enum : int { to_left = 1, to_right = 2, to_north = 4, to_south = 8 };
-/// The offsets of the parts of shared memory, in float4.
+/// The offsets of the parts of shared memory, in float4. The edges are [even, odd][warp, with the halo's
+/// lines before and after][first, last][lane]. The sums are [copy][line of the core][lane].
 constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors),
-              edges_at =
-                  sides_at + static_cast<int>(side_vectors), ///< [even, odd][warp, with the halo's lines
-                                                             ///< before and after][first, last][lane]
-    sums_at = edges_at + 3 * static_cast<int>(edge_vectors); ///< [copy][line of the core][lane]
+              edges_at = sides_at + static_cast<int>(side_vectors),
+              sums_at = edges_at + 3 * static_cast<int>(edge_vectors);
 static_assert(sizeof(Place) <= terms_at * sizeof(float4));
 
 /// Returns the half of a block's exchange words that an epoch uses.
