@@ -23,7 +23,7 @@ struct Material {
     std::vector<Feature> features;
 };
 
-// The function is long because it is a table.
+// Long because it is a table.
 const std::vector<Material>& library() {
     // Chlorophyll absorbs at 450 and 670 nm, leaf water at 970, 1200, 1450 and 1940 nm, bound water and OH at
     // 1400 and 1900 nm, Al-OH near 2165..2205 nm, Mg-OH and carbonate near 2310..2340 nm, ferric iron at
