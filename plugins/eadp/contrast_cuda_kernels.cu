@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes histograms of gradients, and the recurrence's weights from the contrasts that the histograms give.
+// Computes histograms of gradients, and the recurrence's weights from the contrasts of these histograms.
 // Compiled with -fmad=false: operations are fused only where the source says fma.
 #include "eadp/launch.cuh"
 
@@ -11,8 +11,9 @@ namespace {
 __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid,
                                  const double* __restrict__ squared, Core core,
                                  const double* __restrict__ steepest, unsigned long long* counts) {
-    constexpr int copies =
-        threads / 32; // most gradients are small, so warps must not wait for each other at the same bins
+    // Each warp has its own histogram. Most gradients are small, so warps would wait for each other at the
+    // same bins.
+    constexpr int copies = threads / 32;
     __shared__ unsigned local[copies * histogram_bins];
     const int t = static_cast<int>(threadIdx.x);
     for (int i = t; i < copies * histogram_bins; i += threads)
@@ -59,12 +60,12 @@ __global__ void __launch_bounds__(threads)
                    const double* __restrict__ contrast, const float* __restrict__ level, Diffusivity kind,
                    T* __restrict__ start, T* __restrict__ east, T* __restrict__ south) {
     constexpr int wide = weights_w + 1, all = wide * (weights_h + 1), rounds = (all + threads - 1) / threads;
-    __shared__ double g[all]; // negative where there is no flux
+    __shared__ double g[all]; // diffusivity; -2 for invalid pixels
     const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
     const int x0 = static_cast<int>(blockIdx.x) * weights_w, y0 = static_cast<int>(blockIdx.y) * weights_h;
     const size_t plane = static_cast<size_t>(c) * planes.pixels();
     const double k = contrast[c];
-    double s[rounds]; // loads all values before the first division
+    double s[rounds]; // squared gradients; all loads precede the first division
 #pragma unroll
     for (int round = 0; round < rounds; ++round) {
         const int at = round * threads + t, x = x0 + at % wide, y = y0 + at / wide;
@@ -100,7 +101,8 @@ __global__ void __launch_bounds__(threads)
         const double* const at = g + (j + r) * wide + i;
         const double below = at[wide];
         const size_t p = (static_cast<size_t>(c) * planes.lines + y) * pitch + x;
-        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0); // zeros after the last sample
+        // The padding after the last sample becomes zero.
+        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0);
         east[p] = static_cast<T>(tau_max * fmax(0.0, own + at[1]));
         south[p] = static_cast<T>(tau_max * fmax(0.0, own + below));
         own = below;

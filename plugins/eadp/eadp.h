@@ -9,9 +9,10 @@
 //   g = 1/(1 + m^2/k^2) (g2), exp(-m^2/k^2) (g1), or 1 - exp(-3.31488/(m/k)^8) (g3)
 //   dX/dt = div(g grad X) for time T, five-point stencil, no flux over the border or into invalid pixels.
 //
-// A cycle of fast explicit diffusion (equations 6 to 8) with constant g is a polynomial of the diffusion
-// operator A applied to X, and so is the exact solution exp(T A) X to any tolerance. In Chebyshev polynomials
-// of I + tau_max A, the copies of all times share one recurrence, with one stencil sweep per degree:
+// A is the diffusion operator. With constant g, a cycle of fast explicit diffusion (equations 6 to 8) applies
+// a polynomial of A to X. The exact solution exp(T A) X is also such a polynomial, to any tolerance. In
+// Chebyshev polynomials of I + tau_max A, the copies of all diffusion times share one recurrence, with one
+// stencil sweep per degree:
 //   Y_0 = X, Y_1 = X + tau_max A X, Y_{k+1} = 2 (Y_k + tau_max A Y_k) - Y_{k-1};  copy c = sum_k a_{c,k} Y_k.
 // The setup (L, m, k, g) is computed in double precision without fused operations, so that every backend
 // makes the same decisions.
@@ -34,8 +35,8 @@ namespace hsi::eadp {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost value{5e-8, 3e-10};  ///< per value
-inline constexpr Cost sweep{4e-10, 2e-12}; ///< per value and sweep
+inline constexpr Cost value{5e-8, 3e-10};  ///< seconds per value
+inline constexpr Cost sweep{4e-10, 2e-12}; ///< seconds per value and sweep
 } // namespace cost
 
 enum class Diffusivity { g1, g2, g3 };
@@ -45,21 +46,22 @@ enum class Precision { single_precision, double_precision };
 
 struct Options {
     std::vector<double> times; ///< diffusion times T_c > 0 (rising for incremental), in squared pixels
-    double sigma = 1;          ///< of the Gaussian, in pixels; 0: no Gaussian
+    double sigma = 1;          ///< standard deviation of the Gaussian in pixels; 0: no Gaussian
     Diffusivity diffusivity = Diffusivity::g2;
-    double percentile = 0.7;        ///< in (0, 1], six decimals
-    std::optional<double> contrast; ///< k for all components instead of the percentile, > 0
-    int cycles = 1;                 ///< of fast explicit diffusion for one time
+    double percentile = 0.7;        ///< percentile that sets k, in (0, 1], six decimals
+    std::optional<double> contrast; ///< contrast k > 0 of all components; empty: `percentile` sets k
+    int cycles = 1;                 ///< cycles of fast explicit diffusion per diffusion time
     Evolution evolution = Evolution::independent;
     Scheme scheme = Scheme::fed;
-    double tolerance = 1e-4; ///< of the exact scheme, relative to the component's range
+    double tolerance = 1e-4; ///< tolerance of the exact scheme, relative to the component's range
     Precision precision = Precision::single_precision;
-    bool zero_is_invalid = false; ///< a pixel that is zero in all components is missing (for bands)
+    /// A pixel that is zero in all components is missing; used if the components are bands.
+    bool zero_is_invalid = false;
 
     int copies() const { return static_cast<int>(times.size()); }
 };
 
-/// Throws UsageError that names the option and the allowed range.
+/// Throws a UsageError that names the option and its allowed range.
 void check(const Options& options);
 
 // --- the schedule
@@ -68,7 +70,7 @@ void check(const Options& options);
 inline constexpr double tau_max =
     0.25; ///< largest stable explicit step of the five-point stencil with g <= 1
 
-/// Returns the number of steps n of one of `cycles` cycles for diffusion time T (equation 8).
+/// Returns n, the number of steps in each of the `cycles` cycles for diffusion time T (equation 8).
 int fed_steps(double time, int cycles);
 /// Returns the step sizes of one cycle (equation 7, scaled so that all cycles together last T), in Leja order
 /// of 1/tau, which limits rounding errors.
@@ -79,23 +81,23 @@ std::vector<double> fed_coefficients(double time, int cycles);
 /// Returns the coefficients of exp(T A), truncated when the tail is below `tolerance`; their sum remains 1.
 std::vector<double> exact_coefficients(double time, double tolerance);
 
-/// One recurrence and the copies that it gives.
+/// One run of the recurrence and the coefficients of its copies.
 struct Stage {
-    int degree = 0;                                ///< sweeps
-    std::vector<std::vector<double>> coefficients; ///< one list per copy, with at most degree + 1
-                                                   ///< coefficients
+    int degree = 0; ///< number of sweeps
+    /// One list per copy, with at most degree + 1 coefficients each.
+    std::vector<std::vector<double>> coefficients;
 };
-/// Returns the stages. Independent: one stage for all copies. Cascade and incremental: one stage per copy,
-/// each of which starts from the previous copy.
+/// Returns the stages. With independent evolution, one stage computes all copies. Cascade and incremental
+/// evolution have one stage per copy, and each stage starts from the previous copy.
 std::vector<Stage> make_stages(const Options& options);
 
-int gaussian_radius(double sigma); ///< ceil(3 sigma)
+int gaussian_radius(double sigma); ///< Returns ceil(3 sigma).
 /// Returns the pixels beyond a tile on which its gradients depend: Gaussian and Scharr.
 int64_t gradient_halo(const Options& options);
-/// Returns the weights of offsets 0..radius; the sum over -radius..radius is 1.
+/// Returns the weights of the Gaussian at offsets 0..radius. The weights over -radius..radius sum to 1.
 std::vector<double> gaussian_weights(double sigma);
 /// Returns the pixels beyond a tile on which its diffused core depends: gradient_halo() plus the degrees of
-/// all stages of one pass.
+/// all stages that one pass runs.
 int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 
 // --- the contrast
@@ -104,21 +106,21 @@ int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
 inline constexpr int histogram_bins = 300;
 using Histogram = std::array<int64_t, histogram_bins>;
 
-/// Facts about a whole component.
+/// The statistics of a whole component.
 struct Range {
-    float lowest = 0, highest = 0; ///< of the valid pixels
+    float lowest = 0, highest = 0; ///< minimum and maximum of the valid pixels
     double steepest = 0;           ///< hmax, the largest gradient magnitude
-    int64_t valid = 0;             ///< pixels with a value
-    /// Returns the level that is subtracted before diffusion and added after it, so that sums at a high level
-    /// keep their digits.
+    int64_t valid = 0;             ///< number of valid pixels
+    /// Returns the level, which is subtracted before diffusion and added after it. Without it, sums of large
+    /// values would lose digits.
     float level() const { return valid > 0 ? 0.5f * lowest + 0.5f * highest : 0.0f; }
 };
 
-/// Returns k = hmax (b+1)/300 for the first bin b at which the cumulative count reaches the percentile of the
-/// non-zero gradients, decided in integers; 0 without non-zero gradients.
+/// Returns k = hmax (b+1)/300, where b is the first bin whose cumulative count reaches the percentile of the
+/// non-zero gradients. The comparison uses integers. Returns 0 if all gradients are zero.
 double contrast_of(const Range& range, const Histogram& histogram, double percentile);
 
-/// Scans the components' gradients; each scan has a result after its pass.
+/// Scans the gradients of the components. The result of a scan is complete after its pass.
 class RangeScan : public stream::Operation {
   public:
     virtual const std::vector<Range>& result() const = 0;
@@ -128,69 +130,70 @@ class HistogramScan : public stream::Operation {
     virtual const std::vector<Histogram>& result() const = 0;
 };
 
-/// The facts about a component that diffusion needs.
+/// The parameters of a component's diffusion.
 struct Contrast {
-    double k = 0; ///< 0: no gradient, g = 1
+    double k = 0; ///< contrast; 0 if the component has no gradients, in which case g = 1
     float level = 0;
 };
 
 // --- the backends
 // ----------------------------------------------------------------------------------
 
-/// The ways to process the tiles of a diffusion, best first. A backend supports some of these ways, and a run
-/// can use some.
+/// The ways to process the tiles of a diffusion, best first. A backend may support only some ways, and a run
+/// may allow only some ways.
 enum class Way {
-    /// Strips of whole lines, one per rank of a job, which all ranks process at once. Every few sweeps,
-    /// neighbours exchange the lines at their border, so that no line is computed twice. Bands are written as
-    /// they are finished (WrittenDiffusion).
+    /// Strips of whole lines, one strip per rank of a job. All ranks process their strips at the same time.
+    /// Every few sweeps, neighbouring ranks exchange the lines at their border, so that no line is computed
+    /// twice. Bands are written as they are finished (WrittenDiffusion).
     written_strips,
-    joined_strips, ///< as above, with an output
-    strips,        ///< as above, each with its halo
-    written,       ///< the whole scene as one tile, whose bands are written as they are finished
-    /// The whole scene as one tile, in two passes. A scan diffuses and keeps the copies in the memory where
-    /// they were computed. Then the operation of make_kept_output() returns the profile tile by tile, on any
-    /// number of workers. Its input is the components; its copies are those of the last scan.
+    joined_strips, ///< like written_strips, but the strips are passed to an output
+    strips,        ///< strips as in joined_strips, but each strip includes its halo
+    written,       ///< The whole scene is one tile, and its bands are written as they are finished.
+    /// The whole scene is one tile, processed in two passes. The first pass is a scan that diffuses the
+    /// components and keeps the copies in the memory where they were computed. In the second pass, the
+    /// operation of make_kept_output() writes the profile tile by tile, on any number of workers. The input
+    /// of the second pass is the components, and its copies are the copies of the last scan.
     kept,
     one_tile, ///< the whole scene as one tile
     tiles     ///< tiles with their halo, one thread per tile
 };
 
-/// Returns whether bands are written as they are finished, by a WrittenDiffusion.
+/// Returns whether a WrittenDiffusion writes the bands as they are finished.
 inline bool is_written(Way way) { return way == Way::written_strips || way == Way::written; }
 
-/// The inputs of a diffusion. The output contains for every component in turn: the component itself if
-/// `with_component`, then the copies of the stages.
+/// The inputs of a diffusion. For each component, the output contains the component itself if
+/// `with_component` is set, and then the copies of all stages.
 struct Diffusion {
     Options options;
     std::vector<Stage> stages;
-    std::vector<Contrast> contrasts; ///< by component
+    std::vector<Contrast> contrasts; ///< one entry per component
     bool with_component = true;
-    int team = 1;            ///< threads that process a tile together
-    int64_t strip_lines = 0; ///< lines of the shortest strip
+    int team = 1;            ///< threads that process one tile together
+    int64_t strip_lines = 0; ///< number of lines of the shortest strip
 };
 
-/// A diffusion of large tiles whose bands are written as they are finished. For the pipeline it is a scan,
-/// which needs a few planes instead of memory for the profile.
+/// A diffusion of large tiles whose bands are written as they are finished. The pipeline runs it as a scan.
+/// It needs the memory of a few planes instead of the whole profile.
 class WrittenDiffusion : public stream::Operation {
   public:
-    /// Returns the planes of the writer, which are part of scratch_bytes().
+    /// Returns the number of planes of the writer, which scratch_bytes() includes.
     virtual int planes() const = 0;
     /// Sets the writer of the profile. Call it before the pass.
     virtual void write_to(stream::BandWriter& writer) = 0;
 };
 
-/// The passes over component planes, in this order for one set of planes. A backend with its own memory may
-/// keep the data of the range scan there, if keep_planes() stated that every pass gets the whole scene in one
-/// tile. The planes are the source's bands, NaN for missing values.
+/// The passes over component planes, called in this order for each set of planes. The planes are the source's
+/// bands; NaN marks missing values. A backend with its own memory may keep the data of the range scan there
+/// if keep_planes() announced that every pass gets the whole scene in one tile.
 class Backend {
   public:
     virtual ~Backend() = default;
     virtual std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) = 0;
     virtual std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
                                                                const std::vector<Range>& ranges) = 0;
-    /// Creates the diffusion. Returns null if the backend does not support this way, or if strips have too
-    /// few lines to be joined. For the ways that are written, it is a WrittenDiffusion. For Way::tiles it is
-    /// never null.
+    /// Creates the diffusion. Returns null if the backend does not support `way`, or if strips have too few
+    /// lines to be joined. Never returns null for Way::tiles. If is_written(way) is true, the result is a
+    /// WrittenDiffusion.
     virtual std::unique_ptr<stream::Operation> make_diffusion(const Diffusion& diffusion, Way way) = 0;
     virtual std::unique_ptr<stream::Operation> make_kept_output(const Options& options) = 0;
     /// Returns the host bytes of the copies of Way::kept; scratch_bytes() includes them.

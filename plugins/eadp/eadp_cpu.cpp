@@ -26,7 +26,7 @@ namespace {
 // --- scans
 // ------------------------------------------------------------------------------------------------------------
 
-/// Runs the gradient over the core of a tile for each component.
+/// Computes the gradient of each component over the core of a tile.
 class ScanWorkerBase : public stream::Worker {
   public:
     ScanWorkerBase(const Options& options, const stream::TileLimits& limits)
@@ -63,7 +63,7 @@ class RangeWorker final : public ScanWorkerBase {
     RangeWorker(const Options& options, const stream::TileLimits& limits, size_t components)
         : ScanWorkerBase(options, limits), ranges(components), squares(components) {}
     std::vector<Range> ranges;
-    std::vector<double> squares; ///< squares of the steepest gradients
+    std::vector<double> squares; ///< squared steepest gradient of each component
 
   private:
     void add_row(int band, const float* x, const double* squared, const double* valid,
@@ -194,8 +194,8 @@ class CpuHistogramScan final : public HistogramScan {
 // --- diffusion
 // --------------------------------------------------------------------------------------------------------
 
-/// A plane over a window. Each row has row_slack elements of zero before and after it, and one more row lies
-/// above the first.
+/// A plane over a window. Each row has row_slack zero elements before and after it, and one extra row
+/// precedes the first row.
 template <class T>
 class Plane {
   public:
@@ -213,16 +213,17 @@ class Plane {
     HostBuffer<T> m_data;
 };
 
-/// The memory where a copy is summed: rows of `region` (window coordinates), any pitch.
+/// The output buffer of one copy. The recurrence adds its terms to the rows of `region` (in window
+/// coordinates). Rows are `pitch` elements apart.
 template <class T>
 struct Target {
-    T* data = nullptr; ///< pixel (region.x, region.y)
+    T* data = nullptr; ///< address of pixel (region.x, region.y)
     ptrdiff_t pitch = 0;
 };
 
-/// The recurrence of one component over a window, in groups of fused sweeps. Within a group, a wavefront runs
-/// down the lines: when a line of Y_k enters, line - j of Y_{k+j} can be computed for all j of the group. The
-/// rows in flight stay in the second-level cache, and each group passes over memory once.
+/// Runs the recurrence of one component over a window, in groups of fused sweeps. Within a group, a wavefront
+/// runs down the lines: when a line of Y_k enters, line - j of Y_{k+j} can be computed for all j of the
+/// group. The active rows stay in the second-level cache, and each group passes over memory once.
 template <class T>
 class Recurrence {
   public:
@@ -240,15 +241,17 @@ class Recurrence {
                                 static_cast<uint64_t>(ring_pitch() * rows_before(fused_sweeps + 1)));
     }
 
-    T* start_row(int64_t y) { return m_b.row(y); } ///< Returns Y_0, which is filled before run()
+    /// Returns a row of Y_0. All rows are filled before run().
+    T* start_row(int64_t y) { return m_b.row(y); }
     T* east_row(int64_t y) { return m_east.row(y); }
-    /// Returns the weights between lines y and y + 1; row -1 stays zero.
+    /// Returns the weights between lines y and y + 1. Row -1 is always zero.
     T* south_row(int64_t y) { return m_south.row(y); }
 
-    /// Called before a group of sweeps with Y_{k-1} and Y_k of the region; provides the lines around it.
+    /// A callback before each group of sweeps. It gets Y_{k-1} and Y_k and fills the lines around `region`.
     using Meet = std::function<void(Plane<T>& a, Plane<T>& b)>;
-    /// Runs the stage; targets[c] covers `region`. The weights must be valid in `region` grown by the degree,
-    /// or with `meet` by the sweeps of a group. begun: all lines around it are there.
+    /// Runs the stage; targets[c] covers `region`. The weights must be valid beyond `region`: by the stage's
+    /// degree, or, with `meet`, by the sweeps of a group. If `begun` is true, the lines around `region` are
+    /// valid for the first group, and `meet` is not called for it.
     void run(const Stage& stage, const Rect& window, const Rect& region,
              const std::vector<Target<T>>& targets, Team& team, const Meet& meet, bool begun) {
         for (int k = 0; k < stage.degree; k += fused_sweeps) {
@@ -277,9 +280,9 @@ class Recurrence {
 
   private:
     static constexpr int64_t strip_width = 2048 / sizeof(T);
-    /// Returns the rows of a level (1 to fused_sweeps) in flight. A row is kept until the group's last level
-    /// has reached it, since copies are then summed; the two levels after its own need it with both its
-    /// neighbours.
+    /// Returns the number of rows of a level (1 to fused_sweeps) that the ring keeps. A row is kept until the
+    /// group's last level reaches it, because the copies are summed at that point. The next two levels also
+    /// need the row with both of its neighbours.
     static constexpr int64_t ring_rows(int level) { return fused_sweeps + 3 - level; }
     static constexpr int64_t rows_before(int64_t level) {
         return (level - 1) * (fused_sweeps + 3) - (level - 1) * level / 2;
@@ -288,9 +291,10 @@ class Recurrence {
 
     void run_part(const Stage& stage, int k, int sweeps, const Rect& window, const Rect& part,
                   const Rect& region, const std::vector<Target<T>>& targets, HostBuffer<T>& ring) {
-        const int64_t left = part.x - fused_sweeps; // ring column 0
+        const int64_t left = part.x - fused_sweeps; // window sample of ring column 0
         const auto level_row = [&](int level, int64_t y) -> T* {
-            // Rows of the planes for Y_k and Y_{k-1}, and of the ring for later ones; index: window sample.
+            // Returns a row, indexed by window sample. Y_k and Y_{k-1} are in planes, later levels in the
+            // ring.
             if (level == 0) return m_b.row(y);
             if (level == -1) return m_a.row(y);
             return ring.data() + (rows_before(level) + y % ring_rows(level)) * ring_pitch() + row_slack -
@@ -305,7 +309,7 @@ class Recurrence {
                     continue;
                 const int64_t x = std::max<int64_t>(0, part.x - reach),
                               end = std::min(window.w, part.right() + reach);
-                // Outside of the window the weight is zero, so any row will do.
+                // The weight is zero outside the window, so the contents of the row do not matter.
                 const T* const up = level_row(level - 1, std::max<int64_t>(0, y - 1));
                 const T* const down = level_row(level - 1, std::min(window.h - 1, y + 1));
                 m_simd.sweep(level_row(level - 2, y) + x, up + x, level_row(level - 1, y) + x, down + x,
@@ -315,7 +319,7 @@ class Recurrence {
             const int64_t y = t - sweeps;
             if (y < part.y || y >= part.bottom()) continue;
             if (!inner.empty() && y >= inner.y && y < inner.bottom()) {
-                const int first = k == 0 ? 0 : 1; // Y_0 belongs to the first group
+                const int first = k == 0 ? 0 : 1; // The first group also adds the term of Y_0.
                 const T* rows[fused_sweeps + 1];
                 for (int level = first; level <= sweeps; ++level)
                     rows[level - first] = level_row(level, y) + inner.x;
@@ -327,7 +331,7 @@ class Recurrence {
                     for (int j = 0; j < terms; ++j)
                         coefficient[j] = static_cast<T>(a[static_cast<size_t>(k + first + j)]);
                     T* const sum = targets[c].data + (y - region.y) * targets[c].pitch + (inner.x - region.x);
-                    // The rows of the sums stay in the first-level cache
+                    // The partial sums of a row stay in the first-level cache.
                     for (int j = 0; j < terms; j += most_rows)
                         m_simd.accumulate(rows + j, coefficient + j, std::min(most_rows, terms - j), inner.w,
                                           k == 0 && j == 0, sum);
@@ -339,9 +343,10 @@ class Recurrence {
     }
 
     const SweepKernels<T>& m_simd;
-    Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and both after the next group
+    Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and their successors after the next group
     Plane<T> m_east, m_south;
-    std::vector<HostBuffer<T>> m_rings; ///< per member: [level][row mod ring_rows(level)]
+    /// One ring per thread of the team: [level][row mod ring_rows(level)].
+    std::vector<HostBuffer<T>> m_rings;
 };
 
 template <class T>
@@ -421,7 +426,8 @@ class DiffusionWorker final : public stream::Worker {
                     finish(targets[c], window, region, core, contrast.level, planes[c]);
                     write_band(band++, planes[c]);
                 }
-                if (s + 1 < m_stages.size()) // the next copy starts from this one
+                // In evolutions with several stages, the next copy starts from the copy of this stage.
+                if (s + 1 < m_stages.size())
                     for (int64_t y = region.y; y < region.bottom(); ++y)
                         std::copy_n(targets[0].data + (y - region.y) * targets[0].pitch, region.w,
                                     m_recurrence.start_row(y) + region.x);
@@ -431,7 +437,7 @@ class DiffusionWorker final : public stream::Worker {
     }
 
   private:
-    /// Returns where a band of the core is made.
+    /// Returns the plane into which a band of the core is written.
     CubeView<float> plane_of(const std::vector<CubeView<float>>& out, int band) {
         if (m_writer) return m_writer->take();
         CubeView<float> plane = out[0];
@@ -443,7 +449,8 @@ class DiffusionWorker final : public stream::Worker {
         if (m_writer) m_writer->give(band, plane);
     }
 
-    /// Calls work(first line, line after the last) for all lines, with the whole team.
+    /// Splits the lines into parts and calls work(first line, end line) for each part, on all threads of the
+    /// team.
     template <class Work>
     void in_parts(int64_t lines, const Work& work) {
         const int64_t parts = std::clamp<int64_t>(lines / 16, 1, 4 * m_team.size()),
@@ -478,8 +485,8 @@ class DiffusionWorker final : public stream::Worker {
                                                 now);
                 else
                     std::fill_n(now, w, 1.0);
-                // No flux enters invalid pixels: their g is the negative of the smallest g of valid pixels,
-                // see weight().
+                // No flux enters invalid pixels. Their g is set to -2, which makes the sum of two g negative,
+                // so weight() returns 0.
                 for (int64_t x = 0; x < w; ++x)
                     now[x] = mask[x] != 0 ? now[x] : -2.0;
                 if (y < last) {
@@ -504,11 +511,11 @@ class DiffusionWorker final : public stream::Worker {
                                                          std::min(h, last + 1), row);
         });
     }
-    /// Returns 2 tau_max times the mean of two g in [0, 1]; 0 if one of them marks an invalid pixel.
+    /// Returns 2 tau_max times the mean of two g in [0, 1], or 0 if either pixel is invalid (g = -2).
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
-    /// Sends the lines at the borders of the core to the neighbours, and stores the lines received from them
-    /// in the window.
+    /// Sends the lines at the borders of the core to the neighbouring ranks, and stores the received lines in
+    /// the window.
     void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
         const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
         const auto each = [&](int64_t first, const auto& work) {
@@ -533,8 +540,8 @@ class DiffusionWorker final : public stream::Worker {
         if (core.bottom() < window.h) receive(after, core.bottom());
     }
 
-    /// Returns the targets. Single precision is summed in the output itself, unless the sums are needed
-    /// beyond the core.
+    /// Returns the targets. In single precision, terms are added directly to the output planes, unless sums
+    /// are also needed beyond the core.
     std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region,
                                       const std::vector<CubeView<float>>& planes) {
         std::vector<Target<T>> targets;
@@ -569,12 +576,14 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    parallel::Group* const m_joined;    ///< each rank works on its strip; null: a single tile
-    stream::BandWriter* const m_writer; ///< takes the bands; null: they go into the output
+    /// The ranks, which each diffuse one strip and exchange borders; null: tiles are independent.
+    parallel::Group* const m_joined;
+    /// Receives finished bands; null: bands go to the output of process().
+    stream::BandWriter* const m_writer;
     Recurrence<T> m_recurrence;
-    HostBuffer<float> m_mask; ///< over the window
+    HostBuffer<float> m_mask; ///< 1: valid pixel, 0: invalid pixel; covers the window
     std::vector<Gradient> m_gradients;
-    std::vector<std::vector<double>> m_g; ///< two rows per member
+    std::vector<std::vector<double>> m_g; ///< two rows of g per thread of the team
     std::vector<HostBuffer<T>> m_sums;
 };
 
@@ -594,7 +603,7 @@ class CpuDiffusion final : public stream::Operation {
             bands += static_cast<int>(s.coefficients.size());
         return {bands * static_cast<int>(m_d.contrasts.size())};
     }
-    // The halo is expensive, so tiles are as large as memory allows
+    // The halo is expensive, so tiles are as large as memory allows.
     uint64_t preferred_bytes() const override { return 0; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return m_d.options.precision == Precision::single_precision
@@ -612,18 +621,19 @@ class CpuDiffusion final : public stream::Operation {
 
   private:
     const Diffusion m_d;
-    parallel::Group* const m_joined; ///< each rank works on its strip; null: tiles are independent
+    /// The ranks, which each diffuse one strip and exchange borders; null: tiles are independent.
+    parallel::Group* const m_joined;
     stream::BandWriter* m_writer = nullptr;
 };
 
-/// CpuDiffusion of one tile, the scene or a rank's part. Its bands are passed on instead of written to an
-/// output.
+/// A CpuDiffusion of a single tile: the whole scene or one rank's part of it. Its bands go to a BandWriter
+/// instead of an output.
 class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:
     explicit CpuWrittenDiffusion(const Diffusion& diffusion, parallel::Group* joined = nullptr)
         : m_tile(diffusion, joined), m_joined(joined != nullptr) {
-        // A component and its copies of one stage are computed together. If a thread is free, it writes the
-        // earlier ones at the same time.
+        // A component and its copies of one stage are computed together. If the team has another thread, this
+        // thread writes the previous planes at the same time.
         size_t most = 0;
         for (const auto& s : diffusion.stages)
             most = std::max(most, s.coefficients.size());
@@ -650,7 +660,7 @@ class CpuWrittenDiffusion final : public WrittenDiffusion {
     int m_planes;
 };
 
-/// All copies of a scene, component after component.
+/// All copies of a scene, ordered by component.
 struct KeptCopies {
     KeptCopies(int copies_of_one, const stream::CubeShape& s)
         : copies(copies_of_one), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
@@ -662,7 +672,7 @@ struct KeptCopies {
     const HostBuffer<float> values;
 };
 
-/// CpuDiffusion of one tile into memory that outlives the pass.
+/// A CpuDiffusion of a single tile whose results stay in memory after the pass.
 class CpuKeptDiffusion final : public stream::Operation {
   public:
     CpuKeptDiffusion(const Diffusion& diffusion, std::shared_ptr<KeptCopies>& kept)
@@ -756,7 +766,7 @@ class CpuBackend final : public Backend {
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }
 
   private:
-    std::shared_ptr<KeptCopies> m_kept; ///< copies of the last diffusion that kept them
+    std::shared_ptr<KeptCopies> m_kept; ///< copies of the last diffusion with Way::kept
 };
 
 } // namespace

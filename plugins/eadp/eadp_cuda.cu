@@ -43,7 +43,7 @@ void copy_out(const CubeView<float>& out, float* from, cudaStream_t stream) {
     cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples), stream);
 }
 
-/// The planes, mask and gradients of one window.
+/// The planes, mask and squared gradients of one window.
 struct Gradients {
     DeviceBuffer<float> x;
     DeviceBuffer<uint8_t> valid;
@@ -58,7 +58,7 @@ struct Gradients {
     }
 };
 
-/// Computes Gradients with its own scratch.
+/// Computes the Gradients of a window. The class owns the scratch memory.
 class GradientMaker {
   public:
     GradientMaker(const Options& options, int components, size_t pixels, cudaStream_t stream)
@@ -69,7 +69,7 @@ class GradientMaker {
           m_column_weight(planes_needed(m_radius) * pixels) {
         const auto weights = gaussian_weights(options.sigma);
         m_weights.upload(weights.data(), weights.size(), stream);
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream)); // `weights` ends here
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream)); // `weights` must outlive the copy.
     }
     static uint64_t bytes(const Options& options, int components, size_t pixels) {
         return planes_needed(gaussian_radius(options.sigma)) * pixels *
@@ -93,10 +93,10 @@ class GradientMaker {
     DeviceBuffer<double> m_weights, m_row_sums, m_smooth, m_column_weight;
 };
 
-/// All copies of a scene on the device, component by component.
+/// All copies of a scene on the device, ordered by component.
 struct KeptCopies {
     DeviceBuffer<float> values;
-    int components = 0, copies = 0; ///< copies: number per component
+    int components = 0, copies = 0; ///< copies: number of copies per component
     int64_t samples = 0, lines = 0;
 };
 
@@ -104,10 +104,10 @@ struct KeptCopies {
 struct Session {
     bool whole_scene = false;
     std::unique_ptr<Gradients> kept;
-    std::shared_ptr<KeptCopies> copies; ///< copies of the last diffusion that kept them
+    std::shared_ptr<KeptCopies> copies; ///< copies of the last diffusion with Way::kept
 };
 
-/// The common part of all three passes: a lane's stream, and gradients that are computed or kept.
+/// The common part of all three passes: a worker's stream, and gradients that are computed or kept.
 class GradientWorker : public stream::Worker {
   public:
     /// Precondition: `ordinal` is the current device.
@@ -124,18 +124,19 @@ class GradientWorker : public stream::Worker {
   protected:
     const Gradients& gradients(const CubeView<float>& in) {
         if (m_session.kept) {
-            // Kept gradients cover the whole scene, but a tile has its own window coordinates.
+            // Kept gradients cover the whole scene. A smaller tile would have other window coordinates.
             if (in.samples != m_session.kept->planes.samples || in.lines != m_session.kept->planes.lines)
                 throw Error("internal: a tile where the whole scene stays on the device");
             return *m_session.kept;
         }
         if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
         if (m_session.whole_scene &&
-            !cuda::on_device(in)) // components may have been gathered in memory that is not pinned
+            // Components may have been collected in memory that is not pinned.
+            !cuda::on_device(in))
             m_pinned.emplace(in.data, sizeof(float) * static_cast<size_t>(in.bands * in.band_stride));
         m_maker.front().make(in, *m_own, m_stream.get());
         if (!m_session.whole_scene) return *m_own;
-        m_session.kept = std::move(m_own); // safe, since one lane handles the only tile
+        m_session.kept = std::move(m_own); // Safe, since one worker processes the only tile.
         return *m_session.kept;
     }
     void finish() {
@@ -198,7 +199,7 @@ class HistogramWorker final : public GradientWorker {
         for (const auto& r : ranges)
             steepest.push_back(r.steepest);
         m_steepest.upload(steepest.data(), steepest.size(), stream());
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `steepest` ends here
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `steepest` must outlive the copy.
         m_counts.clear(stream());
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -243,7 +244,7 @@ class DiffusionWorker final : public GradientWorker {
             k.push_back(c.k), level.push_back(c.level);
         m_k.upload(k.data(), k.size(), stream());
         m_level.upload(level.data(), level.size(), stream());
-        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `k` and `level` end here
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `k` and `level` must outlive the copy.
     }
     static int bands(const std::vector<Stage>& stages, bool with_component) {
         size_t n = with_component ? 1 : 0;
@@ -339,7 +340,7 @@ class DiffusionWorker final : public GradientWorker {
 
     const std::vector<Stage>& m_stages;
     const bool m_with_component;
-    Session* const m_keep; ///< receives the copies; null if they go to the host
+    Session* const m_keep; ///< receives the copies; null: the copies go to host memory
     const int m_components;
     DeviceBuffer<double> m_k;
     DeviceBuffer<float> m_level;
@@ -349,9 +350,9 @@ class DiffusionWorker final : public GradientWorker {
     std::vector<uint8_t> m_host_valid;
 };
 
-/// Throws if a window has more pixels than 32-bit indices on the device allow.
+/// Throws if a window has more pixels than 32-bit indices on the device can address.
 void check_pixels(const TileLimits& l) {
-    // Lines are rows of a grid, and a grid has at most 65535 rows.
+    // Each line is one row of the launch grid, and a grid has at most 65535 rows.
     cuda::check_pixels(l, l.window_lines > 65535 ? 0 : std::numeric_limits<int>::max());
 }
 
@@ -431,7 +432,7 @@ class CudaHistogramScan final : public HistogramScan {
 
 class CudaDiffusion final : public stream::Operation {
   public:
-    /// keep: the copies stay in the session, on the device.
+    /// If `keep` is true, the copies stay in the session, on the device.
     CudaDiffusion(int ordinal, Diffusion diffusion, Session& session, bool keep)
         : m_ordinal(ordinal), m_d(std::move(diffusion)), m_session(session), m_keep(keep) {}
     int64_t halo() const override { return halo_of(m_d.options, m_d.stages); }
@@ -441,7 +442,7 @@ class CudaDiffusion final : public stream::Operation {
         if (m_keep) return {};
         return {DiffusionWorker<float>::bands(m_d.stages, m_d.with_component) * components()};
     }
-    // The halo is expensive, so tiles are as large as memory allows
+    // The halo is expensive, so tiles are as large as memory allows.
     uint64_t preferred_bytes() const override { return 0; }
     uint64_t scratch_bytes(const TileLimits& l) const override { return window_pixels(l); }
     uint64_t device_bytes(const TileLimits& l) const override {
@@ -480,7 +481,7 @@ __global__ void masked_kernel(gpu::Planes planes, const uint8_t* __restrict__ va
     out[at] = valid[p] != 0 ? planes.x[at] : nanf("");
 }
 
-/// Writes tiles of the profile from the copies on the device.
+/// Writes tiles of the profile from the copies that are kept on the device.
 class CudaKeptOutput final : public stream::Operation {
   public:
     CudaKeptOutput(int ordinal, bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
@@ -490,7 +491,7 @@ class CudaKeptOutput final : public stream::Operation {
     int takes_from() const override { return m_ordinal; }
     int puts_on() const override { return m_ordinal; }
     uint64_t scratch_bytes(const TileLimits& l) const override { return KeptOutputWorker::bytes(l); }
-    /// Returns the bytes of components or results on the device.
+    /// Returns the device bytes for the components, the masked components and the mask of a tile.
     uint64_t device_bytes(const TileLimits& l) const override {
         return process_is_ours() ? 0 : core_pixels(l) * (8 * static_cast<uint64_t>(m_kept->components) + 1);
     }
@@ -516,7 +517,7 @@ class CudaKeptOutput final : public stream::Operation {
             else
                 KeptOutputWorker::process(tile, in, out);
         }
-        /// Writes components or the profile to device memory.
+        /// Writes the components or the profile to device memory.
         void put(const Tile& tile, const CubeView<float>& in, const CubeView<float>& out) {
             const size_t pixels = static_cast<size_t>(in.lines * in.samples),
                          values = static_cast<size_t>(in.bands) * pixels;

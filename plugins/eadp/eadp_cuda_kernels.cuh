@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the CUDA backend, on packed planes in device memory: [component][line][sample]. The setup is
-// in double precision without fused operations, in the CPU's order, so it has the same bits.
+// The kernels of the CUDA backend, on packed planes in device memory: [component][line][sample]. The setup
+// uses double precision without fused operations, in the CPU's order, so its results are bitwise equal to the
+// CPU's.
 //
-// gradient_cuda_kernels.cu has mask, gradient and ranges; contrast_cuda_kernels.cu has histogram, contrast
-// and weights. recurrence_cuda_kernels.cu runs the recurrence, or persistent_cuda_kernels.cu if the device
-// has enough shared memory.
+// gradient_cuda_kernels.cu computes mask, gradient and ranges. contrast_cuda_kernels.cu computes histogram,
+// contrast and weights. The recurrence runs in persistent_cuda_kernels.cu if the device has enough shared
+// memory, otherwise in recurrence_cuda_kernels.cu.
 #pragma once
 
 #include "cuda/device_buffer.h"
@@ -27,46 +28,46 @@ struct Planes {
     }
 };
 
-/// Sets valid[p] to 1 if the pixel has a value in all components, else 0.
+/// Sets valid[p] to 1 if the pixel has a value in all components, otherwise to 0.
 void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
 
 struct Core {
-    int x = 0, y = 0, w = 0, h = 0; ///< in window coordinates
+    int x = 0, y = 0, w = 0, h = 0; ///< position and size in window coordinates
 };
 
-/// The Gaussian's taps on the device, and scratch for the gradient.
+/// The Gaussian's weights on the device, and scratch memory for the gradient.
 struct GradientWork {
-    const double* weights = nullptr; ///< radius + 1
+    const double* weights = nullptr; ///< radius + 1 weights
     int radius = 0;
-    double* row_sums = nullptr;      ///< (components + 1) x pixels: filtered along rows; the last one is the
-                                     ///< mask's
+    /// (components + 1) x pixels, filtered along rows; the last plane is the filtered mask
+    double* row_sums = nullptr;
     double* smooth = nullptr;        ///< components x pixels
-    double* column_weight = nullptr; ///< pixels: the denominator of the Gaussian
+    double* column_weight = nullptr; ///< one value per pixel: the denominator of the Gaussian
 };
 
-/// The sums of a range scan for a component. Initialise with clear_ranges().
+/// The results of a range scan for one component. Initialise them with clear_ranges().
 struct RangeSums {
-    unsigned long long steepest; ///< bits of the largest squared gradient
-    unsigned lowest, highest;    ///< ordered bits
+    unsigned long long steepest; ///< bits of the largest squared gradient, as a double
+    unsigned lowest, highest;    ///< floats in the form of encode_ordered()
     unsigned long long valid;
 };
 void clear_ranges(RangeSums* sums, int components, cudaStream_t stream);
 Range range_of(const RangeSums& sums);
-/// Computes squared (components x pixels), the squared gradient magnitudes, and, if sums is not null,
-/// launch_range().
+/// Computes the squared gradient magnitudes, components x pixels. If `sums` is not null, also does the work
+/// of launch_range().
 void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
                      Core core, RangeSums* sums, cudaStream_t stream);
-/// Returns true if launch_gradient() needs the planes of GradientWork; otherwise they may be null.
+/// Returns whether launch_gradient() needs the planes of GradientWork. If not, they may be null.
 bool gradient_needs_planes(int radius);
 void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                   RangeSums* sums, cudaStream_t stream);
-/// steepest[c]: hmax of the component. counts: components x histogram_bins, incremented.
+/// steepest[c] is hmax of component c. The kernel adds to `counts`, components x histogram_bins.
 void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                       const double* steepest, unsigned long long* counts, cudaStream_t stream);
-/// Returns the length of a line of the recurrence's planes: whole float4, zero after the last sample.
+/// Returns the line length of the recurrence's planes, a multiple of 4 samples (float4). The padding is zero.
 __host__ __device__ inline int padded(int samples) { return (samples + 3) / 4 * 4; }
-/// Computes start = x - level (0 if invalid), and the east and south weights (2 tau_max x mean g), for T =
-/// float or double.
+/// Computes start = x - level (0 if invalid), and the east and south weights (2 tau_max x mean g). T is float
+/// or double.
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
                     const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream);
@@ -76,23 +77,24 @@ template <class T>
 struct StageWork {
     int components = 0, samples = 0, lines = 0;
     int pitch = 0;            ///< padded(samples)
-    const T* start = nullptr; ///< components x lines x pitch, as are east, south and next
+    const T* start = nullptr; ///< components x lines x pitch, like east, south and next
     const T* east = nullptr;
     const T* south = nullptr;
     const uint8_t* valid = nullptr;
     const float* level = nullptr; ///< one per component
-    Core core;                    ///< the part that is output
-    Core region;                  ///< the part that `next` needs
-    float* out = nullptr;         ///< planes of core.w x core.h: component c, copy i at (c * out_bands + i)
+    Core core;                    ///< part of the window that is output
+    Core region;                  ///< part of the window that `next` needs
+    float* out = nullptr; ///< planes of core.w x core.h; copy i of component c is plane c * out_bands + i
     int out_bands = 0;
-    T* next = nullptr; ///< copy 0 without its level, for the next stage; may be null
+    T* next = nullptr; ///< start of the next stage: copy 0 without its level; may be null
 };
 
-/// Runs stages with up to 8 copies at a time; scratch is allocated once. In single precision on a device with
-/// enough shared memory, uses one persistent kernel: every multiprocessor keeps a tile of 128 x 52 pixels in
-/// registers (Y_k, weights) and the sums of 8 copies in shared memory, and neighbours exchange halos of 4
-/// pixels through the second-level cache after every 4 sweeps, each value with a tag. Otherwise uses one
-/// launch per sweep.
+/// Runs stages with up to 8 copies at a time. Scratch memory is allocated once.
+///
+/// In single precision on a device with enough shared memory, one persistent kernel runs all sweeps. Every
+/// multiprocessor keeps a tile of 128 x 52 pixels in registers (Y_k, weights) and the sums of 8 copies in
+/// shared memory. After every 4 sweeps, neighbours exchange halos of 4 pixels through the second-level cache,
+/// each value with a tag. Otherwise each sweep is one launch.
 template <class T>
 class Recurrence {
   public:
@@ -120,8 +122,8 @@ class Recurrence {
     std::vector<T> m_host_coefficients;
     std::vector<int> m_host_masks;
     cuda::DeviceBuffer<T> m_coefficients; ///< [group][8 copies][4]
-    cuda::DeviceBuffer<int> m_masks;      ///< [group]: bit c: copy c has terms
-    cuda::DeviceBuffer<T> m_planes;       ///< for run_sweeps: Y_{k-1}, Y_k, Y_{k+1}, sums
+    cuda::DeviceBuffer<int> m_masks;      ///< [group]; bit c is set if copy c has terms
+    cuda::DeviceBuffer<T> m_planes;       ///< used if each sweep is one launch: Y_{k-1}, Y_k, Y_{k+1}, sums
     cuda::DeviceBuffer<uint4> m_exchange;
     unsigned m_epoch = 0;
 };

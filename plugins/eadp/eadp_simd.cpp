@@ -72,7 +72,7 @@ void accumulate_rows(const T* const* rows, const T* coefficient, int64_t count, 
             s = hn::MulAdd(a[j], hn::LoadU(d, row[j] + i), s);
         hn::StoreU(s, d, sum + i);
     }
-    for (; i < count; ++i) { // the same operations as in the vectors
+    for (; i < count; ++i) { // The remaining elements use the same operations as the vectors.
         auto s = hn::Set(d, fresh ? T(0) : sum[i]);
         for (int j = 0; j < N; ++j)
             s = hn::MulAdd(a[j], hn::Set(d, row[j][i]), s);
@@ -109,8 +109,8 @@ void accumulate_double(const double* const* rows, const double* a, int n, int64_
     accumulate<double>(rows, a, n, count, fresh, sum);
 }
 
-// The loops of the setup are plain: the compiler vectorises them for each instruction set and fuses nothing,
-// so they give the same bits everywhere.
+// The loops of the setup are plain. The compiler vectorises them for each instruction set without fused
+// operations, so their results are bitwise equal on all processors.
 
 void smooth_row(const double* HWY_RESTRICT in, const double* HWY_RESTRICT weights, int radius, int64_t count,
                 double* HWY_RESTRICT out) {
@@ -213,8 +213,8 @@ HWY_EXPORT(diffusivity);
 HWY_EXPORT(target);
 } // namespace
 
-// Makes the targets of this processor known by a first call: HWY_DYNAMIC_DISPATCH then picks the function for
-// it.
+// The first call detects the instruction sets of this processor. HWY_DYNAMIC_DISPATCH then selects the
+// function.
 const char* simd_target() {
     static const char* const name = HWY_DYNAMIC_DISPATCH(target)();
     return name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of the CPU backend, on rows. Each is compiled for every instruction set and selected at run
-// time.
+// The inner loops of the CPU backend, on rows. Each loop is compiled for every instruction set and selected
+// at run time.
 #pragma once
 
 #include "eadp/eadp.h"
@@ -12,42 +12,42 @@ namespace hsi::eadp {
 
 /// The number of sweeps that one pass over memory fuses.
 inline constexpr int fused_sweeps = 16;
-/// The maximum number of rows that are added at once.
+/// The maximum number of rows that one call adds.
 inline constexpr int most_rows = 9;
-/// Rows may be read this many elements before their start and after their end, and ring rows written as many
-/// after it.
+/// Kernels may read this many elements before the start and after the end of a row. They may write this many
+/// elements after the end of a ring row.
 inline constexpr int64_t row_slack = 32;
 
-/// The diffusion, in T = float or double.
+/// The kernels of a sweep; T is float or double.
 template <class T>
 struct SweepKernels {
-    /// out = 2 mid - prev + flux; the first sweep of a recurrence (first = true) is out = mid + flux / 2.
-    /// flux = sum over the four neighbours of weight x (neighbour - mid); weights are 2 tau_max times the
-    /// mean g. east[i] is between i and i+1, south[i] between mid and down, north[i] between mid and up.
-    /// Works in whole vectors: writes up to row_slack more.
+    /// Computes out = 2 mid - prev + flux, or out = mid + flux / 2 in the first sweep of a recurrence (first
+    /// = true). flux = sum over the four neighbours of weight x (neighbour - mid); weights are 2 tau_max
+    /// times the mean g. east[i] is between i and i+1, south[i] between mid and down, north[i] between mid
+    /// and up. Processes whole vectors, and so writes up to row_slack elements after the end.
     void (*sweep)(const T* prev, const T* up, const T* mid, const T* down, const T* east, const T* south,
                   const T* north, int64_t count, bool first, T* out);
-    /// sum[i] = (fresh ? 0 : sum[i]) + coefficient[j] rows[j][i] over j < n <= most_rows. Writes exactly
-    /// `count` elements.
+    /// Computes sum[i] = (fresh ? 0 : sum[i]) + sum_j coefficient[j] rows[j][i] over j < n <= most_rows.
+    /// Writes exactly `count` elements.
     void (*accumulate)(const T* const* rows, const T* coefficient, int n, int64_t count, bool fresh, T* sum);
 };
 
 struct SetupKernels {
-    /// out[i] = w_0 in[i] + sum_t w_t (in[i-t] + in[i+t]) for one row; in has `radius` elements on both
-    /// sides.
+    /// Computes out[i] = w_0 in[i] + sum_t w_t (in[i-t] + in[i+t]) for one row. The row has `radius` extra
+    /// elements on each side.
     void (*smooth_row)(const double* in, const double* weights, int radius, int64_t count, double* out);
-    /// Computes the same across rows: rows[radius + t] is t rows below.
+    /// Computes the sum of smooth_row() across rows: rows[radius + t] is t rows below the centre row.
     void (*smooth_column)(const double* const* rows, const double* weights, int radius, int64_t count,
                           double* out);
-    /// out = numerator / denominator if valid, else 0.
+    /// Computes out = numerator / denominator for valid pixels, and 0 for the others.
     void (*divide)(const double* numerator, const double* denominator, const double* valid, int64_t count,
                    double* out);
-    /// Computes the squared gradient magnitude; a tap on an invalid pixel uses the centre's value. Rows have
-    /// one more element on both sides.
+    /// Computes the squared Scharr gradient magnitude. An invalid neighbour is replaced by the value of the
+    /// centre. Rows have one extra element on each side.
     void (*scharr)(const double* const* smooth, const double* const* valid, int64_t count, double* squared);
     /// Returns the largest value of valid pixels.
     double (*maximum)(const double* squared, const double* valid, int64_t count);
-    /// Computes g of squared gradients for squared contrast k2 > 0 (g1, g2, g3).
+    /// Computes the diffusivity g1, g2 or g3 from squared gradients and the squared contrast k2 > 0.
     void (*diffusivity)(const double* squared, double k2, Diffusivity kind, int64_t count, double* g);
 };
 

@@ -9,15 +9,15 @@
 namespace hsi::eadp {
 namespace {
 
-/// Returns the index mirrored at the borders, half-sample symmetric: ... 1 0 | 0 1 2 .. n-1 | n-1 n-2 ...
+/// Returns the index after reflection at the outer edges of the border pixels: ... 1 0 | 0 1 2 .. n-1 | n-1
+/// n-2 ...
 int64_t mirrored(int64_t i, int64_t n) {
     i %= 2 * n;
     if (i < 0) i += 2 * n;
     return i < n ? i : 2 * n - 1 - i;
 }
 
-/// Returns the result of smooth_row() and smooth_column() of the kernels for a constant value, to the last
-/// bit.
+/// Returns the result of smooth_row() or smooth_column() for a constant value, bitwise equal to the kernels.
 double filtered_constant(const std::vector<double>& weights, double value) {
     double sum = weights[0] * value;
     for (size_t t = 1; t < weights.size(); ++t)
@@ -154,7 +154,7 @@ void Gradient::make_smooth(int64_t y) {
     m_simd.smooth_column(m_rows.data(), m_weights.data(), m_radius, w, m_sum.data());
     make_weights(y);
     m_simd.divide(m_sum.data(), m_sum_weights.data(), valid, w, out);
-    // Half-sample mirror by one pixel: the edge pixel again.
+    // The image is mirrored, so the pixel beyond the edge equals the edge pixel.
     out[-1] = out[0], out[w] = out[w - 1];
     valid[-1] = valid[0], valid[w] = valid[w - 1];
 }

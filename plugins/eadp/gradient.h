@@ -12,23 +12,25 @@
 
 namespace hsi::eadp {
 
-/// Sets the mask to 1 if the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
+/// Sets the mask to 1 if the pixel of `in` is valid in all bands, otherwise to 0. The mask is packed,
+/// in.lines x in.samples.
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
 
-/// Returns a profile's tiles when the copies already exist: every component itself, NaN for missing pixels,
-/// then its copies.
+/// Writes the tiles of a profile from copies that already exist. For every component, the output contains the
+/// component itself, with NaN for missing pixels, and then its copies.
 class KeptOutputWorker : public stream::Worker {
   public:
-    /// copies: number per component.
+    /// `copies` is the number of copies per component.
     KeptOutputWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
     static uint64_t bytes(const stream::TileLimits& limits);
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override;
 
   protected:
-    /// Copies the diffused copies of one component of a tile.
+    /// Writes the diffused copies of one component of a tile to `to`.
     virtual void copy(const Rect& core, int component, const CubeView<float>& to) = 0;
-    /// Called after all rows of a tile were requested: they must be complete when it returns.
+    /// Called after copy() was called for all components of a tile. All rows must be complete when it
+    /// returns.
     virtual void finish() {}
 
   private:
@@ -42,9 +44,9 @@ class Gradient {
     Gradient(double sigma, int64_t max_samples);
     static uint64_t bytes(double sigma, int64_t samples);
 
-    /// Calls row(y, squared, valid) for lines [first, last) of the component: the squared gradient magnitude
-    /// (undefined if invalid) and 1 or 0 in `valid`, with in.samples of each. Mirrors half a sample beyond
-    /// the window's edge.
+    /// Calls row(y, squared, valid) for the lines [first, last) of a component. `squared` is the squared
+    /// gradient magnitude, undefined for invalid pixels. `valid` is 1 or 0. Each has in.samples elements.
+    /// Beyond the window, the image is mirrored at the outer edge of the border pixels.
     template <class Row>
     void run(const CubeView<float>& in, int band, const float* mask, int64_t first, int64_t last,
              const Row& row) {
@@ -65,7 +67,7 @@ class Gradient {
     double* valid_row(int64_t y) { return m_valid.data() + (y % 3) * m_pitch + 8; }
     size_t turn(int64_t y) const { return static_cast<size_t>(y % (2 * m_radius + 1)); }
     size_t slot(int64_t y) const { return turn(y) * static_cast<size_t>(m_pitch); }
-    /// Filters the denominators of lines y - radius .. y + radius vertically to m_sum_weights.
+    /// Filters the denominators of lines y - radius .. y + radius vertically into m_sum_weights.
     void make_weights(int64_t y);
 
     const SetupKernels& m_simd;
@@ -77,13 +79,14 @@ class Gradient {
     std::vector<double> m_smooth, m_valid;          ///< [row mod 3][8 + sample]
     std::vector<double> m_sum, m_sum_weights, m_squared;
     std::vector<const double*> m_rows;
-    /// The state of the rows of m_denominator. If all pixels of a line are valid, its row equals
-    /// m_line_weight, and is filled only when a line near it has invalid pixels.
+    /// The state of a row of m_denominator. If all pixels of the line are valid, the row equals
+    /// m_line_weight. Such a row is filled only when a line within the radius has invalid pixels.
     enum class Weights : char { filtered, constant, filled };
     std::vector<Weights> m_kind;
-    double m_line_weight, m_whole_weight; ///< denominators of lines without invalid pixels: of one line, and
-                                          ///< of all lines around
-    bool m_whole = false;                 ///< m_sum_weights contains m_whole_weight
+    /// Denominators if all pixels are valid: m_line_weight after filtering along one line, m_whole_weight
+    /// after filtering in both directions.
+    double m_line_weight, m_whole_weight;
+    bool m_whole = false; ///< true if m_sum_weights contains m_whole_weight
 
     CubeView<float> m_in;
     int m_band = 0;

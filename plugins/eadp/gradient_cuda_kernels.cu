@@ -11,7 +11,7 @@
 namespace hsi::eadp::gpu {
 namespace {
 
-/// Returns the index after half-sample symmetric reflection.
+/// Returns the index after reflection at the outer edges of the border pixels.
 __device__ int mirrored(int i, int n) {
     while (i < 0 || i >= n)
         i = i < 0 ? -1 - i : 2 * n - 1 - i;
@@ -25,7 +25,7 @@ __global__ void mask_kernel(const float* x, int components, size_t pixels, bool 
     valid[p] = is_valid_pixel(x + p, components, static_cast<ptrdiff_t>(pixels), zero_is_invalid);
 }
 
-// gridDim.z = components + 1; the last plane filters the mask.
+// gridDim.z is components + 1. The last plane filters the mask.
 __global__ void gaussian_rows(Planes planes, const uint8_t* __restrict__ valid, GradientWork work) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     const int c = static_cast<int>(blockIdx.z);
@@ -81,7 +81,7 @@ __global__ void scharr_kernel(Planes planes, const uint8_t* __restrict__ valid,
     squared[plane + mid + x] = gx * gx + gy * gy;
 }
 
-/// Returns an unsigned integer that sorts like the float.
+/// Returns an unsigned integer whose order is the order of the floats.
 __device__ unsigned encode_ordered(float v) {
     const unsigned bits = __float_as_uint(v);
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -95,7 +95,7 @@ struct RangePart {
         low = min(low, v);
         high = max(high, v);
         const auto s =
-            // Not negative, so its bits sort like the number
+            // A squared gradient is not negative, so the order of its bits is the order of the values.
             static_cast<unsigned long long>(__double_as_longlong(squared));
         steepest = s > steepest ? s : steepest;
         ++count;
@@ -108,7 +108,7 @@ struct RangePart {
     }
 };
 
-/// Adds the values of a block's threads to `r`. `parts` is shared memory with one element per warp.
+/// Adds the values of a block's threads to `r`. `parts` is in shared memory and has one element per warp.
 __device__ void add_range(RangePart own, RangePart* parts, int thread, int count, RangeSums& r) {
     for (int o = 16; o > 0; o /= 2) {
         RangePart other;
@@ -143,9 +143,9 @@ __global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
     add_range(own, parts, static_cast<int>(threadIdx.x), threads, sums[blockIdx.y]);
 }
 
-// For small radii, one kernel computes Gaussian, Scharr and range: a block walks down a strip of 126 samples,
-// one line per step. Every thread keeps in registers the filtered lines of its column, and three smooth lines
-// of its column and its neighbours.
+// For small radii, one kernel computes Gaussian, Scharr gradient and range. A block walks down a strip of 126
+// samples, one line per step. Every thread keeps in registers the filtered lines of its column, and three
+// smooth lines of its column and its neighbours.
 constexpr int strip_threads = 128, strip_samples = strip_threads - 2, most_fused_radius = 6;
 
 template <int radius, bool masked>
@@ -156,7 +156,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
      float (&mask)[2][strip_threads + 2 * most_fused_radius], double (&smooth)[2][strip_threads]) {
     constexpr int taps = 2 * radius + 1;
     const int t = static_cast<int>(threadIdx.x);
-    const int x = static_cast<int>(blockIdx.x) * strip_samples - 1 + t; // of this thread's column
+    const int x = static_cast<int>(blockIdx.x) * strip_samples - 1 + t; // sample of this thread's column
     const size_t plane = static_cast<size_t>(blockIdx.z) * planes.pixels();
     const float* const in = planes.x + plane;
     const bool puts_out = t > 0 && t < strip_threads - 1 && x < planes.samples;
@@ -164,7 +164,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
 #pragma unroll
     for (int k = 0; k <= radius; ++k)
         w[k] = weights[k];
-    // raw[..][i] is sample x - radius of thread i; the first threads also load the last samples.
+    // raw[..][i] is sample x - radius of thread i. The first threads also load the last samples of the line.
     const int near = mirrored(x - radius, planes.samples),
               far = mirrored(x - radius + strip_threads, planes.samples);
     float value = 0, value_far = 0, ok = 1, ok_far = 1;
@@ -204,7 +204,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
             sum = sum + w[k] * (line[radius - k] + line[radius + k]);
         return sum;
     };
-    double plain = 0; // the Gaussian of ones, computed by the same operations
+    double plain = 0; // The Gaussian of a plane of ones, computed with the same operations as the data.
     if constexpr (!masked) {
         double ones[taps];
         double line = w[0] * 1.0;
@@ -221,7 +221,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
     double u[3][3] = {}; // smooth lines y - 1, y, y + 1 of samples x - 1, x, x + 1
     bool here[3][3] = {};
     const int begin = first - 1 - radius,
-              end = last + radius; // input lines; `last` is outside the part
+              end = last + radius; // first input line, and the line after the last
     fetch(begin);
     store(begin & 1);
     fetch(begin + 1);
@@ -236,7 +236,7 @@ walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __re
         }
         filtered[taps - 1] = along(raw[y & 1]);
         if constexpr (masked) weight[taps - 1] = along(mask[y & 1]);
-        const int centre = y - radius; // the line that becomes smooth in this step
+        const int centre = y - radius; // line that becomes smooth in this step
         if (centre >= first - 1) {
             double s = 0;
             if constexpr (masked) {
@@ -291,7 +291,7 @@ __global__ void __launch_bounds__(strip_threads, gradient_blocks(radius))
     const int first = static_cast<int>(blockIdx.y) * lines, last = min(first + lines, planes.lines);
     const int t = static_cast<int>(threadIdx.x),
               x0 = static_cast<int>(blockIdx.x) * strip_samples - 1 - radius;
-    bool all = true; // true if all pixels that this block reads are valid
+    bool all = true; // true if all pixels that the block reads are valid
 #pragma unroll 4
     for (int y = max(0, first - 1 - radius); y < min(planes.lines, last + 1 + radius); ++y)
         for (int i = t; i < strip_threads + 2 * radius; i += strip_threads)
@@ -354,8 +354,8 @@ void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientW
         const int strips = (planes.samples + strip_samples - 1) / strip_samples;
         int device = 0;
         HSI_CUDA_CHECK(cudaGetDevice(&device));
-        // All parts run at once if possible; otherwise parts are long enough that their extra lines above and
-        // below cost little.
+        // If possible, all parts run at the same time. Otherwise, parts are long enough that the extra lines
+        // above and below them cost little.
         const int at_once = multiprocessors_of(device) * gradient_blocks(work.radius);
         const int parts = std::max(1, at_once / (strips * planes.components));
         const int lines = std::clamp((planes.lines + parts - 1) / parts, 24, 96);

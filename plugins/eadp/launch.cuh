@@ -19,7 +19,7 @@ inline int multiprocessors_of(int ordinal) {
     return n;
 }
 
-/// Returns the grid of scans: blocks take lines of the core in turn.
+/// Returns the grid of scans, in which each block processes several lines of the core.
 inline dim3 scan_grid(Core core, int components) {
     return dim3(static_cast<unsigned>(std::clamp(core.h, 1, 264)), static_cast<unsigned>(components));
 }

@@ -9,18 +9,18 @@ namespace hsi::eadp::gpu {
 namespace {
 
 constexpr int most_threads = 32 * most_warps;
-/// Coefficients and mask of this group and of the next
+/// Number of float4 for the coefficients and masks of the current group and of the next group.
 constexpr size_t term_vectors = 2 * (batch_copies + 1);
 constexpr size_t side_vectors =
-    /// Both sides of a warp's lines: 4 samples of Y_k and of Y_{k-1}
+    /// Number of float4 for both sides of a warp's lines: 4 samples of Y_k and of Y_{k-1}.
     (most_warps - 1) * 16;
-/// Bytes of Place, terms, sides, edges for even and odd sweeps, and sums
+/// Returns the bytes of shared memory: Place, terms, sides, edges for even and odd sweeps, and sums.
 constexpr size_t shared_of(int core_lines) {
     return (3 + term_vectors + side_vectors + 3 * edge_vectors) * sizeof(float4) +
            static_cast<size_t>(batch_copies * core_lines * 128) * sizeof(float);
 }
 
-/// A window for a team of across x down blocks, and its output.
+/// A window that is processed by a team of across x down blocks, and its output.
 struct Window {
     int component;
     int x, y; ///< position of the window's first pixel in the planes
@@ -30,7 +30,7 @@ struct Window {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 /// Writes two samples, each with the tag of its epoch. A reader that finds the right tags has the right
-/// samples, so no fence or flag is needed. (8 bytes of an aligned access arrive together.)
+/// samples, because the 8 bytes of an aligned access arrive together. No fence or flag is needed.
 __device__ __forceinline__ void publish(uint4* to, float a, float b, unsigned epoch) {
     asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
                  "r"(epoch), "r"(__float_as_uint(b)), "r"(epoch)
@@ -45,30 +45,29 @@ __device__ __forceinline__ uint4 observe(const uint4* from) {
     return v;
 }
 
-/// Acts as __syncthreads() that different warps call from different places. Terms and sides are overwritten
-/// after it.
+/// Acts as a __syncthreads() that different warps may call from different places. Terms and sides are
+/// overwritten after the barrier.
 __device__ __forceinline__ void block_barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 
 __device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float y1, float y2, float y3) {
     sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
 }
 
-/// The position of a block.
+/// The position of a block in its team.
 struct Place {
-    uint64_t barrier; ///< barrier of sweeps
+    uint64_t barrier; ///< the barrier that separates sweeps
     int bx, by;       ///< position in the team
-    int neighbours;   ///< bits to_left ... to_south
+    int neighbours;   ///< bits to_left ... to_south: neighbours that exist
 };
 enum : int { to_left = 1, to_right = 2, to_north = 4, to_south = 8 };
-/// The offsets of the parts of shared memory, in float4.
+/// The offsets of the parts of shared memory, in float4. The edges are [even, odd][warp, with the halo's
+/// lines before and after][first, last][lane]. The sums are [copy][line of the core][lane].
 constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors),
-              edges_at =
-                  sides_at + static_cast<int>(side_vectors), ///< [even, odd][warp, with the halo's lines
-                                                             ///< before and after][first, last][lane]
-    sums_at = edges_at + 3 * static_cast<int>(edge_vectors); ///< [copy][line of the core][lane]
+              edges_at = sides_at + static_cast<int>(side_vectors),
+              sums_at = edges_at + 3 * static_cast<int>(edge_vectors);
 static_assert(sizeof(Place) <= terms_at * sizeof(float4));
 
-/// Returns the half of a block's words that an epoch uses.
+/// Returns the half of a block's exchange words that an epoch uses.
 __device__ __forceinline__ uint4* half_of(const PersistentWork& work, int block, unsigned epoch) {
     return work.exchange + (2 * block + static_cast<int>(epoch & 1)) * static_cast<int>(exchange_words);
 }
@@ -87,7 +86,7 @@ __device__ Window window_of(const PersistentWork& work, int job) {
     return win;
 }
 
-/// Returns four pixels of a line; pixels outside the planes are zero. x and the pitch are multiples of 4.
+/// Returns four pixels of a line. Pixels outside the planes are zero. x and the pitch are multiples of 4.
 __device__ __forceinline__ float4 load_four(const float* plane, int pitch, int lines, int x, int y) {
     if (x < 0 || x >= pitch || y < 0 || y >= lines) return make_float4(0, 0, 0, 0);
     return __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y) * pitch + x));
@@ -101,7 +100,7 @@ __device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int 
     }
 }
 
-/// Loads weights and start of four lines of a warp; `line` counts from the core's first line.
+/// Loads the weights and start values of four lines of a warp. `line` is counted from the core's first line.
 __device__ __forceinline__ void load_strip(const PersistentWork& work, const Place& place, const Window& win,
                                            int lane, int line, Strip& s, Pixels& start) {
     const auto& stage = work.stage;
@@ -116,12 +115,12 @@ __device__ __forceinline__ void load_strip(const PersistentWork& work, const Pla
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
         const float left = __shfl_up_sync(~0u, s.east[r][3], 1);
-        s.west[r] = lane > 0 ? left : 0.0f; // the first lane's first sample is not used
+        s.west[r] = lane > 0 ? left : 0.0f; // The first sample of the first lane is not used.
     }
 }
 
-/// Loads the coefficients of group g, one copy per thread, and the mask in one more thread. They are visible
-/// after the next barrier.
+/// Loads the coefficients of group g, one copy per thread, and the mask in one more thread. The values are
+/// visible after the next barrier.
 __device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* terms, int g, int lane) {
     if (lane > batch_copies || g >= work.groups) return;
     float4& to = terms[(g & 1) * (batch_copies + 1) + lane];
@@ -133,8 +132,8 @@ __device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* 
 }
 
 /// Returns which samples of a warp's lines are written. Copies are written 32 samples of a line at a time.
-/// Bit 4 r + j is line r, sample lane + 32 j: the bit of the high half is set inside the window's output, the
-/// bit of the low half if the pixel has a value.
+/// Bit 4 r + j describes line r, sample lane + 32 j. In the high half, the bit is set for samples inside the
+/// window's output. In the low half, the bit is set for samples that have a value.
 __device__ __noinline__ unsigned output_of(const PersistentWork& work, const Place& place, int job) {
     const Window win = window_of(work, job);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
@@ -155,13 +154,13 @@ __device__ __noinline__ unsigned output_of(const PersistentWork& work, const Pla
     return bits;
 }
 
-/// Writes the complete copies of a warp. The function is rarely called and not inlined, so that its addresses
-/// take no registers from the sweeps.
+/// Writes the complete copies of a warp. The function is rarely called. It is not inlined, so that its
+/// addresses occupy no registers during the sweeps.
 __device__ __noinline__ void put_out(const PersistentWork& work, const Place& place, int job,
                                      const float* sums, int complete, unsigned bits) {
     const auto& stage = work.stage;
     const Window win = window_of(work, job);
-    // Local copies, since the compiler must assume that stores alias the arguments
+    // Copies in local variables. For arguments, the compiler must assume that stores change them.
     const Core core = stage.core;
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int x = win.x + place.bx * core_samples + lane,
@@ -172,7 +171,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
     float* const out = stage.out +
                        (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane +
                        static_cast<ptrdiff_t>(y - core.y) * core.w + (x - core.x);
-    sums += 4 + lane; // the first lane's four samples belong to the left neighbour
+    sums += 4 + lane; // The four samples of the first lane belong to the left neighbour.
     if (work.write_next && (complete & 1)) {
         float* const next = stage.next + (static_cast<size_t>(win.component) * stage.lines + y) * pitch + x;
 #pragma unroll
@@ -182,7 +181,7 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
                 if (bits >> (16 + 4 * r + j) & 1u) next[r * pitch + 32 * j] = sums[r * 128 + 32 * j];
     }
 #pragma unroll
-    for (int r = 0; r < warp_rows; ++r) // a window's output may be larger than the core
+    for (int r = 0; r < warp_rows; ++r) // A window's output may be larger than the core of a block.
 #pragma unroll
         for (int j = 0; j < 4; ++j)
             if (x + 32 * j < core.x || x + 32 * j >= core.x + core.w || y + r < core.y ||
@@ -197,7 +196,8 @@ __device__ __noinline__ void put_out(const PersistentWork& work, const Place& pl
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
 #pragma unroll
-            for (int j = 0; j < 4; ++j) // only 24 of the last 32 are written; the others are read only
+            // Only 24 of the last 32 samples are written. The other samples are only read.
+            for (int j = 0; j < 4; ++j)
                 v[r][j] = from[r * 128 + (j < 3 || lane < 24 ? 32 * j : 0)];
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
@@ -218,41 +218,42 @@ __device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, in
             asm volatile("prefetch.global.L2 [%0];" ::"l"(plane + static_cast<size_t>(y + r) * pitch + x));
 }
 
-/// The tasks of a thread of the core's warps for the exchange with neighbours.
+/// The exchange tasks of a thread in the core's warps, as bits.
 enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
 
-/// The position of a thread of the core's warps, and its shared memory.
+/// The position of a thread in the core's warps, and its shared memory.
 struct CoreThread {
     int warp, lane;
-    int part; ///< bits fetches ... southern
+    int part; ///< tasks: bits fetches ... southern
     float4* own_sums;
     float4* sides; ///< sides of the warp: [left, right][line][Y_k, Y_{k-1}]
-    /// Index of the thread's word in the block's sides, which have two words per line and level of both
-    /// sides, one word per lane
+    /// Index of the thread's word among the side words of a block. Both sides have two words per line and
+    /// level; each lane loads one word.
     int words;
 };
 
-/// The levels of the recurrence after a group of sweeps; blocks exchange the last two.
+/// The levels of the recurrence after a group of sweeps. Blocks exchange the last two levels.
 struct Levels {
     Pixels y0, y1, y2, y3;
 };
 
 __device__ __forceinline__ int part_of(const PersistentWork& work, int neighbours, int warp, int lane) {
     int part = 0;
-    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // loads a word of a side
+    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // The lane loads a word of a side.
     if (lane == 1 || lane == 30) part |= shows;
     if (neighbours & (lane == 0 ? to_left : lane == 31 ? to_right : 0)) part |= takes;
     if (warp == 0 && neighbours & to_north) part |= northern;
     if (warp == work.core_lines / warp_rows - 1 && neighbours & to_south) part |= southern;
-    asm volatile("" : "+r"(part)); // keeps the value in one register instead of computing it repeatedly
+    // Keeps the value in one register; the compiler would compute it repeatedly.
+    asm volatile("" : "+r"(part));
     return part;
 }
 
-/// Initialises the sums with the terms of Y_0.
+/// Initialises the sums with the term of Y_0.
 __device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* own_sums,
                                            const Pixels& start) {
     for (int c = 0; c < work.copies; ++c) {
-        const float a = work.coefficients[c]; // the coefficients of Y_0 come first
+        const float a = work.coefficients[c]; // the coefficient of Y_0
 #pragma unroll
         for (int r = 0; r < warp_rows; ++r)
             own_sums[(c * work.core_lines + r) * 32] =
@@ -260,12 +261,12 @@ __device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* o
     }
 }
 
-/// Publishes the samples of the last two levels that neighbours need: the core's first and last lines from
-/// registers, its first and last samples through `sides`, so that each lane has a word.
+/// Publishes the samples of the last two levels that neighbours need. The core's first and last lines come
+/// from registers. Its first and last samples go through `sides`, so that each lane writes one word.
 __device__ __forceinline__ void show_halo(const PersistentWork& work, const CoreThread& t, const Levels& l,
                                           unsigned epoch) {
-    // Two halves alternate. A block that writes a half again has received its neighbours' next epoch, so the
-    // neighbours no longer read this half.
+    // Two halves alternate. Before a block writes a half again, it has received the next epoch of its
+    // neighbours. The neighbours therefore no longer read this half.
     uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
     for (int which = 0; which < 2; ++which)
         if (t.part & (which == 0 ? northern : southern)) {
@@ -309,8 +310,8 @@ __device__ __forceinline__ void add_group(float4* sum, float4 a, float4 (&v)[war
     }
 }
 
-/// Adds a group's terms to the sums of the copies in `live`, two copies at a time. If `observes`, also reads
-/// the neighbour's word before the last copies, and returns the word for take_halo().
+/// Adds the terms of a group to the sums of the copies in `live`, two copies at a time. If `observes` is
+/// true, also reads the neighbour's word before the last copies and returns the word for take_halo().
 __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const CoreThread& t, const Levels& l,
                                           const float4* terms, unsigned live, bool observes,
                                           const uint4* from) {
@@ -318,7 +319,7 @@ __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const Core
     do {
         const int c0 = __ffs(live) - 1;
         live &= live - 1;
-        const int c1 = __ffs(live) - 1; // -1 if no second copy is left
+        const int c1 = __ffs(live) - 1; // -1: no second copy is left
         live &= live - 1;
         if (live == 0 && observes && t.part & fetches) found = observe(from);
         if (c0 < 0) break;
@@ -340,8 +341,8 @@ __device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const Core
     return found;
 }
 
-/// Copies the neighbours' samples next to the core into the last two levels. `found` is the word that was
-/// read before.
+/// Copies the neighbours' samples next to the core into the last two levels. `found` is the word that
+/// add_sums() read.
 __device__ __forceinline__ void take_halo(const CoreThread& t, Levels& l, uint4 found, const uint4* from,
                                           unsigned epoch) {
     while (t.part & fetches && (found.y != epoch || found.w != epoch))
@@ -375,8 +376,8 @@ __device__ __forceinline__ void prefetch_job(const PersistentWork& work, const P
     prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
 }
 
-/// Processes all windows in the core's warps: sweeps, adds sums, and writes copies as soon as they are
-/// complete.
+/// Processes all windows in the core's warps: runs the sweeps, adds to the sums, and writes copies as soon as
+/// they are complete.
 __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const Place& place = *reinterpret_cast<const Place*>(shared);
@@ -408,7 +409,7 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
             sweep_core<false, 3>(l.y1, l.y2, l.y3, s, barrier, edges);
             const bool exchanges = neighbours != 0 && g + 1 < work.groups;
             if (exchanges) show_halo(work, t, l, ++epoch);
-            // While the neighbours' halos are on their way, the sums are updated.
+            // The sums are updated while the neighbours' halos are in transit.
             const float4* const terms = shared + terms_at + (g & 1) * (batch_copies + 1);
             const int mask = __float_as_int(terms[batch_copies].x);
             const uint4* const from =
@@ -417,7 +418,7 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
             const uint4 found =
                 add_sums(work, t, l, terms, mask & ((1 << batch_copies) - 1), exchanges, from);
             if (const int complete = mask >> batch_copies) {
-                __syncwarp(); // waits for the sums of other lanes
+                __syncwarp(); // Waits for the sums of the other lanes.
                 put_out(work, place, job,
                         reinterpret_cast<const float*>(shared + sums_at + warp * (warp_rows * 32)), complete,
                         bits);
@@ -431,17 +432,18 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
     }
 }
 
-/// Processes all windows in the halo's warp. It sweeps the lines above and below that the core still depends
-/// on, fewer with every sweep. While the core updates its sums, the warp loads these lines again.
+/// Processes all windows in the halo's warp. The warp sweeps the lines above and below the core on which the
+/// core still depends; their number falls with every sweep. While the core updates its sums, the warp loads
+/// these lines again.
 __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* shared, unsigned barrier) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const Place& place = *reinterpret_cast<const Place*>(shared);
-    // The positions of the last line above and of the first line below in shared memory.
+    // Positions in shared memory of the last line above the core and of the first line below it.
     float4 *const above = shared + edges_at + 32 + lane, *const below =
                                                              shared + edges_at +
                                                              (work.core_lines / warp_rows + 1) * 64 + lane;
     const int neighbours = place.neighbours;
-    // The neighbour's core has the same samples 30 lanes further.
+    // In the neighbour's core, the same samples are 30 lanes further.
     const int dx = lane == 0 ? -1 : lane == 31 ? 1 : 0;
     const bool there = lane == 0 ? neighbours & to_left : lane == 31 ? neighbours & to_right : true;
     const int words = lane == 0 ? 30 : lane == 31 ? 1 : lane;
@@ -449,7 +451,7 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
     for (int job = static_cast<int>(blockIdx.x) / (work.across * work.down);
          job < work.windows_across * work.windows_down * work.stage.components; job += work.teams) {
         Strip s[2];
-        Pixels a[2], b[2]; // Y_{k-1} and Y_k; outside the scene they stay zero
+        Pixels a[2], b[2]; // Y_{k-1} and Y_k; always zero outside the scene
         {
             const Window win = window_of(work, job);
             load_strip(work, place, win, lane, -warp_rows, s[0], b[0]);
@@ -482,7 +484,7 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
                             static_cast<int>(blockIdx.x) + dx + (side == 0 ? -work.across : work.across),
                             epoch) +
                     (side == 0 ? warp_rows * 128 : 0) + words;
-                // The farthest line is only read, not swept, so its Y_{k-1} is not needed.
+                // The farthest line is read but not swept, so its Y_{k-1} is not needed.
                 const int farthest = side == 0 ? 0 : warp_rows - 1;
                 uint4 v[warp_rows][4];
                 bool here;
@@ -520,7 +522,7 @@ __global__ void __launch_bounds__(most_threads, 1)
     persistent_kernel(const __grid_constant__ PersistentWork work) {
     extern __shared__ float4 shared[];
     auto barrier = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    // Keeps the value, since computing it again reads a slow special register
+    // Keeps the value in a register, since computing it again reads a slow special register.
     asm volatile("" : "+r"(barrier));
     if (threadIdx.x == 0) {
         auto& place = *reinterpret_cast<Place*>(shared);

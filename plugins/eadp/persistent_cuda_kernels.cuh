@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: MIT
-// All sweeps of a stage in one cooperative launch, in which every multiprocessor keeps a tile. Recurrence
-// launches it.
+// All sweeps of a stage in one cooperative launch, in which every multiprocessor keeps a tile.
+// The class gpu::Recurrence starts the launch.
 #pragma once
 
 #include "eadp/eadp_cuda_kernels.cuh"
 
 namespace hsi::eadp::gpu {
 
-constexpr int group_sweeps = 4; ///< sweeps between two exchanges, equal to the width of the halo
+constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo in pixels
 constexpr int batch_copies = 8; ///< number of copies whose sums fit into shared memory
 constexpr int warp_rows = 4;    ///< lines per warp; each lane has 4 samples per line
-constexpr int most_warps = 12;  ///< per block, three per scheduler; the last warp has the halo's lines
-/// Tiles have 128 x 52 pixels
+constexpr int most_warps = 12;  ///< warps per block, three per scheduler; the last warp processes the halo
+/// Tiles have 128 x 52 pixels. Their core has at most 120 x 44 pixels.
 constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows;
-/// The data that a block publishes, two samples and their tags per word: the core's first and last four lines
-/// as [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
-/// samples of every line as [first, last][line][Y_k, Y_{k-1} x two halves].
+/// The words that a block publishes. Each word has two samples and their tags. The core's first and last four
+/// lines are [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane]. The core's first and last
+/// four samples of every line follow as [first, last][line][Y_k, Y_{k-1} x two halves].
 constexpr size_t exchange_lines = 2 * warp_rows * 4 * 32;
 constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
 
 struct PersistentWork {
     StageWork<float> stage;
-    int across, down; ///< blocks per team
+    int across, down; ///< number of blocks in a team
     int teams;
-    int core_lines; ///< per block
+    int core_lines; ///< lines of the core of one block
     int windows_across, windows_down;
-    int step_x, step_y; ///< step between windows in the planes
+    int step_x, step_y; ///< distance between windows, in pixels of the planes
     int halo;
     const float* coefficients;
     const int* masks;
     int groups, first_copy, copies;
     bool write_next;
-    Core output;     ///< the core, or the region of `next`
+    Core output;     ///< the core of the stage, or the region of `next`
     uint4* exchange; ///< [team][block][half][exchange_words]
-    unsigned epoch;  ///< last epoch of earlier launches
+    unsigned epoch;  ///< last epoch of the previous launches
 };
 
 /// Returns true if the device has enough shared memory for the largest tile.
 bool fits_persistent(int ordinal);
-/// Allows the kernel to use that memory; call it once per device.
+/// Allows the kernel to use the shared memory that fits_persistent() checks. Call it once per device.
 void allow_persistent();
-/// Launches work.across x work.down x work.teams blocks, which the device must be able to run at once.
-/// Asynchronous.
+/// Starts work.across x work.down x work.teams blocks, which the device must be able to run at the same time.
+/// Returns before the kernel has finished.
 void launch_persistent(PersistentWork work, cudaStream_t stream);
 
 } // namespace hsi::eadp::gpu

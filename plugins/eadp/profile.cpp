@@ -26,8 +26,8 @@ stream::PassOptions options_of(const ProfileRun& run, const std::string& name, d
 
 bool is_joined(Way way) { return way == Way::written_strips || way == Way::joined_strips; }
 
-/// Returns the ways that a run may take, best first. writes: a sink that takes bands gets all of them.
-/// strip_lines: lines of the shortest strip of the ranks.
+/// Returns the ways that a run may take, best first. `writes` states whether a sink that accepts bands gets
+/// all bands. `strip_lines` is the number of lines of the shortest strip of the ranks.
 std::vector<Way> ways_of(const stream::PassOptions& pass, bool writes, bool with_component, int ranks,
                          int64_t strip_lines) {
     if (pass.tile_samples > 0) return {Way::tiles};
@@ -41,8 +41,8 @@ std::vector<Way> ways_of(const stream::PassOptions& pass, bool writes, bool with
     return ways;
 }
 
-/// Plans the first way that the backend has and that fits in memory. diffusion: contrasts do not matter; sets
-/// team and strip_lines.
+/// Plans the first way that the backend supports and that fits in memory. The contrasts of `diffusion` have
+/// no effect; the function sets team and strip_lines.
 DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                              const ProfileRun& run, uint64_t memory) {
     const auto shape = source.shape();
@@ -76,17 +76,17 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, Diffusion diffusi
     throw Error("internal: a backend without a diffusion by tiles");
 }
 
-/// Runs the pass of a plan with an output.
+/// Runs the planned pass with an output.
 stream::PassReport diffuse(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                            const DiffusionPlan& plan, stream::CubeSink& sink, stream::PassOptions pass) {
     diffusion.team = plan.team;
-    diffusion.strip_lines = source.shape().lines; // the plan has checked it
+    diffusion.strip_lines = source.shape().lines; // plan_diffusion() has checked the strip lines.
     const auto operation = backend.make_diffusion(diffusion, plan.way);
     if (is_joined(plan.way)) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
     return stream::run_pass(source, *operation, {&sink}, plan.plan, pass);
 }
 
-/// Runs the pass of a plan whose bands are written as they are made.
+/// Runs the planned pass and writes the bands as they are finished.
 stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion diffusion, Backend& backend,
                                      const DiffusionPlan& plan, stream::CubeSink& sink,
                                      stream::BandTaker& bands, stream::PassOptions pass) {
@@ -96,7 +96,7 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion
     diffusion.strip_lines = plan.plan.tile(0).core.h;
     const auto made = backend.make_diffusion(diffusion, plan.way);
     auto& operation = dynamic_cast<WrittenDiffusion&>(*made);
-    // A single tile shows no other progress.
+    // With a single tile, the band writer is the only source of progress.
     stream::BandWriter writer(bands, plan.plan.tile(joined ? ranks.rank() : 0).core, sink.shape().bands,
                               operation.planes(), plan.team > 1, pass.cancel,
                               std::exchange(pass.progress, {}));
@@ -112,14 +112,15 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, Diffusion
     return report;
 }
 
-/// Finds ranges and contrasts of all planes of a source.
+/// Computes the ranges and contrasts of all planes of a source.
 std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options,
                                      Backend& backend, const ProfileRun& run, uint64_t memory,
                                      const DiffusionPlan& diffusion, double share, int copy,
                                      ProfileFacts& facts) {
     const auto shape = source.shape();
     const int components = shape.bands;
-    // The diffusion has all pixels if it continues from the state of a scan.
+    // With a mask, the diffusion processes more pixels than the scan, so it cannot continue from the scan's
+    // state.
     const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene() && !run.mask;
     backend.keep_planes(whole);
     const std::optional<stream::MaskedSource> masked =
@@ -163,7 +164,7 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
     const int n = shape.bands, copies = options.copies();
     const auto stages = make_stages(options);
     ProfileFacts facts;
-    // All planes of the profile, since a sink takes all bands of a tile at once.
+    // The planes of the whole profile, since a sink takes all bands of a tile at once.
     const stream::CubeShape all{shape.samples, shape.lines, profile_bands(options, n)};
     std::unique_ptr<stream::PlaneStore> store;
     uint64_t memory = run.memory;
@@ -212,7 +213,7 @@ DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& 
                            const ProfileRun& run) {
     auto stages = make_stages(options);
     const bool cascade = options.evolution == Evolution::cascade;
-    if (cascade) // the longest
+    if (cascade) // The plan is for the longest stage of the cascade.
         stages = {*std::max_element(stages.begin(), stages.end(),
                                     [](const Stage& a, const Stage& b) { return a.degree < b.degree; })};
     return plan_diffusion(components, {options, stages, {}, !cascade}, backend, run, run.memory);
@@ -253,8 +254,8 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
         run.finished(stream::run_pass(components, *scan, {}, plan.plan,
                                       options_of(run, "diffusion", 0.5, run.memory)));
     }
-    // All lanes write from the memory where the copies were made. A lane that held the whole profile would
-    // first have to allocate all of it, and then write alone.
+    // All workers write from the memory where the copies were computed. If one worker held the whole profile,
+    // it would have to allocate all of it first, and then write alone.
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
     const auto profile = backend.make_kept_output(options);

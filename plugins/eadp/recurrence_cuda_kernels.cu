@@ -20,7 +20,7 @@ __global__ void sweep_planes(const T* __restrict__ prev, const T* __restrict__ c
     if (x >= samples) return;
     const size_t i = static_cast<size_t>(blockIdx.z) * samples * lines + static_cast<size_t>(y) * samples + x;
     const T c = cur[i];
-    // The operations and their order are those of sweep.cuh.
+    // The operations and their order are the same as in sweep.cuh.
     T flux = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0);
     if (x > 0) flux = fma(-east[i - 1], c - cur[i - 1], flux);
     if (y > 0) flux = fma(-south[i - samples], c - cur[i - samples], flux);
@@ -99,7 +99,7 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
                             there ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][k])
                                   : T(0));
                     }
-                // These copies have their last terms in this group.
+                // Marks the copies whose last terms are in this group.
                 for (int c = 0; c < b.copies; ++c) {
                     const auto n = stage.coefficients[first + static_cast<size_t>(c)].size();
                     if (g == std::max(1, ceil_div(static_cast<int>(n) - 1, group_sweeps)) - 1)
@@ -159,9 +159,9 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     work.stage = stage;
     work.output = stage.next ? stage.region : stage.core;
     work.halo = batch.groups * group_sweeps;
-    // Windows are as large as all multiprocessors together can hold, including the halo where the scene
-    // continues. This function returns the largest window of pieces of `length`; its start may move by
-    // `slack` for alignment.
+    // A window is as large as all multiprocessors together can hold. It includes the halo where the scene
+    // continues. Returns the largest window of pieces of `length`; its start may move by `slack` for
+    // alignment.
     const auto extent = [&](int length, int limit, int slack) {
         return length >= limit ? limit : std::min(limit, length + 2 * work.halo + slack);
     };
@@ -187,7 +187,8 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
             const int used_y = ceil_div(lines, core_warps * warp_rows);
             const int teams = std::max(1, m_multiprocessors / (used_x * used_y));
             const int jobs = nx * ny * stage.components, rounds = ceil_div(jobs, std::min(teams, jobs));
-            // The time of a sweep is the turns of its warps, plus a constant for barrier and exchange.
+            // The time of a sweep is proportional to the number of warps, plus a constant for barrier and
+            // exchange.
             const double speed = 1.0 / (rounds * (core_warps + 5));
             if (speed > best) {
                 best = speed;
@@ -201,7 +202,8 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
                 work.step_y = step_y;
             }
         }
-    if (best == 0) { // the degree is too high for any window, so each sweep is one launch
+    // The degree is too high for any window, so each sweep is one launch.
+    if (best == 0) {
         if (m_planes.size() == 0)
             m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.pitch) *
                                                  static_cast<size_t>(stage.lines) *
@@ -217,7 +219,7 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     work.write_next = stage.next != nullptr && batch.first_copy == 0;
     work.exchange = m_exchange.data();
     work.epoch = m_epoch;
-    // Tags of earlier launches must not match tags of this launch.
+    // The tags of earlier launches must differ from the tags of this launch.
     m_epoch += static_cast<unsigned>(work.groups) *
                static_cast<unsigned>(
                    ceil_div(work.windows_across * work.windows_down * stage.components, work.teams));

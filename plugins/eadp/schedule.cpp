@@ -25,8 +25,9 @@ std::string number(double x) {
     return text;
 }
 
-/// Returns the Leja order: starts at the largest |z|, then always takes the point whose product of distances
-/// to the chosen points is largest. This keeps the partial products of the cycle bounded.
+/// Returns the points z = 1/tau in Leja order. The order starts at the largest |z|, then always takes the
+/// point with the largest product of distances to the chosen points. This order bounds the partial products
+/// of the cycle.
 std::vector<double> leja_order(const std::vector<double>& taus) {
     std::vector<double> z, log_product(taus.size(), 0.0), ordered;
     for (double t : taus)
@@ -101,7 +102,8 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
     const int degree = static_cast<int>(taus.size()) * cycles, nodes = degree + 1;
     std::vector<double> values;
     for (int i = 0; i < nodes; ++i) {
-        const double x = math::cos(std::numbers::pi * (i + 0.5) / nodes); // of I + tau_max A
+        // The node, as an eigenvalue of I + tau_max A.
+        const double x = math::cos(std::numbers::pi * (i + 0.5) / nodes);
         double cycle = 1, product = 1;
         for (double t : taus)
             cycle *= 1 + t / tau_max * (x - 1);
@@ -109,13 +111,13 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
             product *= cycle;
         values.push_back(product);
     }
-    // Angles are reduced in integers, so that cos keeps its digits for high k: there are 4 nodes per turn.
+    // The angles are reduced in integers, so that cos stays accurate for high k. A turn has 4 * nodes angles.
     std::vector<double> cosines;
     for (int m = 0; m < 4 * nodes; ++m)
         cosines.push_back(math::cos(std::numbers::pi * static_cast<double>(m) / (2.0 * nodes)));
     std::vector<double> a;
     for (int k = 0; k < nodes; ++k) {
-        // Neumaier's sum: adds the rounding errors of the additions at the end.
+        // Neumaier summation: the rounding errors of all additions are added at the end.
         double sum = 0, rest = 0;
         for (int i = 0; i < nodes; ++i) {
             const double term =
@@ -133,7 +135,7 @@ std::vector<double> make_fed_coefficients(double time, int cycles) {
 } // namespace
 
 std::vector<double> fed_coefficients(double time, int cycles) {
-    // A run requests these several times, and calls of the library often repeat a request.
+    // A run requests the same coefficients several times, and library calls often repeat a request.
     constexpr size_t most = 64;
     static ForkMutex mutex;
     static std::map<std::pair<double, int>, std::vector<double>> known;
@@ -145,8 +147,8 @@ std::vector<double> fed_coefficients(double time, int cycles) {
 }
 
 std::vector<double> exact_coefficients(double time, double tolerance) {
-    // exp(z (x - 1)) = e^-z I_0(z) + 2 sum_k e^-z I_k(z) T_k(x), z = T/tau_max. Modified Bessel functions by
-    // downward recurrence; their sum normalises them, since exp(0) = 1 at x = 1.
+    // exp(z (x - 1)) = e^-z I_0(z) + 2 sum_k e^-z I_k(z) T_k(x), z = T/tau_max. The modified Bessel functions
+    // come from downward recurrence. Their sum normalises them, since exp(0) = 1 at x = 1.
     const double z = time / tau_max;
     const int start = 60 + static_cast<int>(12 * std::sqrt(z) + 4 * std::min(z, 20.0));
     std::vector<double> b(static_cast<size_t>(start) + 1);
@@ -156,7 +158,7 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
         const double lower = next + 2.0 * k / z * current;
         next = current;
         current = lower;
-        if (current > 1e200) { // rescales; much smaller numbers vanish anyway
+        if (current > 1e200) { // Rescales all values; much smaller values have no effect on the result.
             for (int i = k; i <= start; ++i)
                 b[static_cast<size_t>(i)] *= 1e-250;
             current *= 1e-250;
@@ -169,7 +171,8 @@ std::vector<double> exact_coefficients(double time, double tolerance) {
     for (size_t k = 0; k < b.size(); ++k)
         b[k] *= (k == 0 ? 1 : 2) / total;
     double tail = 0;
-    // The cut tail is missing once and, to preserve the mean, is added once to a_0.
+    // The truncated coefficients sum to `tail`. Adding `tail` to a_0 preserves the mean. The error is
+    // therefore at most 2 * tail.
     while (b.size() > 2 && 2 * (tail + b.back()) <= tolerance) {
         tail += b.back();
         b.pop_back();

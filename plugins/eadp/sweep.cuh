@@ -7,17 +7,18 @@
 
 namespace hsi::eadp::gpu {
 
-constexpr size_t edge_vectors = (most_warps + 1) * 64; ///< first and last line of every warp
+/// Number of float4 for the first and the last line of every warp.
+constexpr size_t edge_vectors = (most_warps + 1) * 64;
 
-/// A barrier of the block's warps in two halves, so that a warp works between its arrival and its wait.
+/// A barrier of the block's warps in two halves, so that a warp can work between arrival and wait.
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/// Arrives at the barrier. Every thread calls it, so threads that wait see the earlier writes of all threads.
-/// (One lane per warp would be enough after __syncwarp(), but compute-sanitizer does not recognise this, and
-/// it is no faster.)
+/// Arrives at the barrier. Every thread calls this function, so threads that wait see the earlier writes of
+/// all threads. One lane per warp would be enough after __syncwarp(), but compute-sanitizer does not
+/// recognise this, and it is no faster.
 __device__ __forceinline__ void barrier_arrive(unsigned barrier) {
-    __syncwarp(); // converges the warp, so that the arrival is one instruction
+    __syncwarp(); // The warp converges, so that the arrival is one instruction.
     asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
 }
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
@@ -43,13 +44,14 @@ using Pixels = float[warp_rows][4];
 
 /// The weights of four lines of a warp.
 struct Strip {
-    Pixels east, south;    ///< of the edges to the right and below
-    float west[warp_rows]; ///< of the edge to the left of the lane's first sample
-    float north[4];        ///< of the edge above the first line
+    Pixels east, south;    ///< weights to the right neighbour and to the neighbour below
+    float west[warp_rows]; ///< weights to the left neighbour of the lane's first sample
+    float north[4];        ///< weights to the neighbours above the first line
 };
 
-// A sweep is out = 2 cur - prev + flux (the first sweep: cur + flux / 2). All pixels use the same operations
-// in the same order, at any position in the tile; a difference has the same bits from both sides.
+// A sweep computes out = 2 cur - prev + flux; the first sweep computes out = cur + flux / 2. All pixels use
+// the same operations in the same order, at any position in the tile. The difference of two pixels is bitwise
+// equal from both sides, apart from its sign.
 
 __device__ __forceinline__ void add_north(Pixels& flux, const Strip& s, int r, int i, float d) {
     flux[r][i] = fmaf(-(r > 0 ? s.south[r > 0 ? r - 1 : 0][i] : s.north[i]), d, flux[r][i]);
@@ -63,8 +65,8 @@ __device__ __forceinline__ void finish(const Pixels& flux, const Pixels& prev, c
     out[r][i] = first ? fmaf(0.5f, flux[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux[r][i];
 }
 
-/// Computes the lines lo..hi as far as they do not depend on other warps; inner lines are complete
-/// afterwards. `out` may be prev.
+/// Computes the lines lo..hi as far as they do not depend on other warps. Afterwards, inner lines are
+/// complete. `out` may be `prev`.
 template <bool first, int lo, int hi>
 __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
                                              const Strip& s) {
@@ -83,7 +85,7 @@ __device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& c
             flux[r][i] = fmaf(-(i > 0 ? s.east[r][i > 0 ? i - 1 : 0] : s.west[r]), d[i], flux[r][i]);
         }
     }
-    // For each pixel, north is added before south.
+    // For each pixel, the flux from the north is added before the flux from the south.
 #pragma unroll
     for (int r = lo > 0 ? lo - 1 : 0; r <= hi && r + 1 < warp_rows; ++r)
 #pragma unroll
@@ -123,15 +125,15 @@ __device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
     return make_float4(p[r][0], p[r][1], p[r][2], p[r][3]);
 }
 
-/// The offset from a warp's first line in the edges to its lanes' Strip::west and, 32 further, to
-/// Strip::north, which the core keeps in shared memory.
+/// The offset from a warp's first line in the edges to the Strip::west values of its lanes. Strip::north is
+/// 32 elements further. The core keeps both in shared memory.
 constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
 
-// The block's sweep barrier has four phases per group, so its parity equals the parity of the sweep in the
-// group.
+// The block's sweep barrier has four phases per group, so its parity equals the parity of the sweep index
+// within the group.
 
-/// Computes one sweep of a core warp. `edges`: this warp's first line; the last line is 32 further. Even and
-/// odd sweeps have different edges, so one barrier per sweep is enough.
+/// Computes one sweep of a core warp. `edges` is the position of the warp's first line; its last line is 32
+/// elements further. Even and odd sweeps have different edges, so one barrier per sweep is enough.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
                                            unsigned barrier, float4* edges) {
@@ -151,8 +153,8 @@ __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur
     sweep_last<first>(prev, cur, flux, out, strip, shown[64]);
 }
 
-/// Computes one sweep of the halo's warp in place: for the last 3 - number of four lines above the core and
-/// the first ones below it.
+/// Computes one sweep of the halo's warp in place. `number` is the index of the sweep in the group. The sweep
+/// covers the last 3 - number of the four lines above the core, and the first 3 - number lines below it.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_halo(Pixels (&prev)[2], const Pixels (&cur)[2], const Strip (&s)[2],
                                            unsigned barrier, float4* above, float4* below) {

@@ -2,30 +2,29 @@
 // Endmembers: the pixels of a scene that span the others.
 //
 // N-FINDR: M. E. Winter, N-FINDR: an algorithm for fast autonomous spectral end-member determination in
-// hyperspectral data, Proc. SPIE 3753,
-// 1999. Finds the pixels whose simplex has the greatest volume in the space of the first t - 1 principal
-// components. With z these components divided by their standard deviations and y = (1, z), the volume is |det
-// [y_1 .. y_t]|. Decided here: the search begins with the pixels that orthogonal subspace projection finds in
-// y. Vertex by vertex, it replaces a vertex by the pixel of greatest volume if that is greater by more than
-// 1e-10, until no vertex can be replaced. The replacement's volume is |b_j(y)| times the current volume, b_j
-// the j-th barycentric coordinate.
+// hyperspectral data, Proc. SPIE 3753, 1999. N-FINDR finds the pixels whose simplex has the greatest volume
+// in the space of the first t - 1 principal components. Let z be these components divided by their standard
+// deviations, and y = (1, z). The volume is |det [y_1 .. y_t]|. This implementation starts with the pixels
+// that orthogonal subspace projection finds in y. Vertex by vertex, it replaces the vertex by the pixel of
+// greatest volume if the volume grows by more than 1e-10. It stops when no vertex can be replaced. A
+// replacement changes the volume by the factor |b_j(y)|, where b_j is the j-th barycentric coordinate.
 //
-// Nested sets, in which each set contains the smaller ones. For N-FINDR this is the simplex growing
-// algorithm, C.-I. Chang, C.-C. Wu, W. Liu, Y.-C. Ouyang: A new growing method for simplex-based endmember
-// extraction algorithm, IEEE TGRS 44(10), 2006: takes the two outermost pixels of the first component, and
-// then adds to k pixels the one that makes the greatest simplex in the first k components. No pixel is
-// replaced. Decided here: the search begins with the pixel farthest from the mean, and the components are
-// divided by their standard deviations, which changes no choice. For VCA the sets are the first pixels of a
-// single run, in its order.
+// Nested sets: each set contains the smaller ones. For N-FINDR, they come from the simplex growing algorithm,
+// C.-I. Chang, C.-C. Wu, W. Liu, Y.-C. Ouyang: A new growing method for simplex-based endmember extraction
+// algorithm, IEEE TGRS 44(10), 2006. The algorithm starts with the two outermost pixels of the first
+// component. To k pixels, it adds the pixel that makes the greatest simplex in the first k components. No
+// pixel is replaced. This implementation starts with the pixel farthest from the mean. It also divides the
+// components by their standard deviations, which does not affect the selection. For VCA, the sets are the
+// first pixels of a single run, in the order in which they were chosen.
 //
 // VCA: J. M. P. Nascimento, J. M. Bioucas-Dias: Vertex component analysis: a fast algorithm to unmix
-// hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1. It chooses between projection on the affine hull
-// and projective projection by the estimated signal-to-noise ratio. normal_numbers() makes the random
-// vectors.
+// hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1. The algorithm chooses between projection on the
+// affine hull and projective projection by the estimated signal-to-noise ratio. normal_numbers() generates
+// the random vectors.
 //
-// Values within 1e-10 (relative) of the greatest are equal; among equal ones, the pixel of the smallest line
-// wins, then of the smallest sample. All decisions are made in double precision, so the result does not
-// depend on tiling, number of threads and amount of memory.
+// Values that differ from the greatest value by at most 1e-10 (relative) count as equal. Among equal values,
+// the pixel of the smallest line wins, then the pixel of the smallest sample. All decisions are made in
+// double precision, so the result does not depend on tiling, number of threads or amount of memory.
 #pragma once
 
 #include "core/cancel.h"
@@ -43,54 +42,58 @@ enum class Method { nfindr, vca };
 
 struct Options {
     Method method = Method::nfindr;
-    int count = 2;       ///< t
-    uint64_t seed = 1;   ///< vca: seed of the random vectors
-    bool nested = false; ///< members in an order whose first n are the set of n, for n from two on
+    int count = 2;     ///< t, the number of endmembers
+    uint64_t seed = 1; ///< vca: seed of the random vectors
+    /// Endmembers are ordered so that the first n are the result for count n, for all n from 2.
+    bool nested = false;
 };
 
 struct Endmember {
     int64_t line = 0, sample = 0;
-    /// nfindr: height of the vertex over the flat through the others, in the scene's units (of principal
-    /// components that are not scaled). nested: over the flat through the earlier ones; for the first, its
-    /// distance from the mean. vca: |f'y| when it was chosen.
+    /// N-FINDR: the height of the vertex over the flat through the other vertices, in the scene's units (of
+    /// unscaled principal components). Nested sets: the height over the flat through the earlier vertices;
+    /// for the first vertex, its distance from the mean. VCA: |f'y| of the pixel when it was chosen.
     double score = 0;
 };
 
 struct Extraction {
-    std::vector<Endmember>
-        members; ///< nfindr: by vertex; vca, nested: in the order in which they were chosen
+    /// N-FINDR: ordered by vertex. VCA and nested sets: in the order in which the pixels were chosen.
+    std::vector<Endmember> members;
     std::vector<std::string> warnings; ///< warnings for the user
     std::vector<stream::PassReport> passes;
-    bool in_memory = false;           ///< y was kept; otherwise each look at the pixels reads the scene again
-    int looks = 0;                    ///< number of looks at all pixels' y
-    int sweeps = 0, replacements = 0; ///< nfindr
-    double snr = 0;                   ///< vca: in decibels
-    bool projective = false;          ///< vca: the second projection
+    /// Y was kept in memory; otherwise each search of the pixels reads the scene again.
+    bool in_memory = false;
+    int looks = 0;                    ///< number of searches through the y of all pixels
+    int sweeps = 0, replacements = 0; ///< used by N-FINDR
+    double snr = 0;                   ///< used by VCA: signal-to-noise ratio in decibels
+    bool projective = false;          ///< VCA: projective projection was used instead of the affine hull
 };
 
-/// Returns the options of a search's passes by name. A pass may use half of options.memory for y.
+/// A function that returns the options of the search's pass with this name. A pass may use half of
+/// options.memory for y.
 using MakePass = std::function<stream::PassOptions(const std::string& name)>;
 
-/// Searches `source` (shape, moments and pixels of one scene). \throws UsageError that names the range if
-/// options.count is not in 2 .. bands (nfindr: bands + 1) or exceeds the number of valid pixels; Error if all
-/// valid pixels are equal.
+/// Searches `source`. Its shape, the moments and the pixels must belong to the same scene. \throws UsageError
+/// that names the range if options.count is not in 2 .. bands (nfindr: bands + 1) or exceeds the number of
+/// valid pixels. \throws Error if all valid pixels are equal.
 Extraction extract(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                    const Options& options, const MakePass& make_pass);
 
-/// Returns the pass that computes y, for -dry-run, with options.count components.
+/// Returns the pass that computes y with options.count components, for planning with -dry-run.
 std::unique_ptr<stream::Operation> plan_operation(const stream::CubeShape& shape, const Options& options);
 
-/// Throws as extract() does for an invalid count. valid_pixels < 0: unknown yet.
+/// Throws like extract() if options.count is invalid. valid_pixels < 0: the number is unknown.
 void check_count(const Options& options, int bands, int64_t valid_pixels);
 
-/// Generates normal random numbers: splitmix64 (G. L. Steele, D. Lea, C. H. Flood: Fast splittable
-/// pseudorandom number generators, OOPSLA 2014), converted in pairs by the method of Box and Muller.
+/// Generates normal random numbers with splitmix64 (G. L. Steele, D. Lea, C. H. Flood: Fast splittable
+/// pseudorandom number generators, OOPSLA 2014). The method of Box and Muller converts uniform numbers to
+/// normal numbers in pairs.
 class RandomVectors {
   public:
     explicit RandomVectors(uint64_t seed) : m_state(seed) {}
     uint64_t next();
-    /// Returns `count` numbers, beginning with a new pair; for an odd count, the second number of the last
-    /// pair is dropped.
+    /// Returns `count` numbers, starting with a new pair. For an odd count, the second number of the last
+    /// pair is discarded.
     std::vector<double> normal_numbers(int count);
 
   private:

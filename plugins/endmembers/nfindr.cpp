@@ -35,8 +35,8 @@ class Simplex {
                       true, 1.0);
         return forms;
     }
-    /// Returns the height of vertex k above the flat through the other vertices; b_k falls from 1 to 0 along
-    /// it.
+    /// Returns the height of vertex k above the flat through the other vertices. Along the height, b_k falls
+    /// from 1 to 0.
     double height(size_t k, const std::vector<double>& deviations) const {
         double sum = 0;
         for (size_t r = 1; r < m_size; ++r) {
@@ -51,7 +51,7 @@ class Simplex {
     std::vector<double> m_columns, m_inverse;
 };
 
-/// y of t - 1 components, divided by their standard deviations; t is smaller if fewer components exist.
+/// y from t - 1 components, divided by their standard deviations. If fewer components exist, t is smaller.
 struct Components {
     size_t t = 0; ///< number of vertices
     Frame frame;
@@ -119,8 +119,9 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
     Search search(source, std::move(components.frame), make_pass, found);
     std::vector<std::vector<double>> vertices; // (1, y) with all components
     for (size_t k = 0; k < t; ++k) {
-        // The determinant of k vertices and (1, y), for y of k components, is a linear form of y: the product
-        // with the vector orthogonal to the vertices. Without vertices, the form is the first component.
+        // The determinant of k vertices and (1, y) is a linear form of y, where y has k components. The form
+        // is the product with the vector orthogonal to the vertices. Without vertices, the form is the first
+        // component.
         const size_t used = std::max<size_t>(k, 1);
         std::vector<double> form{0.0, 1.0};
         if (k > 0) {
@@ -129,7 +130,7 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneStatis
                 basis.add({vertex.begin(), vertex.begin() + static_cast<ptrdiff_t>(k) + 1});
             form = normal_of(basis, k + 1);
         }
-        double squares = 0; // squared slope of the form, along unscaled components
+        double squares = 0; // squared slope of the form along unscaled components
         for (size_t r = 1; r <= used; ++r)
             squares += form[r] / deviations[r - 1] * (form[r] / deviations[r - 1]);
         form.resize(t, 0.0);
@@ -172,7 +173,8 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatist
         span.add(basis.vectors().back(), true, 1.0);
     }
     simplex.invert();
-    std::vector<Peak> peaks; // peaks of all vertices' coordinates; empty after a vertex has changed
+    // Largest coordinate per vertex over all pixels; empty after a vertex has changed.
+    std::vector<Peak> peaks;
     for (bool changed = true; changed;) {
         if (found.sweeps == most_sweeps) {
             found.warnings.push_back("N-FINDR was stopped after " + std::to_string(most_sweeps) +

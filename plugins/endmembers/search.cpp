@@ -16,7 +16,7 @@ namespace {
 
 static_assert(block_pixels == pca::BlockTransform::pixels);
 
-/// Number of kept pixels that a thread takes at a time.
+/// Number of kept pixels in one work unit of a thread.
 constexpr int64_t unit_pixels = 128 * block_pixels;
 
 /// Computes y of a few pixels of a tile, in rows of block_pixels.
@@ -43,7 +43,7 @@ class FrameBlock {
     pca::BlockTransform m_transform;
 };
 
-/// The goal: the greatest value of every form, or the greatest distance from all forms.
+/// The quantity to maximise: the value of each form, or the distance from all forms.
 struct Question {
     const Forms& forms;
     bool distance = false;
@@ -51,14 +51,15 @@ struct Question {
     size_t leaders() const { return distance ? 1 : static_cast<size_t>(forms.count()); }
 };
 
-/// Finds leaders in blocks of pixels, one per thread.
+/// Finds leaders in blocks of pixels. Each thread has its own Looker.
 class Looker {
   public:
     Looker(const Question& question, int rows)
         : leaders(question.leaders()), m_question(question), m_rows(rows),
           m_values(static_cast<size_t>(block_pixels) * static_cast<size_t>(question.forms.count() + 1)) {}
 
-    /// y: rows `stride` apart, readable up to a multiple of 16 pixels. first: index of pixel 0.
+    /// The rows of `y` are `stride` apart and readable up to a multiple of 16 pixels. `first` is the index of
+    /// pixel 0.
     void take(const double* y, ptrdiff_t stride, int64_t count, int64_t first) {
         const auto& simd = simd_kernels();
         const Forms& forms = m_question.forms;
@@ -83,7 +84,7 @@ class Looker {
         if (!simd_kernels().reaches(values, count, leader.threshold())) return;
         for (int64_t i = 0; i < count; ++i) {
             const double v = absolute ? std::fabs(values[i]) : values[i];
-            if (v >= leader.threshold()) leader.offer(v, first + i); // false for NaN
+            if (v >= leader.threshold()) leader.offer(v, first + i); // The comparison is false for NaN.
         }
     }
 
@@ -92,7 +93,7 @@ class Looker {
     std::vector<double> m_values;
 };
 
-/// A pass over the scene that computes y and passes blocks of it to takers.
+/// A pass over the scene that computes y and passes blocks of y to takers.
 class FrameOperation : public stream::Operation {
   public:
     FrameOperation(const Frame& frame, int64_t samples) : m_frame(frame), m_samples(samples) {}
@@ -105,8 +106,8 @@ class FrameOperation : public stream::Operation {
     }
 
   protected:
-    /// Belongs to one thread. take() receives y (rows block_pixels apart) of `count` pixels from index
-    /// `first` on.
+    /// Receives the blocks of one thread. take() gets y of `count` pixels that start at index `first`; the
+    /// rows of y are block_pixels apart.
     class Taker {
       public:
         virtual ~Taker() = default;
@@ -142,7 +143,7 @@ class FrameOperation : public stream::Operation {
 
 } // namespace
 
-/// y of pixels from index `first` on. Row r of pixel first + i is at values[r * count + i].
+/// y of `count` pixels that start at index `first`. Row r of pixel first + i is at values[r * count + i].
 struct Kept {
     int64_t first = 0, count = 0;
     std::unique_ptr<double[]> values;
@@ -176,7 +177,7 @@ class KeepOperation final : public FrameOperation {
     const Kept& m_kept;
 };
 
-/// Exchanges leaders, so that all ranks know the leader of all pixels for each question.
+/// Exchanges leaders between ranks, so that all ranks know the leaders over all pixels.
 void share(parallel::Group& ranks, std::vector<Leader>& leaders) {
     if (!ranks.several()) return;
     BytePacker mine;
@@ -195,7 +196,7 @@ void share(parallel::Group& ranks, std::vector<Leader>& leaders) {
     }
 }
 
-/// Finds leaders while y is computed.
+/// Finds leaders in the same pass that computes y.
 class LookOperation final : public FrameOperation {
   public:
     LookOperation(const Frame& frame, int64_t samples, const Question& question)
@@ -295,13 +296,13 @@ struct Search::State {
         return leaders;
     }
 
-    /// Computes and keeps y of all pixels, if half of the memory holds this rank's part.
+    /// Computes and keeps y of all pixels if this rank's part fits into half of the memory.
     void keep() {
         auto options = make_pass("components");
         threads = std::max(1, options.lanes);
         cancel = options.cancel;
         const auto shape = source.shape();
-        // Forms process sixteen pixels at a time, so they read past the end of the last row.
+        // Forms process sixteen pixels at a time and therefore read past the end of the last row.
         const auto bytes_of = [&](int64_t lines) {
             return (static_cast<uint64_t>(lines * samples) * static_cast<uint64_t>(rows()) + 16) *
                    sizeof(double);
@@ -312,8 +313,8 @@ struct Search::State {
         options.memory -= least;
         KeepOperation operation(frame, shape, kept);
         const TilePlan plan = stream::plan_pass(source, operation, options);
-        // A rank keeps whole rows of tiles, so that its lines are contiguous. All ranks must have enough
-        // memory.
+        // A rank keeps whole rows of tiles, so that its lines are contiguous. Pixels are kept only if all
+        // ranks have enough memory.
         const int64_t height = plan.tile_lines(), tile_rows = (shape.lines + height - 1) / height;
         const auto line_of = [&](int rank) {
             return std::min(shape.lines, rank * tile_rows / ranks.size() * height);
@@ -391,7 +392,8 @@ std::vector<double> Search::y_at(const Peak& place) {
 }
 
 std::vector<double> OrthonormalBasis::residual(std::vector<double> v) const {
-    for (int twice = 0; twice < 2; ++twice) // a single subtraction leaves rounding errors
+    // A single subtraction leaves rounding errors, so the projection is subtracted twice.
+    for (int twice = 0; twice < 2; ++twice)
         for (const auto& q : m_vectors) {
             double product = 0;
             for (size_t i = 0; i < v.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The search behind both methods. Every valid pixel has a vector y, and the search finds the pixel for which
-// an affine form of y, or its distance from a subspace, is greatest.
+// The search behind both methods. Every valid pixel has a vector y, and the search finds the pixel with the
+// greatest value of an affine form of y, or with the greatest distance of y from a subspace.
 #pragma once
 
 #include "endmembers/endmembers.h"
@@ -13,38 +13,38 @@
 
 namespace hsi::endmembers {
 
-/// Defines y of a pixel x: s = transform(x), divided by u's if there is a u (pixels with u's <= 0 are then
-/// excluded).
+/// Defines y of a pixel x. With s = transform(x), y = s, or y = s / (u's) if `u` is not empty. Pixels with
+/// u's <= 0 are then excluded.
 struct Frame {
     pca::Transform transform;
-    std::vector<double> u; ///< one number per row, or empty
+    std::vector<double> u; ///< one value per row of y, or empty
 };
 
 /// Affine forms of y: form k is offset[k] + sum_r matrix[k * rows + r] y_r.
 struct Forms {
     std::vector<double> matrix, offset;
     int count() const { return static_cast<int>(offset.size()); }
-    /// Adds a form of the vector (first, y) if `leading`, otherwise of (y, last); `constant` is this first or
-    /// last entry.
+    /// Adds a form of the vector (constant, y) if `leading` is true, otherwise of (y, constant).
     void add(const std::vector<double>& form, bool leading, double constant);
 };
 
-/// The greatest of many values, and the smallest index among those within 1e-10 (relative) of it.
+/// The greatest of many values. Among values within 1e-10 (relative) of the greatest, the smallest index
+/// wins.
 class Leader {
   public:
     void offer(double value, int64_t index);
     void merge(const Leader& other);
-    /// Returns the values for another process.
+    /// Returns the candidates in a form that another process can merge.
     const std::vector<std::pair<int64_t, double>>& rising() const { return m_rising; }
     bool found() const { return !m_rising.empty(); }
     int64_t index() const { return m_rising.front().first; }
-    double value() const { return m_rising.front().second; } ///< value at index()
-    /// Returns the threshold; smaller values change nothing.
+    double value() const { return m_rising.front().second; } ///< Returns the value at index().
+    /// Returns the threshold. Values below it do not change the result.
     double threshold() const { return m_threshold; }
 
   private:
-    /// (index, value), both rising: every other value in the tolerance has a smaller index and no smaller
-    /// value before it.
+    /// (index, value), with rising indices and rising values. A value within the tolerance is left out if
+    /// another value with a smaller index is at least as large.
     std::vector<std::pair<int64_t, double>> m_rising;
     double m_best = 0, m_threshold = -1;
 };
@@ -57,14 +57,14 @@ struct Peak {
 
 class Search {
   public:
-    /// Computes y of all pixels in one pass, and keeps it if memory allows. Several ranks keep it together,
-    /// and make all calls together.
+    /// Computes y of all pixels in one pass, and keeps y if memory allows. With several ranks, each rank
+    /// keeps a part, and all ranks must make the same calls.
     Search(const stream::CubeSource& source, Frame frame, const MakePass& make_pass, Extraction& record);
     ~Search();
-    int rows() const; ///< rows of y
-    /// Returns for each form the pixel at which its absolute value is greatest.
+    int rows() const; ///< number of rows of y
+    /// Returns, for each form, the pixel with the greatest absolute value.
     std::vector<Peak> greatest(const Forms& forms);
-    /// Returns the pixel at which constant + |y|^2 minus the squares of the forms is greatest.
+    /// Returns the pixel with the greatest value of constant + |y|^2 minus the squares of the forms.
     Peak farthest(double constant, const Forms& forms);
     std::vector<double> y_at(const Peak& place);
 
@@ -73,12 +73,12 @@ class Search {
     std::unique_ptr<State> m;
 };
 
-/// Orthonormal vectors, added one after another.
+/// An orthonormal basis that grows by one vector at a time.
 class OrthonormalBasis {
   public:
     /// Returns v minus its projection on the basis.
     std::vector<double> residual(std::vector<double> v) const;
-    void add(const std::vector<double>& v); ///< adds its residual, normalised
+    void add(const std::vector<double>& v); ///< Adds the residual of v, normalised.
     const std::vector<std::vector<double>>& vectors() const { return m_vectors; }
 
   private:
@@ -89,7 +89,7 @@ double length_of(const std::vector<double>& v);
 
 void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                     const Options& options, const MakePass& make_pass, Extraction& found);
-/// Finds N-FINDR's nested sets.
+/// Finds nested sets for N-FINDR.
 void find_by_growing(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                      const Options& options, const MakePass& make_pass, Extraction& found);
 void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics& moments,

@@ -15,7 +15,8 @@
 namespace hsi::endmembers {
 namespace {
 
-/// Returns the signal-to-noise ratio in decibels, from the power inside and outside t dimensions.
+/// Returns the signal-to-noise ratio in decibels. It compares the power inside the subspace of t dimensions
+/// with the power outside.
 double snr_of(const stream::SceneStatistics& moments, const math::SymmetricEigen& eigen, int t) {
     const double mean_power =
         std::inner_product(moments.mean.begin(), moments.mean.end(), moments.mean.begin(), 0.0);
@@ -67,8 +68,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics
         frame.transform = onto(eigen, t - 1, moments.mean);
     }
     Search search(source, std::move(frame), make_pass, found);
-    // The last entry of y is equal for all pixels: without projection it is c. With projection this entry
-    // does not exist.
+    // Without the projective projection, the last entry of y is the same constant c for all pixels. With it,
+    // this entry does not exist.
     const double longest = std::sqrt(search.farthest(0.0, {}).value);
     const double last = found.projective ? 0.0 : longest;
     const double greatest = std::sqrt(longest * longest + last * last);

@@ -18,10 +18,10 @@ namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
-constexpr int64_t strip =
-    16; ///< pixels whose spectra are transposed together: they fit into a first-level cache
+/// Pixels whose spectra are transposed together, so that they fit into a first-level cache.
+constexpr int64_t strip = 16;
 
-/// Returns where the line between two bands reaches `level`.
+/// Returns the wavelength at which the line between two bands reaches `level`.
 double crossing(const std::vector<double>& x, const double* r, size_t from, size_t to, double level) {
     return x[from] + (level - r[from]) / (r[to] - r[from]) * (x[to] - x[from]);
 }
@@ -140,7 +140,7 @@ class FeatureWorker final : public stream::Worker {
     const std::vector<Range>& m_ranges;
     const Output m_output;
     std::vector<math::Continuum> m_continua;
-    std::vector<double> m_spectra; ///< `strip` spectra of a range
+    std::vector<double> m_spectra; ///< `strip` spectra in the bands of one range
     PixelRow m_row;
     std::array<bool, strip> m_open{};
     size_t m_count = 0;
@@ -163,7 +163,7 @@ class CpuFeatures final : public Features {
         }
         return most * strip * sizeof(double) + all * (sizeof(double) + sizeof(size_t));
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<FeatureWorker>(m_ranges, m_output);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_features.so: continua and features on GPUs, one thread per pixel. Operations are in the CPU's
-// order and not fused (the file is compiled with -fmad=false), so all results equal the CPU's bit by bit.
+// hsi_cuda_features.so: continua and features on GPUs, one thread per pixel. The file is compiled with
+// -fmad=false, and operations are in the CPU's order, so all results are bitwise equal to the CPU's.
 #include "core/valid_pixel.h"
 #include "cuda/continuum.cuh"
 #include "cuda/copy.h"
@@ -41,13 +41,14 @@ struct FeatureWork {
     const double* at = nullptr;
     bool removed = false;
     float* out = nullptr; ///< [band][pixel]
-    /// [vertex][pixel]; null if the hulls fit into the threads' own memory
+    /// [vertex][pixel]; null if the hulls fit into the threads' local arrays
     uint16_t* hulls = nullptr;
-    unsigned long long* counts = nullptr; ///< incremented: valid, invalid, valid without a continuum
+    /// [valid, invalid, valid without a continuum]; kernels add to the counts.
+    unsigned long long* counts = nullptr;
 };
 
-/// Computes what feature_of() computes on the CPU, but without an array of ratios; instead it walks along the
-/// ratios three times.
+/// Computes the same feature as feature_of() on the CPU, but without an array of ratios. Instead, the
+/// function computes the ratios three times.
 __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vertices) {
     constexpr double equal = 1e-10, least_depth = 1e-6;
     const double nothing = nan("");
@@ -64,7 +65,7 @@ __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vert
     for_each_ratio(v, hull, vertices, [&](int i, double r) {
         if (m < 0 && r <= least + equal) {
             m = i;
-            r_before = before; // meaningless for band 0, which is never a feature's minimum
+            r_before = before; // Undefined for band 0, which is never the minimum of a feature.
             r_m = r;
         } else if (m >= 0 && i == m + 1) {
             r_after = r;
@@ -80,8 +81,8 @@ __device__ Feature measure(const RangeValues& v, const HullStack& hull, int vert
     const double vertex = left - d1 / (2 * a);
     f.position = a > 0 ? (vertex < left ? left : right < vertex ? right : vertex) : x[m];
     const double half = 1 - depth / 2;
-    // Finds the last band before m and the first band after m that reach half the depth, and their neighbours
-    // towards m.
+    // Finds the last band before m and the first band after m that reach half the depth. Also finds the
+    // neighbour of each of these bands towards m.
     int i_left = 0, i_right = -1;
     double r_left = 1, r_left_inside = 1, r_right = 1, r_right_inside = 1;
     bool next = false;
@@ -119,7 +120,7 @@ __device__ void put_feature(const FeatureWork& w, int range, int64_t p, const Fe
         *to = static_cast<float>(all[k]);
 }
 
-/// Own: true if the hull is in the thread's own memory.
+/// If `Own` is true, the hull is in the thread's local array.
 template <bool Own>
 __global__ void __launch_bounds__(threads) features_kernel(const FeatureWork w) {
     uint16_t own[Own ? cuda::own_hull : 1];
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(threads) features_kernel(const FeatureWork w) 
     atomicAdd(w.counts + 2, static_cast<unsigned long long>(without));
 }
 
-/// The ranges on one device, shared by all lanes.
+/// The ranges on one device, shared by all workers.
 struct DeviceRanges {
     DeviceBuffer<RangePlace> range;
     DeviceBuffer<int> band;
@@ -175,11 +176,11 @@ struct DeviceRanges {
     }
 };
 
-/// The parameters of lanes.
+/// The parameters of workers.
 struct FeatureSetup {
     int inputs = 0, outputs = 0, ranges = 0;
     bool removed = false;
-    uint64_t longest = 0, all = 0; ///< bands of the longest range, and of all ranges
+    uint64_t longest = 0, all = 0; ///< number of bands of the longest range, and of all ranges together
     bool own() const { return longest <= static_cast<uint64_t>(cuda::own_hull); }
 };
 

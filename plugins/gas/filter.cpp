@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Filters one group at a time, as a small scene in memory. The pixels of the group are stored in blocks
-// (gas_simd.h): first those that count in statistics, in the order of the lines; then, in new blocks, the
-// other valid pixels.
+// (gas_simd.h). The first blocks have the pixels that count in statistics, ordered by line. The other valid
+// pixels follow in new blocks.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
-/// The statistics of a group, and the filter that follows from them.
+/// The statistics of a group, and the filter computed from them.
 class Statistics {
   public:
     explicit Statistics(int bands)
@@ -37,7 +37,7 @@ class Statistics {
                     8 * padded(bands));
     }
 
-    /// Values of `count` pixels in blocks, of type T.
+    /// Computes mean and sums of products of `count` pixels in blocks, with values of type T.
     template <class T>
     void take(const T* blocks, int bands, int64_t count) {
         m_bands = bands;
@@ -67,7 +67,7 @@ class Statistics {
         std::fill(m_before.begin(), m_before.end(), 0.0);
         m_b = 0;
     }
-    /// Returns V by Ledoit and Wolf; called after take() and before scale().
+    /// Returns the shrinkage V of Ledoit and Wolf. Call it after take() and before scale().
     template <class T>
     double ledoit_wolf(const T* blocks) const {
         const auto bands = static_cast<size_t>(m_bands);
@@ -87,12 +87,12 @@ class Statistics {
         }
         return shrinkage.share(fourth);
     }
-    /// Turns sums of products into the covariance.
+    /// Divides the sums of products by the number of pixels, which gives the covariance.
     void scale() {
         for (double& v : m_covariance)
             v /= static_cast<double>(m_count);
     }
-    /// Finds w and q of the target t. Returns false when a pivot is too small.
+    /// Computes w and q of the target t. Returns false if a pivot is too small.
     bool solve(double shrinkage) {
         const auto n = static_cast<size_t>(m_bands), pitch = static_cast<size_t>(m_pitch);
         simd_kernels().form_matrix(m_covariance.data(), m_pitch, m_bands, m_c.data(), m_before.data(), m_b,
@@ -103,7 +103,7 @@ class Statistics {
             m_matrix[a * pitch + n] = t[a];
         }
         q = math::definite_kernels().solve(m_matrix.data(), m_pitch, m_bands);
-        for (size_t a = n; a-- > 0;) { // R w = R'^-1 t
+        for (size_t a = n; a-- > 0;) { // Solves R w = R'^-1 t.
             const double* const row = m_matrix.data() + a * pitch;
             if (!(row[a] * row[a] > least_pivot * m_diagonal[a])) return false; // too small, or NaN
             double parts[4] = {};
@@ -114,7 +114,7 @@ class Statistics {
         return std::isfinite(q);
     }
     double level() const { return std::inner_product(w.begin(), w.begin() + m_bands, mean.begin(), 0.0); }
-    /// Finds the mean and the covariance of z = x - d t from sums over the pixels, for the next solve().
+    /// Computes the mean and the covariance of z = x - d t from sums over the pixels, for the next solve().
     void subtract(const double* products, const double* d, const double* d2) {
         const auto n = static_cast<double>(m_count);
         const double all = total(d), mean_d = all / n;
@@ -153,7 +153,7 @@ class Statistics {
     std::vector<double> m_rows, m_covariance, m_matrix, m_diagonal;
 
   public:
-    std::vector<double> w, t, mean, first_mean; ///< per band
+    std::vector<double> w, t, mean, first_mean; ///< one value per band
     double q = 0;                               ///< t'w
 
   private:
@@ -208,7 +208,7 @@ class FilterWorker final : public FilterLane {
         if (x >= tile.core.x) found.push_back({group - m_task.columns.group(0), record});
     }
 
-    /// Finds the valid pixels, in the order of the blocks.
+    /// Finds the valid pixels, in the order in which the blocks store them.
     void find_pixels(const float* packed, int64_t x, int64_t width) {
         m_row.start(static_cast<size_t>(m_pixels));
         for (int b = 0; b < m_task.scene.bands; ++b)
@@ -235,7 +235,7 @@ class FilterWorker final : public FilterLane {
         return true;
     }
 
-    /// Finds the bands that vary over the pixels that count.
+    /// Finds the bands that vary over the pixels that count in statistics.
     void find_bands(const float* packed) {
         m_bands.clear();
         for (int b = 0; b < m_task.scene.bands; ++b) {
@@ -246,7 +246,7 @@ class FilterWorker final : public FilterLane {
                 m_bands.push_back(b);
         }
     }
-    /// Puts values into blocks; the padding pixels of a block are 0 (lognormal: 1).
+    /// Copies values into blocks. The padding pixels of a block are 0 (lognormal: 1).
     void fill_blocks(const float* packed) {
         const size_t bands = m_bands.size();
         const float filling = m_task.is_log() ? 1 : 0;
@@ -299,7 +299,7 @@ class FilterWorker final : public FilterLane {
         record.state = GroupState::filtered;
     }
 
-    /// Sets t at the mean.
+    /// Computes the target t at the group's mean.
     void aim() {
         auto& s = m_statistics;
         const double unit = m_task.is_mag1c() ? mag1c_unit : 1;
@@ -322,7 +322,7 @@ class FilterWorker final : public FilterLane {
             a = (a - level) / s.q;
     }
 
-    /// Iterates mag1c. Returns false when a matrix of an iteration has no inverse.
+    /// Runs the iterations of mag1c. Returns false if a matrix of an iteration has no inverse.
     bool iterate(double shrinkage) {
         const auto& o = m_task.options;
         const int bands = static_cast<int>(m_bands.size());
@@ -371,7 +371,7 @@ class FilterWorker final : public FilterLane {
         simd_kernels().sweep(sweep);
     }
 
-    /// Returns one of a pixel's values of FilterOptions::outputs.
+    /// Returns one of the requested outputs for a pixel.
     double value(Output output, size_t at) {
         const bool mag1c = m_task.is_mag1c();
         switch (output) {
@@ -392,7 +392,7 @@ class FilterWorker final : public FilterLane {
     const float* spectrum(size_t at) const {
         return m_blocks.data() + at / block_pixels * block_pixels * m_bands.size() + at % block_pixels;
     }
-    /// Returns w'(k x); lognormal: w'k.
+    /// Returns w'(k x), or w'k for the lognormal method.
     double response(size_t at) const {
         const float* x = spectrum(at);
         double sum = 0;
@@ -401,7 +401,7 @@ class FilterWorker final : public FilterLane {
                    (m_task.is_log() ? 1 : static_cast<double>(*x));
         return sum;
     }
-    /// Returns the variance of w'x by the sensor's noise; lognormal: of w'ln x.
+    /// Returns the variance of w'x due to the sensor's noise; for the lognormal method, of w'ln x.
     double noise(size_t at) const {
         const float* x = spectrum(at);
         const double scale = m_task.options.radiance_scale;
@@ -416,7 +416,7 @@ class FilterWorker final : public FilterLane {
         return sum;
     }
 
-    /// Writes the outputs of the group's pixels in the core.
+    /// Writes the outputs of the group's pixels that are in the core.
     void hand_out(const Tile& tile, int64_t x, int64_t width, bool filtered, const CubeView<float>& out) {
         const int64_t from = std::max(x, tile.core.x), to = std::min(x + width, tile.core.right());
         for (int b = 0; b < out.bands; ++b)
@@ -446,13 +446,13 @@ class FilterWorker final : public FilterLane {
 
     const FilterTask& m_task;
     Statistics m_statistics;
-    HostBuffer<float> m_packed; ///< groups of a batch: bands x pixels
+    HostBuffer<float> m_packed; ///< the groups of a batch: bands x pixels
     HostBuffer<float> m_blocks;
     std::vector<double> m_logs;
-    std::vector<double> m_a, m_r, m_inverse; ///< per pixel, in the order of the blocks
+    std::vector<double> m_a, m_r, m_inverse; ///< one value per pixel, in the order of the blocks
     std::vector<double> m_products;          ///< bands x sums
     std::vector<int64_t> m_order, m_others;  ///< pixels of the group; -1: padding of a block
-    std::vector<int> m_bands;                ///< bands that vary
+    std::vector<int> m_bands;                ///< indices of the bands that vary
     int64_t m_pixels = 0, m_count = 0, m_first_other = 0, m_all_blocks = 0;
     PixelRow m_row;
 };

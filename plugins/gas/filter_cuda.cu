@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_gas.so: the filters on GPUs, all groups of a tile at a time. The pixels of a group are contiguous,
-// in single precision. Everything else is in double precision, in an order that depends only on the group's
-// own pixels. An iteration has two kernels: the first finds w of every group, the second finds a of every
-// pixel and the sums for the next covariance.
+// in single precision. All other values are in double precision. The order of operations depends only on the
+// group's own pixels. An iteration has two kernels. The first computes w of every group. The second computes
+// a of every pixel and the sums for the next covariance.
 #include "core/valid_pixel.h"
 #include "cuda/block_fold.cuh"
 #include "cuda/column_pack.cuh"
@@ -29,16 +29,16 @@ using stream::TileLimits;
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-constexpr int panel = 32; ///< rows and columns of a covariance that a block of threads sums at a time
-constexpr int solve_threads = 128; ///< few, so that several groups share a multiprocessor
-constexpr int most_bands = 1024;   ///< limit of the vectors in shared memory
+constexpr int panel = 32; ///< rows and columns of a covariance that a block of threads computes at a time
+constexpr int solve_threads = 128; ///< a small block, so that several groups share a multiprocessor
+constexpr int most_bands = 1024;   ///< limit set by the vectors in shared memory
 constexpr uint8_t is_good = 1, counts_too = 2;
-constexpr int count_kinds = 4; ///< pixels: with a value, invalid, of groups without values, dark
+constexpr int count_kinds = 4; ///< counts of pixels: with a value, invalid, in groups without values, dark
 
-/// Kernels set `state` and the members after it.
+/// Kernels set `state` and the members that follow it.
 struct DeviceGroup {
-    int first = 0, width = 1, pixels = 0;               ///< samples of the window
-    int state = static_cast<int>(GroupState::filtered); ///< set by kernels, as all members below
+    int first = 0, width = 1, pixels = 0; ///< first sample and width in the window, number of pixels
+    int state = static_cast<int>(GroupState::filtered); ///< set by kernels, like all members below
     int counting = 0;
     double share = 0;
     double q = 0, level = 0;
@@ -48,29 +48,30 @@ struct DeviceGroup {
 
 struct Work {
     int64_t samples = 0, lines = 0; ///< size of the window
-    const uint8_t* mask = nullptr;  ///< [line][sample]; null for all pixels
+    const uint8_t* mask = nullptr;  ///< [line][sample]; null: all pixels count in statistics
     int bands = 0, groups = 0;
-    int64_t pitch = 0; ///< positions per band of a group
+    int64_t pitch = 0; ///< stored positions per band of a group
     /// Division of a group's pixels among blocks: pixels per part, number of parts
     int part = 0, parts = 0;
     int product_part = 0, product_parts = 0; ///< the same division for the covariance
     bool mag1c = false, log = false, albedo = false, sparsity = false, ledoit_wolf = false;
     double share = 0;
-    const double* k = nullptr; ///< [band], in the filter's unit
+    const double* k = nullptr; ///< [band]; absorption in the filter's unit
     DeviceGroup* group = nullptr;
-    float* x = nullptr;                ///< [group][band][place]
-    uint8_t* state = nullptr;          ///< [group][place]
-    double* mean = nullptr;            ///< [group][band]: m0; 0 for constant bands
-    uint8_t* constant = nullptr;       ///< [group][band]
-    double* covariance = nullptr;      ///< [group][product part][band][band]; C0 in the first part
+    float* x = nullptr;          ///< [group][band][position]
+    uint8_t* state = nullptr;    ///< [group][position]
+    double* mean = nullptr;      ///< [group][band]; the mean m0, or 0 for constant bands
+    uint8_t* constant = nullptr; ///< [group][band]
+    /// [group][product part][band][band]; add_products() leaves C0 in the first part.
+    double* covariance = nullptr;
     double* matrix = nullptr;          ///< [group][band][matrix_pitch()]; null if it is in shared memory
     double* t = nullptr;               ///< [group][band]
     double* w = nullptr;               ///< [group][band]
     double* sums = nullptr;            ///< [group][part][band + 2]: sums of d x, d, d^2
-    double *a = nullptr, *r = nullptr; ///< [group][place]
+    double *a = nullptr, *r = nullptr; ///< [group][position]
     int64_t core_first = 0, core_samples = 0;
 
-    // Odd, so that rows use different banks of shared memory
+    // The pitch is odd, so that rows use different banks of shared memory.
     __host__ __device__ int matrix_pitch() const { return (bands + 1) | 1; }
     __device__ double* covariance_of(int64_t g, int p) const {
         return covariance + (g * product_parts + p) * bands * bands;
@@ -83,7 +84,7 @@ struct Work {
     }
 };
 
-/// The outputs, and the data for computing them.
+/// The outputs and the parameters that they need.
 struct Results {
     float* out = nullptr; ///< [output][line][core sample]
     Output outputs[4] = {};
@@ -93,14 +94,14 @@ struct Results {
     unsigned long long* counts = nullptr; ///< [count_kinds]
 };
 
-/// Returns the sum over the threads of a warp to its first thread.
+/// Returns the sum over the threads of a warp. Only the first thread gets the sum.
 __device__ double warp_sum(double v) {
     for (int away = 16; away > 0; away /= 2)
         v += __shfl_down_sync(~0u, v, away);
     return v;
 }
 
-/// Finds valid pixels, and pixels that belong to the statistics.
+/// Finds valid pixels, and pixels that count in the statistics.
 __global__ void __launch_bounds__(threads) look_at_pixels(const Work w) {
     const int64_t g = blockIdx.x;
     DeviceGroup& group = w.group[g];
@@ -119,7 +120,7 @@ __global__ void __launch_bounds__(threads) look_at_pixels(const Work w) {
     if (threadIdx.x == 0) atomicAdd(&group.counting, static_cast<int>(counting));
 }
 
-/// Computes the mean of a band, and finds whether the band is constant.
+/// Computes the mean of a band, and whether the band is constant.
 __global__ void __launch_bounds__(threads) find_means(const Work w) {
     const int64_t g = blockIdx.x;
     const int b = static_cast<int>(blockIdx.y);
@@ -142,10 +143,10 @@ __global__ void __launch_bounds__(threads) find_means(const Work w) {
     w.mean[g * w.bands + b] = constant ? 0 : sum / group.counting;
 }
 
-/// Sums the products of centred values: a panel of the upper triangle over a part of the pixels.
+/// Sums the products of centred values for one panel of the upper triangle, over one part of the pixels.
 __global__ void __launch_bounds__(threads) find_products(const Work w) {
     __shared__ double row[panel][panel + 1], column[panel][panel + 1];
-    int c0 = 0, r0 = static_cast<int>(blockIdx.y); // panels column by column
+    int c0 = 0, r0 = static_cast<int>(blockIdx.y); // Panels are numbered column by column.
     while (r0 > c0) {
         r0 -= c0 + 1;
         ++c0;
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(threads) find_products(const Work w) {
         }
 }
 
-/// Adds the parts up. Afterwards the first part has the sums of all pixels.
+/// Adds the sums of all other parts to the sums of the first part.
 __global__ void __launch_bounds__(threads) add_products(const Work w) {
     const int64_t g = blockIdx.x, all = static_cast<int64_t>(w.bands) * w.bands;
     double* const to = w.covariance_of(g, 0);
@@ -201,8 +202,8 @@ __global__ void __launch_bounds__(threads) add_products(const Work w) {
     }
 }
 
-/// Stores the sum of |z|^4 over a part of the pixels in the part's first sum; z is scaled to unit variance in
-/// each band.
+/// Computes the sum of |z|^4 over a part of the pixels, and stores it in the first sum of the part. z is
+/// scaled to unit variance in each band.
 __global__ void __launch_bounds__(threads) find_fourth_powers(const Work w) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
@@ -225,7 +226,8 @@ __global__ void __launch_bounds__(threads) find_fourth_powers(const Work w) {
     if (threadIdx.x == 0) *w.sums_of(g, part) = fourth;
 }
 
-/// Returns detect::BandShrinkage's share of a group, from the sums of products and of fourth powers.
+/// Returns the shrinkage of a group as detect::BandShrinkage does, from the sums of products and of fourth
+/// powers.
 __device__ double ledoit_wolf_share(const Work& w, int64_t g, double count) {
     const double* const products = w.covariance_of(g, 0);
     const auto weight = [&](int b) {
@@ -251,7 +253,7 @@ __device__ double ledoit_wolf_share(const Work& w, int64_t g, double count) {
     return fmin(fmax(beta, 0.0), delta) / delta;
 }
 
-/// Decides from the pixels which groups have values, and computes C0 and V.
+/// Decides which groups have values, and computes C0 and V.
 __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
     const int64_t g = blockIdx.x;
     DeviceGroup& group = w.group[g];
@@ -269,7 +271,7 @@ __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
                                      : GroupState::singular;
     double share = 0;
     if (state == GroupState::filtered) share = w.ledoit_wolf ? ledoit_wolf_share(w, g, count) : w.share;
-    __syncthreads(); // waits until all threads have read the sums
+    __syncthreads(); // All threads must have read the sums before they are overwritten.
     if (threadIdx.x == 0) {
         group.state = static_cast<int>(state);
         group.share = share;
@@ -280,14 +282,14 @@ __global__ void __launch_bounds__(threads) settle_groups(const Work w) {
         if (i / w.bands <= i % w.bands) c[i] /= count;
 }
 
-/// Replaces M by the upper triangular R of R'R = M, and t in the column after M by R'^-1 t. Sets `inverse` to
-/// the reciprocals of R's diagonal. Returns false if a pivot is too small.
+/// Replaces M by the upper triangular matrix R with R'R = M. Replaces t, in the column after M, by R'^-1 t.
+/// Sets `inverse` to the reciprocals of R's diagonal. Returns false if a pivot is too small.
 __device__ bool factorise(double* m, int pitch, int n, double* diagonal, double* inverse) {
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
     for (int k = 0; k < n; ++k) {
         __syncthreads();
         const double pivot = m[k * pitch + k];
-        // Also false for NaN; all threads see the same value
+        // The condition also holds for NaN. All threads see the same value.
         if (!(pivot > least_pivot * diagonal[k])) return false;
         const double over = 1 / sqrt(pivot);
         for (int j = k + 1 + static_cast<int>(threadIdx.x); j <= n; j += solve_threads)
@@ -304,8 +306,8 @@ __device__ bool factorise(double* m, int pitch, int n, double* diagonal, double*
     return true;
 }
 
-/// Computes the mean and the covariance of z = x - d t of a group from the sums of the last sweep, and from
-/// them w, q and w'm. `before`: an earlier sweep exists.
+/// Computes the mean and the covariance of z = x - d t of a group from the sums of the last sweep, and then
+/// w, q and w'm. `before` is true if a sweep has been done.
 __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool before) {
     extern __shared__ double room[];
     const int64_t g = blockIdx.x;
@@ -371,7 +373,7 @@ __global__ void __launch_bounds__(solve_threads) solve_groups(const Work w, bool
     if (!isfinite(q) || (!before && !(q > 0))) group.state = static_cast<int>(GroupState::singular);
 }
 
-/// Computes the albedo x'm0/(m0'm0), or 1 if albedos are not used.
+/// Computes the albedo x'm0/(m0'm0) of each pixel, or 1 if albedos are not used.
 __global__ void __launch_bounds__(threads) find_albedos(const Work w) {
     const int64_t g = blockIdx.x;
     const DeviceGroup& group = w.group[g];
@@ -386,7 +388,7 @@ __global__ void __launch_bounds__(threads) find_albedos(const Work w) {
     }
 }
 
-/// Computes a of each pixel. Except in the last round, it also sums d x, d and d^2 with d = r a.
+/// Computes a of each pixel. In all rounds but the last, also sums d x, d and d^2 with d = r a.
 __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool last) {
     extern __shared__ double room[];
     const int64_t g = blockIdx.x;
@@ -405,7 +407,7 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
         const int i = first + thread;
         const uint8_t state = i < to ? w.state[g * w.pitch + i] : 0;
         double part_of_sums = 0;
-        __syncthreads(); // the weights, and the sums of the previous chunk, are complete
+        __syncthreads(); // The weights and the sums of the previous chunk must be complete.
         if (state & is_good) {
             const float* x = w.band_of(g, 0) + i;
             double sum = 0;
@@ -435,7 +437,7 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
 #pragma unroll
             for (int k = 0; k < threads; k += 32) {
                 const double v = d[k + lane];
-                if (v == 0) continue; // a pixel that does not count may be NaN
+                if (v == 0) continue; // A pixel that does not count in statistics may be NaN.
                 sum = fma(v,
                           b < n    ? static_cast<double>(w.band_of(g, b)[first + k + lane])
                           : b == n ? 1
@@ -452,15 +454,15 @@ __global__ void __launch_bounds__(threads) sweep(const Work w, int round, bool l
         w.sums_of(g, part)[b] = sums[b];
 }
 
-/// Returns w'(k x); for lognormal, w'k.
+/// Returns w'(k x), or w'k for the lognormal method.
 __device__ double response_of(const Work& w, int64_t g, int i) {
     double sum = 0;
     for (int b = 0; b < w.bands; ++b)
         sum += w.w[g * w.bands + b] * w.k[b] * (w.log ? 1 : static_cast<double>(w.band_of(g, b)[i]));
-    return sum; // for mag1c, k is K
+    return sum; // For mag1c, k is K = 1e5 k.
 }
 
-/// Returns the standard deviation of w'x due to the sensor's noise; for lognormal, of w'ln x.
+/// Returns the standard deviation of w'x due to the sensor's noise; for the lognormal method, of w'ln x.
 __device__ double noise_of(const Work& w, const Results& to, int64_t g, int i) {
     double sum = 0;
     for (int b = 0; b < w.bands; ++b) {
@@ -517,7 +519,7 @@ __global__ void __launch_bounds__(threads) put_results(const Work w, const Resul
 int64_t parts_of(int64_t n, int64_t one) { return (n + one - 1) / one; }
 unsigned blocks_of(int64_t n, int64_t one) { return static_cast<unsigned>(parts_of(n, one)); }
 
-/// The sizes of a lane's buffers.
+/// The sizes of a worker's buffers.
 struct Sizes {
     Sizes(const FilterTask& task, int64_t window_samples)
         : bands(static_cast<size_t>(task.scene.bands)),
@@ -535,7 +537,8 @@ struct Sizes {
     size_t matrix() const { return bands * ((bands + 1) | 1); }
     size_t sums() const { return groups * static_cast<size_t>(parts) * (bands + 2); }
     size_t products() const { return groups * static_cast<size_t>(product_parts) * bands * bands; }
-    size_t vectors() const { return 5 * bands + 2; } ///< vectors of solve_groups() in shared memory
+    /// Doubles per group that solve_groups() keeps in shared memory.
+    size_t vectors() const { return 5 * bands + 2; }
     uint64_t bytes() const {
         return places() * (4 * bands + 1 + 16) +
                8 * (groups * (matrix() + 3 * bands) + sums() + products() + 4 * bands) + groups * bands +
@@ -546,7 +549,7 @@ struct Sizes {
     int part, parts, product_part, product_parts;
 };
 
-/// Filters the groups of a lane's tiles.
+/// Filters the groups of a worker's tiles.
 class DeviceLane final : public FilterLane {
   public:
     /// Precondition: `ordinal` is the current device.
@@ -613,7 +616,8 @@ class DeviceLane final : public FilterLane {
         const int64_t first = m_task.columns.group(tile.core.x);
         for (size_t g = 0; g < groups.size(); ++g) {
             const int64_t group = first + static_cast<int64_t>(g);
-            if (m_task.first_sample(group) < tile.core.x) continue; // the previous tile covers this group
+            // The record of this group comes from the previous tile.
+            if (m_task.first_sample(group) < tile.core.x) continue;
             found.push_back(
                 {group - m_task.columns.group(0),
                  {static_cast<GroupState>(groups[g].state), groups[g].counting, groups[g].share}});
@@ -663,7 +667,7 @@ class DeviceLane final : public FilterLane {
         return w;
     }
 
-    /// Uploads the groups of a tile and the positions of each sample's pixels, and returns the groups.
+    /// Uploads the groups of a tile and the positions of each sample's pixels. Returns the groups.
     std::vector<DeviceGroup> place_groups(const Tile& tile, const CubeView<float>& in, Work& w,
                                           cudaStream_t stream) {
         const auto& c = m_task.columns;
@@ -761,7 +765,7 @@ class DeviceLane final : public FilterLane {
     DeviceBuffer<uint8_t> m_constant;
     DeviceBuffer<double> m_covariance, m_t, m_w, m_sums, m_a, m_r, m_k, m_noise, m_matrix;
     DeviceBuffer<unsigned long long> m_counts;
-    size_t m_shared = 0; ///< shared memory of solve_groups()
+    size_t m_shared = 0; ///< bytes of shared memory of solve_groups()
 };
 
 class CudaFilter final : public cuda::LaneOperation<ColumnFilter> {

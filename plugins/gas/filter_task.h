@@ -9,35 +9,36 @@
 
 namespace hsi::gas {
 
-inline constexpr double mag1c_unit = 1e5; ///< ppm m: its regularising constants apply to amounts in this unit
-inline constexpr double least_amount = 1e-9;   ///< in that unit, added where the sparsity divides by the
-                                               ///< amount
-inline constexpr double least_pivot = 1e-12;   ///< square, relative to its diagonal element
-inline constexpr double least_radiance = 1e-5; ///< under the square root of the noise
+/// Unit of amounts in mag1c, in ppm m; the constants of its regularisation refer to this unit.
+inline constexpr double mag1c_unit = 1e5;
+/// Added to the amount in the denominator of the sparsity term, in units of mag1c_unit.
+inline constexpr double least_amount = 1e-9;
+inline constexpr double least_pivot = 1e-12;   ///< smallest squared pivot, relative to the diagonal element
+inline constexpr double least_radiance = 1e-5; ///< smallest radiance under the square root of the noise model
 
-/// The shared state of all workers.
+/// The tasks and options that all workers share.
 struct FilterTask : stream::ColumnStrips {
     FilterOptions options;
     const stream::PixelMask* mask = nullptr;
     bool is_mag1c() const { return options.method == Method::mag1c; }
     bool is_log() const { return options.method == Method::lognormal; }
     bool shrinks() const { return options.ledoit_wolf || options.shrinkage > 0; }
-    /// Returns the bands of the first output that are repeated in the second.
+    /// Returns the indices of the first output's bands that the second output repeats.
     std::vector<int> kept() const;
 };
 
-/// \throws Error if its parts do not match.
+/// Creates the task. \throws Error if the scene, the options and the mask do not match.
 FilterTask make_task(const stream::CubeShape& scene, const stream::Columns& columns,
                      const FilterOptions& options, const stream::PixelMask* mask);
 
-/// A worker with its results.
+/// A worker that keeps its records and counts.
 class FilterLane : public stream::Worker {
   public:
     std::vector<stream::ColumnRecords<GroupRecord>::Found> found;
     int64_t valid = 0, invalid = 0, in_bad_groups = 0, dark = 0;
 
   protected:
-    /// Copies the second output from the first, if requested.
+    /// Copies bands of the first output to the second output, if a second output is requested.
     static void copy_kept(const FilterTask& task, const std::vector<CubeView<float>>& out);
 };
 

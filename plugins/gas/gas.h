@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Converts radiance to the enhancement of a gas (ppm m), with a separate background for each group of columns
-// of the scanner. k is the unit absorption (1/ppm m, negative), x a pixel, m and C the mean and the
-// covariance (divided by n) of the group's pixels in the statistics, M = (1-V) C + V diag C:
+// of the scanner. The symbols are: k, the unit absorption (1/ppm m, negative); x, a pixel; m and C, the mean
+// and the covariance (divided by n) of the group's pixels in the statistics; V, the shrinkage; M = (1-V) C +
+// V diag C.
 //   mf         t = k m (by bands),  w = M^-1 t,  a = (x-m)'w/(t'w)
-//   lognormal  the same of ln x, with t = k
+//   lognormal  the same for ln x, with t = k
 //   mag1c      K = 1e5 k;  r = x'm/(m'm);  t = K m, w = M^-1 t, q = t'w;  a = max(0, (x-m)'w/(r q))
 //     repeat   p = 1/(r (a + 1e-9));  z = x - r a t;  m, C of z;  t = K m, w = M^-1 t, q = max(t'w, 1);
 //              a = max(0, ((x-m)'w - p)/(r q));     enhancement 1e5 a, albedo r
-// With m0, C0 of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum e^2/n and the previous t, C = C0 -
-// c t' - t c' + b t t' and m = m0 - mean(d) t, so that an iteration reads each pixel once.
+// Let m0 and C0 be the mean and the covariance of x, d = r a, e = d - mean d, c = sum e (x - m0)/n, b = sum
+// e^2/n, and t the previous t. Then C = C0 - c t' - t c' + b t t' and m = m0 - mean(d) t. With these
+// formulas, an iteration reads each pixel once.
 //
 // D. R. Thompson et al.: Real-time remote detection and measurement for airborne imaging spectroscopy: a case
 // study with methane, Atmospheric Measurement Techniques 8, 2015 (mf); M. D. Foote et al.: Fast and Accurate
@@ -35,8 +37,8 @@ namespace hsi::gas {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost products{3.5e-11, 6e-13}; ///< per value and band: the covariance of a group
-inline constexpr Cost look{3e-10, 3e-12};       ///< per value and iteration
+inline constexpr Cost products{3.5e-11, 6e-13}; ///< seconds per value and band: the covariance of a group
+inline constexpr Cost look{3e-10, 3e-12};       ///< seconds per value and iteration
 } // namespace cost
 
 enum class Method { mag1c, mf, lognormal };
@@ -49,51 +51,51 @@ struct NoiseBand {
 
 struct FilterOptions {
     Method method = Method::mag1c;
-    std::vector<double> absorption; ///< k, one per band of the scene
-    double shrinkage = 0;           ///< V
-    bool ledoit_wolf = false;       ///< V of each group (detect/groups/groups.h)
-    int iterations = 30;            ///< mag1c
+    std::vector<double> absorption; ///< unit absorption k, one value per band of the scene
+    double shrinkage = 0;           ///< shrinkage V of the covariance, if ledoit_wolf is false
+    bool ledoit_wolf = false;       ///< V is computed for each group (detect/groups/groups.h)
+    int iterations = 30;            ///< number of iterations of mag1c
     bool albedo = true, sparsity = true;
     std::vector<Output> outputs{Output::enhancement};
-    /// Makes a second output with those of the first output's bands enhancement and uncertainty that exist,
-    /// in that order.
+    /// true: there is a second output with the bands enhancement and uncertainty, in this order, as far as
+    /// the first output has them.
     bool keep = false;
-    std::vector<NoiseBand> noise; ///< one per band; with Output::uncertainty
-    double radiance_scale = 1;    ///< value times this factor is the radiance of `noise`
+    std::vector<NoiseBand> noise; ///< one entry per band; needed for Output::uncertainty
+    double radiance_scale = 1;    ///< factor from stored values to the radiance of `noise`
 };
 
 enum class GroupState : uint8_t {
     filtered,
-    few_pixels, ///< fewer than 2 pixels, or without shrinkage not more than bands
+    few_pixels, ///< fewer than 2 pixels, or without shrinkage at most as many pixels as bands
     singular    ///< no variance, or a Cholesky pivot of at most 1e-12 of its diagonal element
 };
 struct GroupRecord {
     GroupState state = GroupState::few_pixels;
-    int64_t pixels = 0; ///< pixels in its statistics
+    int64_t pixels = 0; ///< pixels that count in the group's statistics
     double shrinkage = 0;
 };
 
-/// Makes an output with one band for each of FilterOptions::outputs; NaN for missing values. Tiles have all
-/// lines.
+/// The operation whose output has one band for each of FilterOptions::outputs; NaN for missing values. Tiles
+/// have all lines.
 class Filter : public stream::Operation {
   public:
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
-    int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels without a value
+    int64_t in_bad_groups() const { return m_in_bad_groups; } ///< valid pixels whose group has no values
     int64_t dark() const { return m_dark; }                   ///< valid pixels whose albedo is not above 0
-    /// Returns the records of all groups, which are complete after the pass.
+    /// Returns the records of all groups. They are complete after the pass.
     virtual const std::vector<GroupRecord>& groups() const = 0;
 
   protected:
     int64_t m_valid = 0, m_invalid = 0, m_in_bad_groups = 0, m_dark = 0;
 };
 
-/// Creates a filter. mask: the pixels in the statistics; may be null, and must outlive the filter. \throws
-/// Error if the lists do not have one value per band.
+/// Creates a filter. `mask` selects the pixels that count in statistics. It may be null, and must outlive the
+/// filter. \throws Error if the lists do not have one value per band.
 std::unique_ptr<Filter> make_filter(const stream::CubeShape& scene, const stream::Columns& columns,
                                     const FilterOptions& options, const stream::PixelMask* mask);
 
-/// Filters on the CPU; hsi_cuda_gas.so has those for devices.
+/// Creates filters on the CPU, or on devices in hsi_cuda_gas.so.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -102,30 +104,33 @@ class Backend {
                                                 const stream::PixelMask* mask) {
         return gas::make_filter(scene, columns, options, mask);
     }
-    /// Returns the seconds of all kernels since the backend was created, summed over the lanes; 0 on the CPU.
+    /// Returns the total time in seconds of all kernels since the backend was created, summed over the
+    /// workers; 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };
 
-/// Spectra that simulate the radiance for different amounts of the gas.
+/// Simulated radiance spectra for different amounts of the gas.
 struct RadianceTable {
     std::vector<double> wavelengths_nm;
-    std::vector<double> concentrations;         ///< ppm m
+    std::vector<double> concentrations;         ///< amounts of gas in ppm m
     std::vector<std::vector<double>> radiances; ///< one spectrum per concentration
 };
 
-/// Returns k at bands with these centres and widths (nm), by the response of each band: g = exp(-(x-C)^2/(2
-/// sigma^2)), l_c = ln(sum g L_c / sum g), and k is the slope of l over c by least squares. NaN for a band
-/// whose centre is not within the table. As in mag1c, sums are not weighted by the spacing of x.
+/// Returns k at bands with these centres and FWHM (nm). The spectral response of a band is g =
+/// exp(-(x-C)^2/(2 sigma^2)), and l_c = ln(sum g L_c / sum g). k is the slope of l over c by least squares.
+/// The result is NaN for a band whose centre is outside the table. As in mag1c, sums are not weighted by the
+/// spacing of x.
 std::vector<double> unit_absorption(const RadianceTable& table, const std::vector<double>& centres,
                                     const std::vector<double>& widths);
 
-/// Returns NoiseBand at each centre, by linear interpolation and extrapolation of the rows; nm rises, with at
-/// least two rows.
+/// Returns the noise of the rows at each centre, by linear interpolation and extrapolation. `nm` has at least
+/// two wavelengths, in rising order.
 std::vector<NoiseBand> noise_at(const std::vector<double>& nm, const std::vector<NoiseBand>& rows,
                                 const std::vector<double>& centres);
 
-const char* simd_target(); ///< instruction set of the CPU's loops
+/// Returns the instruction set of the CPU's loops.
+const char* simd_target();
 
 } // namespace hsi::gas

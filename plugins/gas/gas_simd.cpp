@@ -19,7 +19,7 @@ HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
 HWY_INLINE V load(const double* from) { return hn::LoadU(D(), from); }
 HWY_INLINE V load(const float* from) { return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<float, D>(), from)); }
 
-constexpr int together = 8; ///< registers of sums that hide the latency of multiply-add
+constexpr int together = 8; ///< number of sum registers, which hides the latency of multiply-add
 
 /// Computes w'x of the pixels of a block.
 template <class T>
@@ -65,7 +65,7 @@ void project_doubles(const double* x, int64_t blocks, int bands, const double* w
     project_all(x, blocks, bands, w, out);
 }
 
-/// Adds d x of a block to the products.
+/// Adds d x of a block to the sums of products.
 HWY_INLINE void add_products(const float* HWY_RESTRICT x, int bands, const double* HWY_RESTRICT d,
                              double* HWY_RESTRICT products) {
     const D tag;

@@ -12,33 +12,33 @@ namespace hsi::gas {
 inline constexpr int64_t block_pixels = 64;
 inline constexpr int sums = 16;
 
-/// One iteration of mag1c over all pixels, and the data for the next covariance. d = r a.
+/// One iteration of mag1c over all pixels. It also computes the sums for the next covariance, with d = r a.
 struct Sweep {
     const float* x = nullptr; ///< blocks x bands x block_pixels
     int64_t blocks = 0;
     int bands = 0;
-    const double* w = nullptr; ///< one per band
+    const double* w = nullptr; ///< one weight per band
     double level = 0;          ///< w'm
     double q = 1;
-    double penalty = 0;              ///< 1 with sparsity, else 0
-    const double* inverse = nullptr; ///< 1/r of each pixel; 0: a remains 0
+    double penalty = 0;              ///< 1 with sparsity, otherwise 0
+    const double* inverse = nullptr; ///< 1/r of each pixel; if 0, a remains 0
     const double* r = nullptr;
     double* a = nullptr;
-    double* products = nullptr; ///< bands x sums: sum of d x is added; null: these pixels are not in the
-                                ///< statistics
-    double* d = nullptr;        ///< sums: sum of d is added
-    double* d2 = nullptr;       ///< sums: sum of d^2 is added
+    /// Bands x sums; the sweep adds d x; null if these pixels do not count in statistics.
+    double* products = nullptr;
+    double* d = nullptr;  ///< `sums` values; the sweep adds d
+    double* d2 = nullptr; ///< `sums` values; the sweep adds d^2
 };
 
 struct SimdKernels {
     /// Computes a = max(0, (w'x - level - penalty/(r (a + 1e-9))) / (r q)) in place.
     void (*sweep)(const Sweep& task);
-    /// Computes out = w'x of each pixel; x as in Sweep.
+    /// Computes out = w'x of each pixel. The layout of x is the layout of Sweep::x.
     void (*project)(const float* x, int64_t blocks, int bands, const double* w, double* out);
     void (*project_doubles)(const double* x, int64_t blocks, int bands, const double* w, double* out);
-    /// Computes the rows of m on and right of the diagonal: keep (C - c t' - t c' + b t t'), the diagonal
-    /// without the factor. Rows are `pitch` numbers; pitch leaves room for math::slack numbers after the
-    /// bands.
+    /// Computes the elements of m on the diagonal and to its right: keep (C - c t' - t c' + b t t'), without
+    /// the factor `keep` on the diagonal. Rows are `pitch` elements apart. `pitch` includes math::slack
+    /// elements after the bands.
     void (*form_matrix)(const double* covariance, ptrdiff_t pitch, int bands, const double* c,
                         const double* t, double b, double keep, double* m);
     const char* target;

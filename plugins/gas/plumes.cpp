@@ -103,7 +103,7 @@ void PlumeFinder::take(const double* shape, const float* enhancement, const floa
         one.component = root(one.component);
     for (const auto& one : m_before) {
         const size_t i = root(one.component);
-        // Still open, or already closed
+        // The component is still open, or has already been closed.
         if (m_components[i].last == m_line || m_components[i].plume.pixels == 0) continue;
         close(i);
     }
@@ -134,7 +134,7 @@ namespace {
 
 using Corner = std::array<int64_t, 2>;
 
-/// Returns the runs of each part whose pixels share edges, in the order of the parts' first pixels.
+/// Splits the runs into parts whose pixels share edges. Returns the parts in the order of their first pixels.
 std::vector<std::vector<PlumeRun>> parts_of(const std::vector<PlumeRun>& runs) {
     std::vector<size_t> parent(runs.size());
     const auto root = [&](size_t i) {
@@ -165,9 +165,9 @@ std::vector<std::vector<PlumeRun>> parts_of(const std::vector<PlumeRun>& runs) {
     return list;
 }
 
-/// Traces outlines. Edges keep the pixels on their right (rows count downwards), so outer rings run
-/// clockwise. Where two rings meet, each turns left, away from the pixels: holes that touch the outer ring
-/// stay separate from it.
+/// Traces outlines. Pixels are on the right of each directed edge (rows count downwards), so outer rings run
+/// clockwise. Where two rings meet, each ring turns left, away from the pixels. Holes that touch the outer
+/// ring therefore stay separate from it.
 class Tracer {
   public:
     explicit Tracer(const std::vector<PlumeRun>& runs) {
@@ -183,7 +183,7 @@ class Tracer {
             link({run.first, run.line + 1}, {run.first, run.line});
         }
     }
-    /// Returns the outer ring, which has the first corner in raster order, then the holes.
+    /// Returns the outer ring, which contains the first corner in raster order, and then the holes.
     std::vector<CornerRing> rings() {
         std::vector<CornerRing> list;
         while (!m_next.empty())
@@ -221,7 +221,8 @@ class Tracer {
             ring.push_back(at);
             const auto& ways = m_next.at(in_raster_order(at));
             size_t way = 0;
-            for (size_t k = 1; k < ways.size(); ++k) // left: counter-clockwise, since rows count downwards
+            // A left turn is counter-clockwise, since rows count downwards.
+            for (size_t k = 1; k < ways.size(); ++k)
                 if (turn(before, at, ways[k]) < turn(before, at, ways[way])) way = k;
             before = std::exchange(at, take(at, way));
         }
@@ -238,7 +239,7 @@ class Tracer {
     static int64_t turn(const Corner& a, const Corner& b, const Corner& c) {
         return (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]);
     }
-    /// Returns the ring without corners on straight edges.
+    /// Returns the ring without the corners on straight edges.
     static CornerRing straightened(const CornerRing& ring) {
         CornerRing kept;
         const size_t n = ring.size() - 1;
@@ -248,7 +249,8 @@ class Tracer {
         return kept;
     }
 
-    std::map<Corner, std::vector<Corner>> m_next; ///< by row and sample
+    /// Corners that follow each corner, ordered by row and sample.
+    std::map<Corner, std::vector<Corner>> m_next;
 };
 
 } // namespace
@@ -311,8 +313,8 @@ bool LineSmoother::next(double* smoothed) {
 }
 
 float median_of(const std::function<void(const std::function<void(float)>&)>& each) {
-    // The bits of a float as a key that rises with the float: the upper half in one pass, the lower half in
-    // another.
+    // The bits of a float form a key that rises with the float. The first pass finds the upper half of the
+    // key, the second pass the lower half.
     const auto key = [](float v) {
         uint32_t bits;
         std::memcpy(&bits, &v, sizeof bits);

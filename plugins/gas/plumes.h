@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds the plumes of an enhancement map line by line: connected pixels of at least `extent`, at least one of
-// which reaches `threshold`. Stores the runs of the components that are still open, and of the plumes.
+// Finds the plumes of an enhancement map line by line. A plume is a set of connected pixels of at least
+// `extent`, at least one of which reaches `threshold`. The finder stores the runs of the plumes and of the
+// components that are still open.
 #pragma once
 
 #include <array>
@@ -23,31 +24,32 @@ struct PlumeRun {
 };
 
 struct Plume {
-    std::vector<PlumeRun> runs; ///< by line and sample
+    std::vector<PlumeRun> runs; ///< ordered by line and sample
     int64_t pixels = 0;
-    double area = 0;              ///< m2
-    double sum = 0;               ///< of the enhancement, ppm m
-    double mass = 0;              ///< of enhancement times area, ppm m m2
-    double variance = 0;          ///< of uncertainty times area, squared; NaN: unknown for some pixel
-    float greatest = 0;           ///< enhancement of the origin, the first maximum in raster order
-    int64_t line = 0, sample = 0; ///< of the origin
+    double area = 0;     ///< area in m2
+    double sum = 0;      ///< sum of the enhancement, ppm m
+    double mass = 0;     ///< sum of enhancement times area, ppm m m2
+    double variance = 0; ///< sum of (uncertainty times area)^2; NaN if the uncertainty of a pixel is unknown
+    float greatest = 0;  ///< enhancement of the origin, the first maximum in raster order
+    int64_t line = 0, sample = 0; ///< position of the origin
 };
 
-/// Takes the lines of a map one after another.
+/// Processes the lines of a map in order and collects plumes.
 class PlumeFinder {
   public:
     PlumeFinder(int64_t samples, const PlumeOptions& options);
-    /// Takes the next line. shape: the values that form components (NaN: the pixel belongs to no plume);
-    /// enhancement and uncertainty (may be null) of each pixel; area of each of its pixels, m2.
+    /// Takes the next line. `shape` has the values that form components; a pixel with NaN belongs to no
+    /// plume. `enhancement` and `uncertainty` have one value per pixel; `uncertainty` may be null. `area` is
+    /// the area of each pixel of the line in m2.
     void take(const double* shape, const float* enhancement, const float* uncertainty, double area);
-    /// Returns the plumes by falling mass, then in raster order of their first pixels. Call it once.
+    /// Returns the plumes by falling mass, then by the raster order of their first pixels. Call it once.
     std::vector<Plume> finish();
 
   private:
     struct Component {
         Plume plume;
-        bool reaches = false; ///< whether it reaches the threshold
-        int64_t last = -1;    ///< line with its last run
+        bool reaches = false; ///< true if a pixel reaches the threshold
+        int64_t last = -1;    ///< the line with the component's last run
         size_t parent = 0;
     };
     struct Open {
@@ -69,35 +71,36 @@ class PlumeFinder {
     std::vector<Plume> m_plumes;
 };
 
-/// A closed ring of pixel corners (sample, line): the last equals the first.
+/// A closed ring of pixel corners (sample, line). The last corner equals the first.
 using CornerRing = std::vector<std::array<int64_t, 2>>;
-/// Returns the outline along pixel edges: polygons of pixels that share edges, for each the outer ring, then
-/// its holes. Rings touch only at corners.
+/// Returns the outline along pixel edges as polygons, one for each set of pixels that share edges. A polygon
+/// is the outer ring, followed by its holes. Rings touch only at corners.
 std::vector<std::vector<CornerRing>> outline(const Plume& plume);
 
-/// Smooths a map whose lines arrive in order, from the first on.
+/// Smooths a map. The lines arrive in order, starting with the first line.
 class LineSmoother {
   public:
-    /// Uses normal weights with this standard deviation (pixels), cut at floor(4 deviation + 0.5).
+    /// Creates normal weights with this standard deviation in pixels, truncated at floor(4 deviation + 0.5).
     LineSmoother(int64_t samples, int64_t lines, double deviation);
     int64_t reach() const { return m_reach; }
-    /// x: NaN for a pixel that is missing or does not count.
+    /// Takes the next line. NaN marks a pixel that is missing or is to be ignored.
     void take(const float* x);
-    /// Returns the next smoothed line, NaN where x is NaN: the weighted mean of the values within reach.
-    /// Returns false until the required lines were taken.
+    /// Computes the next smoothed line: the weighted mean of the values within reach, NaN where x is NaN.
+    /// Returns false if more lines are needed first.
     bool next(double* smoothed);
 
   private:
     const int64_t m_samples, m_lines, m_reach;
     std::vector<double> m_weights;
-    std::vector<std::vector<double>> m_values,
-        m_shares; ///< of the last 2 reach + 1 lines, smoothed along the lines
+    /// Weighted sums of values and of weights along the line, for the last 2 reach + 1 lines.
+    std::vector<std::vector<double>> m_values, m_shares;
     std::vector<std::vector<char>> m_known;
     int64_t m_taken = 0, m_given = 0;
 };
 
-/// Returns the value of rank floor((n-1)/2), from 0, among the values that `each` passes to its argument.
-/// `each` is called twice and must pass the same values, in any order. NaN without values.
+/// Returns the lower median: the value with index floor((n-1)/2) in rising order, among the values that
+/// `each` passes to its argument. `each` is called twice and must pass the same values, in any order. Returns
+/// NaN if there are no values.
 float median_of(const std::function<void(const std::function<void(float)>&)>& each);
 
 } // namespace hsi::gas

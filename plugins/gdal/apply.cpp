@@ -22,7 +22,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Returns the values that equal a nodata value in sources of `type`.
+/// Returns which values count as nodata in sources of `type`.
 raster::NodataMatch match_of(const std::optional<double>& nodata, GDALDataType type) {
     if (!nodata) return {};
     raster::NodataValue value;
@@ -30,8 +30,7 @@ raster::NodataMatch match_of(const std::optional<double>& nodata, GDALDataType t
     return raster::match_in_type(value, raster::sample_type(type));
 }
 
-/// Converts `count` values to floats, with NaN where they are nodata by the rule of the readers
-/// (match_in_type()).
+/// Converts `count` values to floats. Nodata values, as match_in_type() defines them, become NaN.
 void to_floats(const void* from, GDALDataType type, int64_t count, const std::optional<double>& nodata,
                float* to) {
     if (convertible(raster::sample_type(type))) {
@@ -39,8 +38,8 @@ void to_floats(const void* from, GDALDataType type, int64_t count, const std::op
                           match_of(nodata, type), to, static_cast<size_t>(count));
         return;
     }
-    // Types that only newer GDALs have are read as doubles, which hold all of their numbers that a nodata
-    // value can name.
+    // The types of newer GDAL versions are read as doubles. A double represents every stored value that a
+    // nodata value can equal.
     constexpr int64_t some = 512;
     double values[some];
     const int bytes = GDALGetDataTypeSizeBytes(type);
@@ -66,11 +65,11 @@ void spoil_masked(const void* mask, GDALDataType type, int64_t count, float* val
     }
 }
 
-/// Returns how many threads work on a request: those that GDAL_NUM_THREADS allows, if the work is worth
-/// starting them.
+/// Returns the number of threads for a request. It is limited by GDAL_NUM_THREADS, and by the amount of work
+/// that each thread must have.
 int threads_for(const Function& function, int64_t pixels) {
     if (function.device) return 1;
-    constexpr double worth = 2e8; // operations per thread: about 50 ms
+    constexpr double worth = 2e8; // smallest work per thread, in operations: about 50 ms
     const double most = static_cast<double>(pixels) * function.pixel_cost / worth;
     if (most < 2) return 1;
     const char* const text = CPLGetConfigOption("GDAL_NUM_THREADS", "1");
@@ -80,7 +79,7 @@ int threads_for(const Function& function, int64_t pixels) {
         std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
 }
 
-/// Returns the function that computes a request: the given one, or its promotion.
+/// Returns the function that computes a request: `function` or its promotion.
 std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& function, int64_t pixels) {
     if (function->device && device_wish().forked)
         throw Error("this process was forked from one that uses the GPU",
@@ -91,7 +90,7 @@ std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& fu
     return other ? other : function;
 }
 
-/// Calls work(lane, first) for all slices; throws the first error when all threads have ended.
+/// Calls work(lane, first) for all slices. Throws the first error after all threads have ended.
 template <class Work>
 void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels, const Work& work) {
     const int64_t slice = slice_pixels(*function);
@@ -113,7 +112,7 @@ void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels,
         [&] { next.store(pixels); });
 }
 
-/// Returns the function's values of a slice, in place in the lane; NaN for missing values.
+/// Computes the function's values of a slice in the lane's memory, and returns them. Missing values are NaN.
 float* finish(const Function& f, Lane& lane) {
     const int64_t count = lane.count;
     float* const values = lane.result(f.output, std::max(0, f.band));
@@ -134,8 +133,9 @@ float* finish(const Function& f, Lane& lane) {
     return values;
 }
 
-/// Returns the rule by which a file of the tools would store the values (raster::StoreRule): values equal to
-/// nodata move to their neighbour. Classes stay unchanged.
+/// Returns the rule by which a tool would store the values in a file (raster::StoreRule). A valid value that
+/// equals nodata is moved to the next value towards zero. Classes stay
+/// unchanged.
 raster::StoreRule rule_of(const Function& f) {
     std::optional<raster::NodataValue> nothing;
     if (!f.classes && !std::isnan(f.no_value)) {
@@ -145,7 +145,7 @@ raster::StoreRule rule_of(const Function& f) {
     return {f.classes ? SampleType::float32 : raster::sample_type(f.stored_type), nothing};
 }
 
-/// Writes `count` values of consecutive pixels of one line in the requested type.
+/// Stores `count` values of consecutive pixels of one line in the requested type.
 void store(float* values, int64_t count, const Function& f, const raster::StoreRule& rule,
            std::vector<char>& scratch, GDALDataType type, char* to, int space) {
     const auto n = static_cast<size_t>(count);
@@ -215,8 +215,8 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
     }
     for_slices(function, pixels, [&](Lane& lane, int64_t first) {
         const int64_t count = lane.count;
-        // A few pixels at a time, so that their lines stay in the first-level cache while the bands are
-        // written one by one.
+        // Only a few pixels are processed at a time. Their lines stay in the first-level cache while the
+        // bands are written one by one.
         constexpr int64_t few = 16;
         const float* const from = in + first * f.bands;
         for (int64_t p = 0; p < count; p += few) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Applies a function to GDAL's pixels slice by slice. In addition to GDAL's own buffers it needs only the
-// memory of one slice per thread, for any size of the request.
+// Applies a function to GDAL's pixels slice by slice. In addition to GDAL's own buffers, each thread needs
+// only the memory of one slice, for any size of the request.
 #pragma once
 
 #include "gdal/function.h"
@@ -13,19 +13,20 @@ namespace hsi::plugin {
 
 /// The buffers of a pixel function, as GDAL describes them.
 struct PixelBuffers {
-    void** sources = nullptr; ///< each with width x height values, packed
+    void** sources = nullptr; ///< one buffer per source, each with width x height packed values
     GDALDataType source_type = GDT_Unknown;
     int width = 0, height = 0;
     void* out = nullptr;
     GDALDataType out_type = GDT_Unknown;
-    int pixel_space = 0; ///< bytes
+    int pixel_space = 0; ///< distance between pixels in bytes
     int64_t line_space = 0;
 };
-/// Throws Error.
+/// Applies the function to the buffers. Throws Error.
 void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& buffers);
 
-/// Applies the function to interleaved pixels, in and out, in single precision. in_nodata: one value per
-/// band, NaN for none; out_nodata: likewise, the value of pixels without a result.
+/// Applies the function to interleaved pixels in single precision; the result is also interleaved.
+/// `in_nodata` has one value per input band; NaN: the band has no nodata value. `out_nodata` has one value
+/// per output band, which is stored for pixels without a result.
 void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata);
 

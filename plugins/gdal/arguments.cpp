@@ -18,7 +18,7 @@ namespace {
 
 bool is_gap(char c) { return c == ' ' || c == ',' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// Returns the beginning of a text for a message: texts may be long.
+/// Returns the beginning of a text for a message, since texts may be long.
 std::string shown(const std::string& text) {
     constexpr size_t most = 40;
     return text.size() <= most ? text : text.substr(0, most) + "...";
@@ -130,7 +130,7 @@ std::string Arguments::path(const char* name) const {
         const std::string folder = !m_folder.empty() ? m_folder : CPLGetConfigOption("GDAL_HSI_PATH", "");
         if (!folder.empty()) file = CPLFormFilename(folder.c_str(), file.c_str(), nullptr);
     }
-    // A program that shows a VRT must not wait for the other end of a pipe.
+    // A program that displays a VRT must not wait for the other end of a pipe.
     if (raster::is_pipe_or_device(file))
         refuse(std::string("the argument '") + name + "': '" + shown(file) + "' is a pipe or a device");
     m_files.push_back(file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The arguments of a pixel function or a processing step, as GDAL passes them: texts without any check.
+// The arguments of a pixel function or a processing step, as GDAL passes them: unchecked texts.
 #pragma once
 
 #include <cpl_string.h>
@@ -13,34 +13,34 @@ namespace hsi::plugin {
 
 class Arguments {
   public:
-    /// folder: the folder of relative file names; empty: the configuration option GDAL_HSI_PATH, else the
-    /// working folder.
+    /// `folder` is the base folder of relative file names. If it is empty, the configuration option
+    /// GDAL_HSI_PATH is used, and otherwise the working directory.
     Arguments(std::string function, CSLConstList list, std::string folder);
 
     const std::string& function() const { return m_function; }
     bool has(const char* name) const { return find(name) != nullptr; }
 
-    // These functions throw Error that names the argument if it is invalid, or missing without an
-    // `otherwise`.
+    // If the argument is invalid, or missing without an `otherwise`, these functions throw an Error that
+    // names the argument.
     std::string text(const char* name) const;
     double number(const char* name, std::optional<double> otherwise = std::nullopt) const;
     int whole(const char* name, int least, int most, std::optional<int> otherwise = std::nullopt) const;
     bool yes(const char* name, bool otherwise) const;
-    /// Returns one of `allowed`; the first is the default.
+    /// Returns one of `allowed`. The first word is the default.
     std::string choice(const char* name, const std::vector<const char*>& allowed) const;
-    /// Returns numbers between commas or white space.
+    /// Returns the numbers of a list separated by commas or white space.
     std::vector<double> numbers(const char* name) const;
-    /// Returns lists of numbers between semicolons.
+    /// Returns lists of numbers that are separated by semicolons.
     std::vector<std::vector<double>> lists(const char* name) const;
-    /// Returns the parts of the argument's text between semicolons, trimmed, without empty ones.
+    /// Returns the non-empty parts of the argument's text between semicolons, trimmed.
     std::vector<std::string> pieces(const char* name) const;
     /// Returns a resolved file name, and adds it to files().
     std::string path(const char* name) const;
-    /// Adds a file that the result depends on.
+    /// Records a file that the result depends on.
     void reads(std::string file) const { m_files.push_back(std::move(file)); }
     const std::vector<std::string>& files() const { return m_files; }
 
-    /// Throws Error if an argument has not been used so far.
+    /// Throws Error if an argument has not been used.
     void refuse_others() const;
     [[noreturn]] void refuse(const std::string& what, const std::string& advice = {}) const;
 

@@ -13,7 +13,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Number of support vectors times bands from which `auto` uses a GPU: see docs/measurements_runs.md.
+/// Smallest product of support vectors and bands for which `auto` uses a GPU (docs/measurements_runs.md).
 constexpr double worth = 2e4;
 
 } // namespace
@@ -39,7 +39,7 @@ std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const s
     note_device_start();
     try {
         const auto devices = devices_asked_for(device_choice(wish.text));
-        // Backends live as long as the process: operations on them may be kept anywhere.
+        // Backends are never destroyed, because operations on them may outlive any other object.
         static auto& backends = *new std::map<std::string, std::unique_ptr<svm::Backend>>;
         static std::mutex guard;
         const std::lock_guard lock(guard);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions with so much arithmetic that a GPU is faster although every pixel is copied to it and back.
+// Functions with so much arithmetic that a GPU is faster, although every pixel is copied to the GPU and back.
 #pragma once
 
 #include "stream/operation.h"
@@ -12,13 +12,14 @@ namespace hsi::plugin {
 /// The device that GDAL_HSI_DEVICE selects for a classification.
 enum class Place {
     cpu,
-    device, ///< a GPU was requested
-    either, ///< auto, and there may be a GPU: the CPU until starting a GPU is worthwhile
+    device, ///< a GPU is requested
+    /// `auto` is requested, and a GPU may exist. The CPU computes until starting a GPU is worthwhile.
+    either,
 };
-/// Throws Error for a device that is unavailable, if this can be detected without starting it.
+/// Throws Error if the device is unavailable and this can be detected without starting it.
 Place svm_place(const svm::Model& model);
 
-/// Returns the classification on a GPU. Throws Error without a GPU.
+/// Returns the classification on a GPU. Throws Error if there is no GPU.
 std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
                                                    const svm::ClassifyOptions& options);
 

@@ -22,7 +22,8 @@ inline DeviceChoice device_choice(const std::string& asked) {
     }
 }
 
-/// Returns the devices of `choice`; the first one if it names none. Throws Error if one is absent.
+/// Returns the devices of `choice`; if it names no device, the first one. Throws Error if a device does not
+/// exist.
 inline std::vector<CudaDevice> devices_asked_for(const DeviceChoice& choice) {
     const auto& all = cuda_devices();
     if (all.empty())

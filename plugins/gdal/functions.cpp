@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The meaning of the arguments of each function.
+// Parses the arguments of each function.
 #include "gdal/function.h"
 
 #include "atdca/atdca.h"
@@ -32,8 +32,8 @@
 namespace hsi::plugin {
 namespace {
 
-/// Returns spectra written in the VRT (the argument `name`) or in a library (`library`; `select` names some
-/// of them).
+/// Returns the spectra that the VRT contains (the argument `name`), or the spectra of a library (the argument
+/// `library`). The argument `select` names some spectra of the library.
 std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* name, int bands) {
     const std::string argument = std::string("'") + name + "'";
     if (a.has(name) == a.has("library"))
@@ -47,12 +47,13 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         where = "the argument " + argument;
     } else {
         const std::string path = a.path("library");
-        a.reads(CPLResetExtension(path.c_str(), "hdr")); // one of the two, if it is an ENVI library
+        a.reads(CPLResetExtension(path.c_str(), "hdr")); // An ENVI library has one of these two header files.
         a.reads(path + ".hdr");
         const auto library = raster::read_spectral_library(path, static_cast<size_t>(bands));
         where = "the library " + path;
         if (!a.has("select")) {
-            const auto deviations = raster::deviations_in(library.names); // these are not materials
+            // Standard deviations in a library are not materials.
+            const auto deviations = raster::deviations_in(library.names);
             for (size_t k = 0; k < library.spectra.size(); ++k)
                 if (deviations.count(k) == 0) lists.push_back(library.spectra[k]);
         } else {
@@ -95,7 +96,8 @@ std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
     return spectra;
 }
 
-/// Returns the text of a model: from the VRT, packed or plain, or from a file. `name` is for messages.
+/// Returns the text of a model. It is in the VRT, packed or plain, or in a file. `name` receives a name for
+/// messages.
 std::string model_text(const Arguments& a, std::string& name) {
     if (a.has("model") == a.has("model_data"))
         a.refuse(a.has("model") ? "the argument 'model' cannot be used with 'model_data'"
@@ -209,7 +211,8 @@ Function parse_project(const Arguments& a, int bands) {
     return f;
 }
 
-/// Parses one band of gdal_hsi_resample: the sums of hsi_project over the sources in the same order.
+/// Parses one band of gdal_hsi_resample. The band is a weighted sum of the sources, added in the same order
+/// as in hsi_project.
 Function parse_resample(const Arguments& a, int bands) {
     pca::Transform t;
     t.inputs = bands;
@@ -225,7 +228,7 @@ Function parse_resample(const Arguments& a, int bands) {
     return f;
 }
 
-/// Returns the numbers of an argument of a band of gdal_hsi_features, one per source.
+/// Returns the numbers of an argument of a gdal_hsi_features band, one per source.
 std::vector<double> source_numbers(const Arguments& a, const char* name, int bands) {
     auto list = a.numbers(name);
     if (list.size() != static_cast<size_t>(bands))
@@ -292,7 +295,7 @@ Function parse_index(const Arguments& a, int bands) {
     return f;
 }
 
-/// Returns the method with a name, from a room's table.
+/// Returns the method with this name from a table of names.
 template <class Names>
 auto named(const Names& names, const std::string& name) {
     for (const auto& one : names)
@@ -300,7 +303,7 @@ auto named(const Names& names, const std::string& name) {
     throw Error("internal: no method '" + name + "'");
 }
 
-/// Returns the value of an argument that is one of a table's names.
+/// Returns the value of an argument that must be one of the names in a table.
 template <class Names>
 auto choice_of(const Arguments& a, const char* name, const Names& names) {
     std::vector<const char*> words;
@@ -331,7 +334,7 @@ Function parse_transform(const Arguments& a, int bands) {
     return f;
 }
 
-/// Returns "1", "2" ...: spectra in a VRT have no names.
+/// Returns the names "1", "2" ..., because spectra in a VRT have no names.
 std::vector<std::string> numbers_to(size_t count) {
     std::vector<std::string> names;
     for (size_t k = 1; k <= count; ++k)
@@ -376,7 +379,7 @@ Function parse_sam(const Arguments& a, int bands) {
     return detection_of(a, detect::make_detector(method, targets));
 }
 
-/// Reads exactly `count` numbers; `what` names them in messages.
+/// Reads exactly `count` numbers. `name` is the argument for messages.
 std::vector<double> so_many(const Arguments& a, const char* name, size_t count) {
     auto values = a.numbers(name);
     if (values.size() != count)
@@ -497,7 +500,7 @@ Function parse_svm(const Arguments& a, int bands) {
 }
 
 Function mlr_function(const std::shared_ptr<const sahic::MlrModel>& model, const Asked& asked) {
-    sahic::SpectralOptions options; // one output, the requested one
+    sahic::SpectralOptions options; // only the requested output
     options.probabilities = asked.probability;
     options.confidence = asked.confidence;
     options.map = !asked.probability && !asked.confidence;
@@ -507,7 +510,7 @@ Function mlr_function(const std::shared_ptr<const sahic::MlrModel>& model, const
     f.pixel_cost = 2.0 * static_cast<double>(model->anchor_count()) *
                    static_cast<double>(model->features() + model->class_count());
     f.bytes = model->anchors.size() * 12 + model->weights.size() * 16;
-    f.operation = sahic::make_spectral_pass(model, options, 0, 0); // only weights need the scene's size
+    f.operation = sahic::make_spectral_pass(model, options, 0, 0); // Only weights depend on the scene's size.
     return f;
 }
 
@@ -524,7 +527,7 @@ Function parse_mlr(const Arguments& a, int bands) {
     return mlr_function(model, classifier_output(a, model->classes));
 }
 
-// The steps of VRTProcessedDataset.
+// Steps of VRTProcessedDataset
 
 Function step_pca(const Arguments& a, int bands) {
     const auto model = pca_model(a, bands);
@@ -687,7 +690,7 @@ const std::vector<Step>& steps() {
 }
 
 std::shared_ptr<const Function> Promotion::after(const Function& f, double cost) const {
-    // A promotion belongs to the process that made it.
+    // A promotion can be used only in the process that created it.
     if (device_wish().forked) return nullptr;
     if (m_state == State::ended) return m_made;
     double done = m_done;

@@ -23,9 +23,9 @@
 namespace hsi::plugin {
 namespace {
 
-constexpr size_t most_functions = 4096;                   ///< kept at a time
-constexpr size_t most_function_bytes = size_t{512} << 20; ///< of the models of these functions
-constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of idle lanes
+constexpr size_t most_functions = 4096;                   ///< maximum number of functions in the cache
+constexpr size_t most_function_bytes = size_t{512} << 20; ///< maximum total size of the functions' models
+constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< maximum total size of idle lanes
 
 /// Returns nanoseconds since 1970.
 int64_t nanoseconds(const timespec& time) { return int64_t{1000000000} * time.tv_sec + time.tv_nsec; }
@@ -36,14 +36,14 @@ int64_t now() {
     return nanoseconds(time);
 }
 
-/// Distinguishes a file from one that has replaced it, and from itself after a change. Programs can set the
-/// time of modification (cp -p, tar, rsync), but not the time of the last change to the inode.
+/// Identifies the content of a file: a stamp differs if the file was replaced or changed. Programs can set
+/// the time of modification (cp -p, tar, rsync), but not the time of the last change to the inode.
 struct Stamp {
     std::string path;
     std::array<int64_t, 6> facts{};
-    bool settled = true; ///< true if any later change would show
+    bool settled = true; ///< true if any later change will alter the stamp
 
-    /// `before`: a time before the file was read.
+    /// `before` is a time before the file was read.
     Stamp(std::string name, int64_t before) : path(std::move(name)) {
         VSIStatBufL info;
         if (VSIStatL(path.c_str(), &info) != 0) return;
@@ -54,8 +54,8 @@ struct Stamp {
                  info.st_size,
                  modified,
                  changed};
-        // File systems count time in steps of some milliseconds, GDAL's own in seconds: a file that was
-        // changed within one step may change again unnoticed.
+        // File systems store times in steps of some milliseconds, and GDAL's virtual file systems in seconds.
+        // A file that was changed within the last step may change again with the same time stamp.
         constexpr int64_t step = 50'000'000, long_step = 1'000'000'000;
         settled = changed != 0 ? changed + step < before : modified + long_step < before;
     }
@@ -79,7 +79,7 @@ struct Entry {
     }
 };
 
-/// Hashes long texts by their length and their ends; matches() decides.
+/// Returns a hash. It uses only the length and both ends of long texts; matches() compares the whole texts.
 size_t hash_of(const std::string& key, CSLConstList list, const std::string& folder) {
     size_t h = 1469598103934665603u;
     const auto add = [&](const char* p, size_t n) {
@@ -103,18 +103,18 @@ size_t hash_of(const std::string& key, CSLConstList list, const std::string& fol
 }
 
 struct State {
-    std::mutex mutex;         ///< guards all members below; held briefly, never during parsing or computing
-    std::list<Entry> entries; ///< the least recently used last
+    std::mutex mutex; ///< guards all members below; held briefly, and never while parsing or computing
+    std::list<Entry> entries; ///< in order of use, the least recently used entry last
     std::unordered_multimap<size_t, std::list<Entry>::iterator> by_hash;
     size_t entry_bytes = 0;
-    std::deque<std::unique_ptr<Lane>> idle; ///< the longest idle first
+    std::deque<std::unique_ptr<Lane>> idle; ///< the lane that was idle longest is first
     size_t idle_bytes = 0;
 };
 
 std::atomic<pid_t> device_starter{0};
 
-/// Returns the state, which is created at first use and never destroyed, because other threads may use it
-/// when the process exits. Its handlers free its locks in the child of a fork.
+/// Returns the state. It is created at first use and never destroyed, because other threads may use it while
+/// the process exits. The fork handlers release its lock in the child process.
 State& state() {
     static State* const made = [] {
         static State* const s = new State;
@@ -143,8 +143,8 @@ std::list<Entry>::iterator find(State& s, size_t hash, const std::string& key, C
     return s.entries.end();
 }
 
-/// Returns how many pixels of `function` fit in the memory of another function's lane; 0 when it is of
-/// another kind.
+/// Returns how many pixels of `function` fit in the memory of another function's lane; 0 if the lane is not
+/// suitable.
 int64_t capacity_for(const Lane& lane, const Function& function) {
     const Function& old = *lane.function;
     const auto bands = function.operation->output_bands();
@@ -180,7 +180,7 @@ void Lane::process() {
 
 int64_t slice_pixels(const Function& function) {
     const int64_t bytes = function.device ? int64_t{32} << 20 : int64_t{1} << 20;
-    constexpr int64_t unit = 512; // pixels that the operations process together
+    constexpr int64_t unit = 512; // number of pixels that the operations process together
     return std::clamp(bytes / (4 * function.bands) / unit * unit, unit,
                       int64_t{1} << (function.device ? 16 : 14));
 }
@@ -205,8 +205,8 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
         const auto found = find(s, hash, key, list, folder);
         if (found != s.entries.end()) return found->function;
     }
-    // Several threads may call this with the same arguments. Each makes its own function, which costs less
-    // than waiting for another thread across a fork.
+    // Several threads may call this function with the same arguments. Each thread then creates its own
+    // function. This costs less than waiting for another thread, which may not exist after a fork.
     const int64_t before = now();
     const Arguments arguments(key.substr(0, key.find('\n')), list, folder);
     Entry entry;
@@ -222,7 +222,7 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
         entry.bytes += entry.list.back().size();
     }
     auto function = entry.function;
-    std::list<Entry> dropped; // destroyed without the lock
+    std::list<Entry> dropped; // destroyed after the lock is released
     const std::lock_guard lock(s.mutex);
     const auto old = find(s, hash, key, list, folder);
     if (old != s.entries.end()) forget(s, old, dropped);
@@ -247,7 +247,8 @@ std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function,
             s.idle.erase(std::next(it).base());
             return lane;
         }
-        // A VRT of many bands has one function per band, each read once: they pass on their memory.
+        // A VRT with many bands has one function per band, and each function is used once. Such functions
+        // reuse the same memory.
         for (auto it = s.idle.begin(); it != s.idle.end(); ++it) {
             const int64_t fits = capacity_for(**it, *function);
             if (fits < wanted) continue;
@@ -259,7 +260,7 @@ std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function,
         }
     }
     if (lane) {
-        lane->worker = nullptr; // destroyed before its operation
+        lane->worker = nullptr; // The worker is destroyed before its operation.
         lane->function = function;
         lane->worker = function->operation->start(0, {lane->capacity, 1, lane->capacity, 1});
         return lane;
@@ -282,7 +283,7 @@ std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function,
 void give_lane(std::unique_ptr<Lane> used) {
     State& s = state();
     const bool forked = device_wish().forked;
-    std::vector<std::unique_ptr<Lane>> dropped; // destroyed without the lock
+    std::vector<std::unique_ptr<Lane>> dropped; // destroyed after the lock is released
     const std::lock_guard lock(s.mutex);
     s.idle_bytes += used->bytes();
     s.idle.push_back(std::move(used));
@@ -290,7 +291,7 @@ void give_lane(std::unique_ptr<Lane> used) {
         s.idle_bytes -= s.idle.front()->bytes();
         auto lane = std::move(s.idle.front());
         s.idle.pop_front();
-        // Memory of the parent's GPU cannot be freed here.
+        // A forked process cannot free memory of the parent's GPU.
         if (lane->function->device && forked)
             static_cast<void>(lane.release());
         else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Functions with parsed arguments, and their working memory. One cache serves all threads of the process.
-// After a fork, both processes continue with it.
+// After a fork, both processes continue to use their copy of the cache.
 #pragma once
 
 #include "core/host_memory.h"
@@ -15,8 +15,9 @@ namespace hsi::plugin {
 /// Memory and state for one slice of pixels, used by one thread at a time.
 struct Lane {
     std::shared_ptr<const Function> function;
-    int64_t capacity = 0; ///< pixels
-    int64_t count = 0;    ///< pixels of the current slice; its bands are packed, as operations expect tiles
+    int64_t capacity = 0; ///< maximum number of pixels
+    /// Number of pixels of the current slice; bands are packed, as operations expect tiles.
+    int64_t count = 0;
     HostBuffer<float> in; ///< [band][count]
     std::vector<HostBuffer<float>> out;
     std::unique_ptr<stream::Worker> worker;
@@ -30,30 +31,31 @@ struct Lane {
     }
 };
 
-/// Returns the maximum number of pixels of a slice: its spectra fit into the CPU's second-level cache, or are
-/// worth a transfer.
+/// Returns the maximum number of pixels of a slice. On the CPU, the spectra of a slice fit into the
+/// second-level cache. On a device, a slice is large enough to be worth a transfer.
 int64_t slice_pixels(const Function& function);
 
-/// Returns the earlier result of `make` for the same key if the files that it read are unchanged; otherwise
-/// calls it. key: the function's name, number of sources, and so on; list: its arguments.
+/// Returns the earlier result of `make` for the same arguments if the files that it read are unchanged.
+/// Otherwise calls `make`. `key` contains the function's name, the number of sources and further settings;
+/// `list` has its arguments.
 std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
                                        const std::function<Function(const Arguments&)>& make);
 
-/// Returns a lane of at least min(pixels, slice_pixels()) pixels: a free one, a free one of another function
-/// that is large enough, or a new one.
+/// Returns a lane for at least min(pixels, slice_pixels()) pixels. It is a free lane of this function, a free
+/// lane of another function that is large enough, or a new lane.
 std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels);
 /// Keeps the lane for the next call.
 void give_lane(std::unique_ptr<Lane> lane);
 
 /// The device for functions with a CUDA backend, from the configuration option GDAL_HSI_DEVICE (auto, cpu,
-/// cuda, cuda:I; default: auto). A GPU cannot be used on both sides of a fork. In a child of a process that
-/// had started a GPU, auto means cpu, and cuda throws Error.
+/// cuda, cuda:I; default: auto). After a fork, a child cannot use a GPU that its parent has started. In this
+/// case, auto means cpu, and cuda throws Error.
 struct DeviceWish {
     std::string text = "auto";
-    bool forked = false; ///< the parent started a GPU
+    bool forked = false; ///< true: the parent process has started a GPU
 };
 DeviceWish device_wish();
-/// Call it before a GPU is started.
+/// Records that this process uses a GPU. Call it before a GPU is started.
 void note_device_start();
 
 } // namespace hsi::plugin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The door between GDAL and the functions: nothing but C passes through it, and no exception.
+// The entry points that GDAL calls: only C types, and no exceptions, pass through them.
 #include "gdal/plugin.h"
 
 #include "core/error.h"
@@ -42,7 +42,7 @@ CPLErr compute(const Definition& definition, const PixelBuffers& buffers, int so
     });
 }
 
-/// GDAL calls without stating which function it means, so each function has its own entry.
+/// GDAL does not pass the name of the function that it calls, so each function has its own entry point.
 template <size_t I>
 CPLErr entry(void** sources, int source_count, void* data, int width, int height, GDALDataType source_type,
              GDALDataType type, int pixel_space, int line_space, CSLConstList list) {
@@ -89,14 +89,15 @@ CPLErr guarded(const char* function, const std::function<void()>& body) {
 } // namespace hsi::plugin
 
 void GDALRegister_HSI(void) {
-    // The plugin is not linked to a particular libgdal, so that one file serves every GDAL from 3.6 on. The
-    // library that has loaded the plugin offers its symbols, even if a program (such as Python) hides them.
+    // The plugin is not linked to a particular libgdal, so one file works with every GDAL from 3.6 on. Some
+    // programs, such as Python, load libgdal without making its symbols global. The dlopen() call below makes
+    // the symbols of the calling library global, so that the plugin finds them.
     void* gdal = nullptr;
     Dl_info caller;
     if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
         gdal = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
-    // A wrong HSI_SIMD is an error, as in the tools: without functions, nothing can run with another
-    // instruction set.
+    // As in the tools, an invalid HSI_SIMD is an error. No functions are registered, so nothing can run with
+    // another instruction set.
     if (hsi::plugin::guarded("HSI", [] { hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); }) !=
         CE_None)
         return;

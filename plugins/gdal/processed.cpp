@@ -17,7 +17,7 @@
 namespace hsi::plugin {
 namespace {
 
-// Types of GDAL 3.9, which older headers lack.
+// Types of GDAL 3.9 that the headers of older versions lack
 using Init = CPLErr (*)(const char*, void*, CSLConstList, int, GDALDataType, double*, int*, GDALDataType*,
                         double**, const char*, void**);
 using Free = void (*)(const char*, void*, void*);
@@ -27,7 +27,7 @@ using Process = CPLErr (*)(const char*, void*, void*, CSLConstList, int, int, co
 using Register = CPLErr (*)(const char*, void*, const char*, GDALDataType, const GDALDataType*, size_t,
                             const int*, size_t, Init, Free, Process, CSLConstList);
 
-/// The state of a step from init to free.
+/// The state of a step between its init and free callbacks.
 struct Working {
     std::shared_ptr<const Function> function;
 };
@@ -88,7 +88,7 @@ CPLErr process(const char* name, void*, void* working, CSLConstList, int width, 
 void register_steps(void* gdal) {
     const auto add =
         reinterpret_cast<Register>(dlsym(gdal ? gdal : RTLD_DEFAULT, "GDALVRTRegisterProcessedDatasetFunc"));
-    // GDAL registers plugins again with every GDALAllRegister(), but accepts a step only once.
+    // Every GDALAllRegister() registers plugins again, but GDAL accepts a step only once.
     static std::atomic<Register> told{nullptr};
     if (add == nullptr || told.exchange(add) == add) return;
     for (const Step& step : steps())

@@ -8,8 +8,8 @@
 
 namespace hsi::plugin {
 
-/// gdal: dlopen's handle of GDAL's library; null: search the whole process. Does nothing if this GDAL has no
-/// steps.
+/// Registers the steps. `gdal` is dlopen's handle of the GDAL library; null: search the whole process. Does
+/// nothing if this GDAL version does not support steps.
 void register_steps(void* gdal);
 
 /// Runs the body and converts any exception to a CPLError that names the function.

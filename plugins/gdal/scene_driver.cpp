@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GDAL's driver HSI: virtual scenes (.hsi) in any program that uses GDAL. The metadata of such a scene are a
-// VRT in the document; the pixels of all bands of a block are computed together, by several threads.
+// GDAL's driver HSI: virtual scenes (.hsi) in any program that uses GDAL. A virtual scene's document contains
+// its metadata as a VRT. All bands of a block are computed together, by several threads.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/process_limits.h"
@@ -37,14 +37,15 @@
 #include <utility>
 #include <vector>
 
-#ifndef BANDMAP_TYPE // const from GDAL 3.10 on
+#ifndef BANDMAP_TYPE // The type is const from GDAL 3.10 on.
 #define BANDMAP_TYPE int*
 #endif
 
 namespace hsi::plugin {
 namespace {
 
-/// Runs `body` and returns GDAL's error code: only C types, and no exceptions, pass between GDAL and us.
+/// Runs `body` and returns GDAL's error code. Only C types, and no exceptions, pass between GDAL and this
+/// driver.
 CPLErr told(const std::function<void()>& body) {
     const auto fail = [](const std::string& what, const std::string& advice) {
         CPLError(CE_Failure, CPLE_AppDefined, "%s%s%s", what.c_str(), advice.empty() ? "" : ". ",
@@ -69,8 +70,8 @@ int thread_count() {
     return std::clamp(EQUAL(asked, "ALL_CPUS") ? usable_processors() : std::atoi(asked), 1, most);
 }
 
-/// Computes the links on a GPU if the configuration option names one. A program that opens a scene does not
-/// start a GPU by default.
+/// Computes the steps of the scene on a GPU if the configuration option requests a GPU. By default, opening a
+/// scene does not start a GPU.
 void compute_where_asked(const raster::RasterSource& source) {
     const std::string wish = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
     const DeviceChoice choice = device_choice(wish);
@@ -113,11 +114,11 @@ class SceneBand final : public GDALRasterBand {
     GDALRasterBand& m_description;
 };
 
-/// A buffer of GDAL's callers.
+/// A buffer that a caller of GDAL provides.
 struct Buffer {
     void* data = nullptr;
     GDALDataType type = GDT_Unknown;
-    GSpacing pixel_step = 0, line_step = 0, band_step = 0; ///< bytes
+    GSpacing pixel_step = 0, line_step = 0, band_step = 0; ///< distances in bytes
     void* at(int64_t band, int64_t line, int64_t sample) const {
         return static_cast<char*>(data) + band * band_step + line * line_step + sample * pixel_step;
     }
@@ -146,20 +147,21 @@ class SceneDataset final : public GDALDataset {
         for (int b = 1; b <= bands; ++b)
             SetBand(b, new SceneBand(*this, *m_description->GetRasterBand(b), b, block_side));
         copy_items(*m_description, *this);
-        // All bands of a pixel are computed together, so copies should read them together.
+        // All bands of a pixel are computed together. Pixel interleaving tells copying programs to read all
+        // bands of a block together.
         SetMetadataItem("INTERLEAVE", "PIXEL", "IMAGE_STRUCTURE");
         SetDescription(path.c_str());
     }
 
     const OGRSpatialReference* GetSpatialRef() const override { return m_description->GetSpatialRef(); }
-    /// Returns the file and the files from which it is computed.
+    /// Returns the scene's file and the files from which the scene is computed.
     char** GetFileList() override {
         CPLStringList list(GDALDataset::GetFileList());
         told([&] {
             for (const std::string& file : raster::files_read_with(GetDescription()))
                 if (list.FindString(file.c_str()) < 0) list.AddString(file.c_str());
         });
-        CPLErrorReset(); // errors from files that were tried and are not rasters
+        CPLErrorReset(); // Removes errors from files that are not rasters.
         return list.StealList();
     }
     int GetGCPCount() override { return m_description->GetGCPCount(); }
@@ -184,31 +186,31 @@ class SceneDataset final : public GDALDataset {
                 to.SetMetadata(const_cast<char**>(items), name.c_str());
     }
 
-    /// Blocks barely larger than a screen's window: the missing parts of several blocks are computed
-    /// together.
+    /// Blocks are small, so that a request computes few pixels outside its window. The missing parts of
+    /// several blocks are computed together.
     static constexpr int block_side = 128;
 
     bool by_pixel() const { return m_by_pixel; }
 
-    /// Reads one band of a block, and with it the other bands for GDAL's cache.
+    /// Reads one band of a block, and also stores the other bands in GDAL's cache.
     void read_block(int x, int y, int number, void* data) {
         const Rect window = pixels_of({x, y, 1, 1});
         if (!(window == m_last_window)) compute_last(window);
         copy_band(number - 1, m_last.view(window, nBands), block_at(data), 0);
-        if (2 * bytes_of({x, y, 1, 1}) > GDALGetCacheMax64())
-            return; // the other bands are copied from m_last when they are needed
+        // The other bands do not fit into the cache. They are copied from m_last when they are requested.
+        if (2 * bytes_of({x, y, 1, 1}) > GDALGetCacheMax64()) return;
         for (int other = 1; other <= nBands; ++other)
             if (other != number && !keep_block(x, y, other, m_last.view(window, nBands))) return;
     }
 
-    /// Called before GDAL reads a band of a window block by block. Computes the blocks that GDAL's cache
-    /// lacks together, in as few windows as possible, with all bands if the cache has room.
+    /// Called before GDAL reads a band of a window block by block. Computes all blocks that are missing in
+    /// GDAL's cache, in as few windows as possible. Stores all bands if the cache has room.
     void fill_blocks(const Rect& window, int number) {
         int w = 0, h = 0;
         GDALRasterBand& band = *GetRasterBand(number);
         band.GetBlockSize(&w, &h);
         const int64_t first = window.x / w, last = (window.right() - 1) / w;
-        std::vector<Rect> lacking; // counted in blocks
+        std::vector<Rect> lacking; // rectangles in units of blocks
         for (int64_t y = window.y / h; y <= (window.bottom() - 1) / h; ++y)
             for (int64_t x = first; x <= last; ++x) {
                 if (auto* const there = band.TryGetLockedBlockRef(static_cast<int>(x), static_cast<int>(y))) {
@@ -226,7 +228,8 @@ class SceneDataset final : public GDALDataset {
                 ++blocks.h;
                 ++i;
             }
-            if (blocks.area() == 1 || 8 * bytes_of(blocks) > GDALGetCacheMax64()) continue; // one by one
+            // GDAL then reads the blocks one by one.
+            if (blocks.area() == 1 || 8 * bytes_of(blocks) > GDALGetCacheMax64()) continue;
             compute_blocks(blocks);
         }
     }
@@ -245,8 +248,8 @@ class SceneDataset final : public GDALDataset {
         });
     }
 
-    /// Reads the n-th samples of every n-th line, as GDAL takes the nearest pixel: lines in between are not
-    /// computed.
+    /// Reads every n-th sample of every n-th line, at the positions where GDAL takes the nearest pixel. The
+    /// lines in between are not computed.
     void read_decimated(const Rect& window, int w, int h, const std::vector<int>& bands, const Buffer& to) {
         parallel::for_each(h, reader_count(), nullptr, [&](int64_t line, int member) {
             const auto from = [](int64_t i, int64_t of, int count) {
@@ -272,7 +275,7 @@ class SceneDataset final : public GDALDataset {
                      GDALDataType type, int count, BANDMAP_TYPE numbers, GSpacing pixel_step,
                      GSpacing line_step, GSpacing band_step, GDALRasterIOExtraArg* extra) override {
         const bool whole = buffer_w == w && buffer_h == h;
-        // A few of many bands that are read repeatedly come from the cache.
+        // Requests for less than half of the bands use GDAL's cache, since programs often repeat them.
         if (flag != GF_Read || !whole || 2 * count < nBands)
             return GDALDataset::IRasterIO(flag, x, y, w, h, data, buffer_w, buffer_h, type, count, numbers,
                                           pixel_step, line_step, band_step, extra);
@@ -305,8 +308,8 @@ class SceneDataset final : public GDALDataset {
     }
     stream::CubeReader& reader(int member) { return *m_readers[static_cast<size_t>(member)]; }
 
-    /// Returns the buffer as a cube where values can be computed directly in it: adjacent floats, and all
-    /// bands in their order.
+    /// Returns the buffer as a cube if values can be computed directly in it: adjacent floats, and all bands
+    /// in order.
     std::optional<CubeView<float>> place_of(const Rect& window, const std::vector<int>& bands,
                                             const Buffer& to) const {
         constexpr auto step = static_cast<GSpacing>(sizeof(float));
@@ -322,13 +325,13 @@ class SceneDataset final : public GDALDataset {
                                static_cast<ptrdiff_t>(to.band_step / step));
     }
 
-    /// Processes a window in parts of whole lines, on several threads.
+    /// Splits a window into parts of whole lines and processes them on several threads.
     void in_parts(const Rect& window, const std::function<void(const Rect&, int)>& work) {
         constexpr int64_t most_bytes = int64_t{32} << 20, least_lines = 8;
         const int members = reader_count();
         const int64_t line_bytes = window.w * nBands * static_cast<int64_t>(sizeof(float));
         const int64_t fitting = std::max<int64_t>(1, most_bytes / line_bytes);
-        // Several parts per thread if they are computed line by line, since other work may delay one thread.
+        // If lines are independent, each thread gets several parts, since other work may delay a thread.
         const int64_t shares = members * (m_by_pixel ? 4 : 1);
         const int64_t even = (window.h + shares - 1) / shares;
         CPLDebug("HSI", "%s: computes %lldx%lld pixels at %lld, %lld", GetDescription(),
@@ -339,7 +342,8 @@ class SceneDataset final : public GDALDataset {
             work({window.x, window.y + part * lines, window.w, std::min(lines, window.h - part * lines)},
                  member);
         });
-        m_source->check_unchanged(); // otherwise pixels of two scenes would be mixed
+        // Throws if a file has changed; otherwise the result would mix pixels of two scenes.
+        m_source->check_unchanged();
     }
 
     void compute_into(const Rect& window, const CubeView<float>& place,
@@ -370,7 +374,7 @@ class SceneDataset final : public GDALDataset {
         m_last_window = window;
     }
 
-    /// Returns the pixels of these blocks; `blocks` counts in blocks.
+    /// Returns the pixels of these blocks. `blocks` is in units of blocks.
     Rect pixels_of(const Rect& blocks) {
         int w = 0, h = 0;
         GetRasterBand(1)->GetBlockSize(&w, &h);
@@ -386,7 +390,8 @@ class SceneDataset final : public GDALDataset {
         const GSpacing step = GDALGetDataTypeSizeBytes(raster::gdal_type(m_rule.type()));
         return {data, raster::gdal_type(m_rule.type()), step, w * step, 0};
     }
-    /// Puts a band of a block into GDAL's cache, unless it is there. \return false if there is no room.
+    /// Stores a band of a block in GDAL's cache unless the cache already has it. \return false if the cache
+    /// is full.
     bool keep_block(int64_t x, int64_t y, int number, const CubeView<float>& values) {
         GDALRasterBand& band = *GetRasterBand(number);
         const int column = static_cast<int>(x), row = static_cast<int>(y);
@@ -413,11 +418,12 @@ class SceneDataset final : public GDALDataset {
             }
     }
 
-    /// Copies a band of `values` into the lines of a buffer from `first` on, as a file would have stored it.
+    /// Copies a band of `values` into the lines of a buffer that start at line `first`. Values are rounded as
+    /// in a file.
     void copy_band(int band, const CubeView<float>& values, const Buffer& to, int64_t first) const {
         const auto count = static_cast<size_t>(values.samples);
         const bool as_it_is = m_rule.floats() && to.type == GDT_Float32 && to.pixel_step == sizeof(float);
-        std::vector<double> stored(as_it_is ? 0 : count); // wide enough for any type
+        std::vector<double> stored(as_it_is ? 0 : count); // Doubles can hold the values of any type.
         for (int64_t line = 0; line < values.lines; ++line) {
             void* const samples = as_it_is ? to.at(0, first + line, 0) : stored.data();
             if (m_rule.floats()) {
@@ -435,11 +441,11 @@ class SceneDataset final : public GDALDataset {
 
     const Description m_description;
     std::shared_ptr<const raster::RasterSource> m_source;
-    std::vector<std::unique_ptr<stream::CubeReader>>
-        m_readers;                            ///< GDAL uses a dataset from one thread at a time
-    std::vector<HostBuffer<float>> m_buffers; ///< per reader
+    /// Readers of the scene, one per thread. GDAL uses a dataset from one thread at a time.
+    std::vector<std::unique_ptr<stream::CubeReader>> m_readers;
+    std::vector<HostBuffer<float>> m_buffers; ///< one buffer per reader
     raster::StoreRule m_rule;
-    bool m_by_pixel = true; ///< true if no link has a neighbourhood
+    bool m_by_pixel = true; ///< true if no processing step uses neighbouring pixels
     Rect m_last_window;
     Cube m_last; ///< the block that was computed last
 };
@@ -498,7 +504,9 @@ GDALDataset* open(GDALOpenInfo* info) {
     told([&] {
         const auto document = raster::read_scene_document(info->pszFilename);
         const char* const drivers[] = {"VRT", nullptr};
-        const raster::GdalErrors quiet; // GDAL reports a name of this length as an error
+        // Suppresses GDAL's error messages, because GDAL reports an error if a name is as long as this
+        // document.
+        const raster::GdalErrors quiet;
         Description description(GDALDataset::FromHandle(GDALOpenEx(
             document.raster.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
         if (!description || description->GetRasterCount() < 1)
@@ -515,7 +523,7 @@ GDALDataset* open(GDALOpenInfo* info) {
 extern "C" __attribute__((visibility("default"))) void hsi_register_driver() {
     if (GDALGetDriverByName("HSI") != nullptr) return;
     hsi::share_process();
-    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has checked the name
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has already checked the name.
     hsi::links::register_links();
     auto* const driver = new GDALDriver();
     driver->SetDescription("HSI");

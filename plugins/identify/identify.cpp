@@ -21,7 +21,8 @@ constexpr double none = std::numeric_limits<double>::quiet_NaN();
 constexpr double equal = 1e-10;     ///< relative difference of values that count as equal
 constexpr size_t sums_of_label = 4; ///< area, fit, depth, fd
 
-/// Takes values of a vector's pixels, by scale and offset; lanes beyond `count` repeat the last pixel.
+/// Converts the values of a vector of pixels with scale and offset. Lanes beyond `count` repeat the last
+/// pixel.
 void take_values(const Plan& plan, const CubeView<float>& in, int64_t line, int64_t first, size_t count,
                  size_t lanes, std::vector<double>& values) {
     for (size_t b = 0; b < plan.used.size(); ++b) {
@@ -36,7 +37,7 @@ void take_values(const Plan& plan, const CubeView<float>& in, int64_t line, int6
 
 /// The result of a pixel in a group.
 struct Winner {
-    size_t rule = 0; ///< of Plan::rules
+    size_t rule = 0; ///< index in Plan::rules
     double fit = 0, depth = 0, fd = 0, centre = none;
     bool any = false;
 };
@@ -45,7 +46,7 @@ double value_of(Best best, double fit, double depth, double fd) {
     return best == Best::fit ? fit : best == Best::depth ? depth : fd;
 }
 
-/// Finds the winner of each pixel from the rules that a vector of pixels meets.
+/// Finds the winning rule of each pixel from the rules that a vector of pixels satisfies.
 class Arbiter {
   public:
     Arbiter(const Plan& plan, const Vector& vector, bool centres)
@@ -63,7 +64,8 @@ class Arbiter {
         }
         return m_winners;
     }
-    /// Returns the fit by the vector's accepted rule k; below 0 if this pixel does not meet the rule.
+    /// Returns the scores of the k-th rule in Vector::accepted. `any` is false if this pixel does not satisfy
+    /// the rule.
     Winner accepted(size_t k, size_t lane) const {
         const double* const at = m.sums.data() + 3 * k * m_lanes + lane;
         return {m.accepted[k], at[0], at[m_lanes], at[2 * m_lanes], none, at[0] > 0};
@@ -88,7 +90,8 @@ class Arbiter {
     }
     double value(const Winner& one) const { return value_of(m_plan.best, one.fit, one.depth, one.fd); }
 
-    /// Lets another rule of the family and group win if the position is in its range and the pixel meets it.
+    /// Lets another rule of the same family and group win if the position is in its range and the pixel
+    /// satisfies it.
     void rearbitrate(size_t g, size_t lane, Winner& winner) const {
         const size_t family = m_plan.rules[winner.rule].family;
         size_t around = 0, which = 0;
@@ -125,7 +128,8 @@ class Arbiter {
                                 sign * at[(k + 1) * m_lanes]);
     }
 
-    /// Is true where `unless` and `where` of a group allow it, by the winners of earlier groups.
+    /// Returns whether the conditions `unless` and `where` of a group hold, given the winners of earlier
+    /// groups.
     bool is_open(const GroupInUse& group, size_t earlier) const {
         const auto won = [&](size_t rule) {
             return std::any_of(
@@ -140,7 +144,7 @@ class Arbiter {
     const Vector& m;
     const size_t m_lanes;
     const bool m_centres;
-    std::vector<std::vector<bool>> m_in; ///< groups x rules
+    std::vector<std::vector<bool>> m_in; ///< [group][rule]
     std::vector<Winner> m_winners;
 };
 
@@ -233,9 +237,9 @@ class IdentifyWorker final : public stream::Worker {
     Arbiter m_arbiter;
     PixelRow m_row;
     std::vector<Winner> m_winners;
-    double m_area = 0;             ///< area of a pixel of the line
-    std::vector<int64_t> m_pixels; ///< shown groups x labels
-    math::ExactSums m_sums;        ///< shown groups x labels x sums_of_label
+    double m_area = 0;             ///< area of a pixel of the current line
+    std::vector<int64_t> m_pixels; ///< [shown group][label]
+    math::ExactSums m_sums;        ///< [shown group][label][sums_of_label]
 };
 
 class CpuIdentification final : public Identification {
@@ -254,12 +258,12 @@ class CpuIdentification final : public Identification {
         return bands;
     }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        constexpr int lowest = -200, highest = 200; // powers of 2 that areas and scores can reach
+        constexpr int lowest = -200, highest = 200; // exponents of 2 that bound areas and scores
         return Vector::bytes(*m_plan) + 8 * m_pixels.size() +
                8 * static_cast<uint64_t>(limits.window_samples) +
                math::ExactSums::most_bytes(m_sums.size(), lowest, highest);
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<IdentifyWorker>(*m_plan, m_outputs, m_areas);
@@ -304,7 +308,7 @@ class CpuIdentification final : public Identification {
     math::ExactSums m_sums;
 };
 
-/// Explains the conditions of a rule, in the order in which messages name them.
+/// Explains the conditions of a rule, in the order in which messages report them.
 class Explainer {
   public:
     Explainer(const Plan& plan, const Vector& vector) : m_plan(plan), m(vector), m_slots(plan.slots) {
@@ -344,7 +348,8 @@ class Explainer {
         bool all = true;
         for (const Check& check : checks) {
             const double q = m_slots[check.slot], other = m_slots[check.other];
-            if (!(q < check.least * other || q > check.greatest * other)) continue; // NaN means no limit
+            // The comparisons are false for NaN, which means that there is no limit.
+            if (!(q < check.least * other || q > check.greatest * other)) continue;
             all = false;
             const bool relative = check.other != slots::one;
             if (v != nullptr) fail(*v, check.text, relative ? q / other : q * check.factor);

@@ -92,7 +92,7 @@ class Judge {
         }
         return in;
     }
-    /// Is true where a feature is present and within its limits.
+    /// Returns the lanes in which a feature is present and within its limits.
     M present(const Part& part) {
         make_fit(part.fit);
         for (const size_t k : part.with)

@@ -14,30 +14,31 @@ namespace hsi::identify {
 
 inline constexpr size_t most_lanes = 8;
 
-/// The facts about a vector of pixels: `lanes` numbers per fact.
+/// The values of a vector of pixels. Each value has `lanes` elements, one per pixel.
 struct Vector {
     explicit Vector(const Plan& plan);
     static uint64_t bytes(const Plan& plan);
 
     std::vector<double> values; ///< v, one row per band
-    std::vector<double> slots;  ///< of the plan
-    std::vector<double>
-        open; ///< of each span: 1 if the continuum is above 0 and the feature is not flat, else 0
-    std::vector<double> squares; ///< of each span: S_OO
-    std::vector<double> ratios;  ///< O - mean O of each span, from first_ratio[span] rows on
+    std::vector<double> slots;  ///< the slots of the plan
+    /// One row per span: 1 if the continuum is above 0 and the feature is not flat, otherwise 0.
+    std::vector<double> open;
+    std::vector<double> squares; ///< S_OO, one row per span
+    std::vector<double> ratios;  ///< O - mean O of each span, in rows from first_ratio[span] on
     std::vector<size_t> first_ratio;
-    std::vector<uint8_t> ends_made, ratios_made, fits_made; ///< of spans, spans, fits
-    std::vector<size_t> accepted;                           ///< indices in Plan::rules, accepted by at least
-                                                            ///< one lane
-    std::vector<double>
-        sums; ///< for each of these rules, three rows: fit, depth, fd; fit is -1 if the rule fails
+    /// Flags of computed values, one per span, span and fit.
+    std::vector<uint8_t> ends_made, ratios_made, fits_made;
+    std::vector<size_t> accepted; ///< indices in Plan::rules of the rules that at least one lane satisfies
+    /// Three rows for each rule in `accepted`: fit, depth, fd. The fit is -1 in lanes that do not satisfy the
+    /// rule.
+    std::vector<double> sums;
 };
 
 struct SimdKernels {
     size_t lanes;
-    /// Evaluates all rules; values that only rejected pixels would need are not computed.
+    /// Evaluates all rules. Values that only rejected pixels would need are not computed.
     void (*judge)(const Plan& plan, Vector& pixels);
-    /// Computes all slots except the rule's, without a result.
+    /// Computes all slots except the slots of the current rule. Evaluates no rule.
     void (*measure)(const Plan& plan, Vector& pixels);
     const char* target;
 };

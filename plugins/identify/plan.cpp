@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From rules to a plan for the bands of a scene.
+// Converts rules to a plan for the bands of a scene.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/name_index.h"
@@ -22,16 +22,16 @@ namespace hsi::identify {
 namespace {
 
 constexpr double no_limit = std::numeric_limits<double>::quiet_NaN();
-constexpr double little = 1e-6; // nm, by which windows are widened
+constexpr double little = 1e-6; // width in nm by which windows are extended
 constexpr size_t least_bands = 4;
 constexpr double least_extent = 1e-3;
 
-/// The groups and rules that a choice uses, including the groups that others need.
+/// The groups and rules that a choice uses, including the groups that other groups need.
 struct Used {
     std::vector<bool> groups, rules;
 };
 
-/// Returns the rules of a file by their names.
+/// Returns an index of the rules in a file by name.
 NameIndex rules_by_name(const RuleFile& file) {
     NameIndex names;
     for (size_t k = 0; k < file.rules.size(); ++k)
@@ -46,7 +46,8 @@ Used used_by(const RuleFile& file, const Choice& choice) {
     const auto groups = groups_of_rules(file);
     for (const size_t g : choice.groups)
         used.groups[g] = true;
-    for (size_t g = file.groups.size(); g-- > 0;) // conditions refer to earlier groups
+    // Conditions refer to earlier groups, so groups are visited in reverse order.
+    for (size_t g = file.groups.size(); g-- > 0;)
         for (const auto* const list : {&file.groups[g].unless, &file.groups[g].where})
             for (const auto& name : *list)
                 if (const auto rule = names.find(name); rule && used.groups[g])
@@ -83,7 +84,7 @@ class Planner {
             m_references.add(plan.references[k].name, k);
     }
 
-    /// Adds a rule at the scene's bands; notes the reason if the rule is skipped.
+    /// Adds a rule for the scene's bands. If the rule is skipped, stores the reason.
     void add(size_t number) {
         const Rule& rule = m_plan.file.rules[number];
         RuleInUse made;
@@ -114,7 +115,7 @@ class Planner {
   private:
     static constexpr size_t none = std::numeric_limits<size_t>::max();
 
-    /// Sizes of the plan, to remove the additions of a skipped rule.
+    /// Sizes of the plan, with which the additions of a skipped rule are removed.
     struct Size {
         size_t spans, fits, slots;
     };
@@ -125,7 +126,8 @@ class Planner {
         m_plan.slots = to.slots;
     }
 
-    /// Adds features. Returns the reason if a must feature is not covered, else an empty text.
+    /// Adds features. Returns the reason if the scene does not cover a feature of role `must`, otherwise an
+    /// empty text.
     std::string add_features(const Rule& rule, RuleInUse& made) {
         for (size_t f = 0; f < rule.features.size(); ++f) {
             const Feature& feature = rule.features[f];
@@ -147,7 +149,7 @@ class Planner {
         return made.features.empty() ? "the scene covers none of its features" : "";
     }
 
-    /// Sets the weights. Returns the reason if the rule has none, else an empty text.
+    /// Sets the weights. Returns the reason if the rule has no positive weight, otherwise an empty text.
     std::string set_weights(const Rule& rule, RuleInUse& made) {
         double all = 0, left = 0;
         const bool given = rule.features.front().weight.has_value();
@@ -188,7 +190,7 @@ class Planner {
         }
     }
 
-    /// Adds limits, but not on features that are left out.
+    /// Adds limits. A limit is skipped if it refers to a feature that is left out.
     void add_limits(Part& part, const std::vector<Limit>& limits) {
         for (const Limit& limit : limits) {
             if (limit.over > 0 && m_fits[limit.over - 1] == none) {
@@ -211,7 +213,7 @@ class Planner {
                 check.greatest *= unit;
                 check.factor = 1 / unit;
             }
-            // The continuum of another feature is known when its fit has been computed.
+            // The continuum of another feature is known only after the fit of this feature has been computed.
             if (other != none) part.with.push_back(other);
             (on_fit || other != none ? part.checks : part.continuum).push_back(std::move(check));
         }
@@ -232,13 +234,13 @@ class Planner {
             return ends + 2;
         case Quantity::slope:
             return ends + 3;
-        default: // right, or ratio, which is compared with left
+        default: // `ratio` is compared with `left`.
             return ends + 1;
         }
     }
 
-    /// Returns the fit of a spectrum in windows; `none` if the scene or the spectrum does not cover them,
-    /// with the reason in `why`.
+    /// Returns the fit of a spectrum in windows. Returns `none`, and sets `why` to the reason, if the scene
+    /// or the spectrum does not cover the windows.
     size_t fit_of(const std::string& name, const Windows& windows, std::string& why) {
         const auto reference = m_references.find(name);
         if (!reference) throw Error("the spectrum '" + name + "' is missing");
@@ -258,8 +260,8 @@ class Planner {
         span.x_right = mean(span.x, span.right, n);
         Fit fit;
         size_t& same = m_same_span.try_emplace({span.bands, span.left, span.right}, none).first->second;
-        const bool known =
-            same < m_plan.spans.size() && m_plan.spans[same].is_like(span); // otherwise it was shrunk
+        // False if shrink() has removed the span.
+        const bool known = same < m_plan.spans.size() && m_plan.spans[same].is_like(span);
         if (!known) same = m_plan.spans.size();
         fit.span = same;
         why = shape_of(spectrum, span, fit);
@@ -280,7 +282,7 @@ class Planner {
         return like;
     }
 
-    /// Returns the range of the bands, which reveals wrong units.
+    /// Returns an error text with the wavelength range of the bands, which shows wrong units.
     std::string nothing_there() const {
         double from = std::numeric_limits<double>::infinity(), to = 0;
         for (const double nm : m_plan.bands.wavelengths)
@@ -291,7 +293,8 @@ class Planner {
         return "the scene has no good band there; its bands are at " + range_text({from, from, to, to});
     }
 
-    /// Returns why the bands do not cover the windows; sets left and right.
+    /// Returns the reason if the bands do not cover the windows, otherwise an empty text. Sets left and right
+    /// of the span.
     static std::string uncovered(Span& span) {
         const auto& [a, b, c, d] = span.windows;
         const double left_end = b + little, right_end = c - little;
@@ -314,7 +317,7 @@ class Planner {
         return {};
     }
 
-    /// Computes L of the reference; returns the reason if that fails.
+    /// Computes L of the reference. Returns the reason if this fails, otherwise an empty text.
     static std::string shape_of(const std::vector<double>& spectrum, const Span& span, Fit& fit) {
         const size_t n = span.x.size();
         std::vector<double> y;
@@ -340,7 +343,8 @@ class Planner {
         return {};
     }
 
-    /// Sets P(R2 >= f), b > 0 for white noise in n bands.
+    /// Sets the probability of R2 >= f and b > 0 for white noise in n bands, where f is the rule's minimum
+    /// fit.
     void set_chances(const Rule& rule, RuleInUse& made) const {
         double least = 0;
         for (const Limit& limit : rule.limits)
@@ -353,16 +357,16 @@ class Planner {
     }
 
     Plan& m_plan;
-    NameIndex m_families, m_references; ///< first rule of each family; references
-    /// Spans by bands, left and right, and fits by span and shape. An entry may be outdated after shrink()
-    /// has removed some.
+    NameIndex m_families, m_references; ///< index of families (first rule of each family) and of references
+    /// m_same_span finds spans by bands, left and right. m_same_fit finds fits by span and shape. An entry
+    /// may be outdated after shrink() has removed spans or fits.
     std::map<std::tuple<std::vector<size_t>, size_t, size_t>, size_t> m_same_span;
     std::map<std::pair<size_t, std::vector<double>>, size_t> m_same_fit;
-    std::vector<size_t> m_fits;      ///< fits of the rule's features; none: left out
-    std::vector<std::string> m_lost; ///< of the rule
+    std::vector<size_t> m_fits;      ///< fits of the rule's features; `none` for a feature that is left out
+    std::vector<std::string> m_lost; ///< checks of the rule that are left out, for messages
 };
 
-/// Returns the rules of the file with these names, each once, rising.
+/// Returns the indices of the rules with these names in the file, each once, in rising order.
 std::vector<size_t> numbers_of(const NameIndex& rules, const std::vector<std::string>& names) {
     std::set<size_t> numbers;
     for (const auto& name : names)
@@ -392,7 +396,7 @@ void add_groups(Plan& plan, const Used& used, const Choice& choice) {
     }
 }
 
-/// Reduces the plan to the bands in use.
+/// Removes the bands that the plan does not use.
 void keep_used_bands(Plan& plan) {
     std::set<size_t> used;
     for (const Span& span : plan.spans)

@@ -15,7 +15,7 @@
 namespace hsi::identify {
 namespace {
 
-/// Is true for a text that files and messages can hold.
+/// Returns whether the value is a text that files and messages can contain.
 bool is_name(const Json& json) {
     if (!json.is_string()) return false;
     const auto& text = json.get_ref<const std::string&>();
@@ -23,7 +23,7 @@ bool is_name(const Json& json) {
            std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; });
 }
 
-/// The file that is read, and the positions of its parts.
+/// The file that is being read, and the positions of its parts.
 struct File {
     std::string path;
     Json root;
@@ -52,7 +52,7 @@ File parsed(const std::string& text, const std::string& path) {
     return file;
 }
 
-/// An object of the file. Reading a member declares it; done() refuses all others.
+/// An object of the file. Reading a member marks it as known. done() refuses all other members.
 class Object {
   public:
     Object(const File& file, const Json& json, std::string at, std::string what)
@@ -68,7 +68,7 @@ class Object {
     int line() const { return m_file.line(m_at); }
     std::string path_of(const std::string& key) const { return m_at + "/" + key; }
 
-    /// Returns null where the member is missing or null.
+    /// Returns null if the member is missing or null.
     const Json* find(const char* key) {
         m_known.emplace_back(key);
         const auto found = m_json.find(key);
@@ -101,7 +101,7 @@ class Object {
         if (!value->is_number()) fail(key, "is not a number");
         return value->get<double>();
     }
-    /// Reads `count` numbers; nullopt: the key is missing.
+    /// Reads `count` numbers. Returns nullopt if the key is missing.
     std::optional<std::vector<double>> numbers(const char* key, size_t count) {
         const Json* const value = find(key);
         if (value == nullptr) return {};
@@ -113,7 +113,7 @@ class Object {
             fail(key, "is not a list of " + std::to_string(count) + " numbers");
         return all;
     }
-    /// Reads wavelengths in nm, or in um where all numbers are under 100.
+    /// Reads wavelengths in nm; if all numbers are below 100, they are in um.
     std::optional<std::vector<double>> wavelengths(const char* key, size_t count) {
         auto all = numbers(key, count);
         if (!all) return {};
@@ -140,7 +140,7 @@ class Object {
                  "and d.");
         return {v[0], v[1], v[2], v[3]};
     }
-    /// Reads [least, greatest], with null for an open end; empty without the key.
+    /// Reads [least, greatest], where null marks an open end. Returns empty values if the key is missing.
     std::array<std::optional<double>, 2> limits(const char* key) {
         std::array<std::optional<double>, 2> ends;
         const Json* const value = find(key);
@@ -153,7 +153,7 @@ class Object {
         }
         return ends;
     }
-    /// Reads the objects of a list.
+    /// Reads a list of objects.
     std::vector<Object> objects(const char* key, const std::string& one_is) {
         std::vector<Object> all;
         const Json* const value = find(key);
@@ -205,8 +205,8 @@ void add_limit(Object& object, std::vector<Limit>& limits, const char* key, cons
     if (least || greatest) limits.push_back({name, quantity, over, least, greatest});
 }
 
-/// Reads "limits": {"depth/1": [0.3, null]} of a rule (sums), of a feature, or of a NOT with `features` in
-/// its rule.
+/// Reads "limits", such as {"depth/1": [0.3, null]}. `of` is a rule (sums = true), a feature or a NOT.
+/// `features` is the number of features of the rule.
 std::vector<Limit> read_limits(Object& of, bool sums, size_t features) {
     std::vector<Limit> limits;
     auto object = of.object("limits");
@@ -239,7 +239,7 @@ std::vector<Limit> read_limits(Object& of, bool sums, size_t features) {
     return limits;
 }
 
-// Our format
+// The project's own format
 // ----------------------------------------------------------------------------------------------------------
 
 std::optional<Colour> read_colour(Object& of, const char* key) {
@@ -345,10 +345,10 @@ RuleFile read_own(const File& file) {
     return rules;
 }
 
-// CRAMM's
+// The format of CRAMM
 // ----------------------------------------------------------------------------------------------------------
 
-/// Reads windows and limits of a CRAMM feature; other keys have no meaning here.
+/// Reads windows and limits of a CRAMM feature. Other keys are ignored.
 void read_cramm_limits(Object& of, std::vector<Limit>& limits, const char* depth, Quantity quantity,
                        size_t over) {
     add_limit(of, limits, "fit_constraint", "fit", Quantity::fit, 0, of.number("fit_constraint"), {});
@@ -428,7 +428,7 @@ RuleFile read_cramm(const File& file) {
     return rules;
 }
 
-// Both
+// Checks for both formats
 // ----------------------------------------------------------------------------------------------------------
 
 void check_names(const File& file, const RuleFile& rules) {
@@ -451,7 +451,7 @@ void add_groups(RuleFile& rules) {
     if (rules.groups.empty()) rules.groups.push_back({"all", {}, {}});
 }
 
-/// Limits the counts on which the work for a rule file depends.
+/// Throws if the rule file has more rules, groups or features than the program accepts.
 void check_counts(const std::string& path, const RuleFile& rules) {
     constexpr size_t most_rules = 65535, // classes of a map
         most_groups = 256, most_features = 100000;
@@ -467,14 +467,14 @@ void check_counts(const std::string& path, const RuleFile& rules) {
     if (features > most_features) refuse(counted(features, "feature") + " and NOTs", most_features);
 }
 
-/// Returns the names of rules in a group's conditions.
+/// Returns the names of the rules in a group's conditions.
 std::vector<std::string> conditions_of(const Group& group) {
     auto all = group.unless;
     all.insert(all.end(), group.where.begin(), group.where.end());
     return all;
 }
 
-/// The existing groups and rules, by their names and by references.
+/// The groups and rules in the file, with an index of the rules' names.
 struct Members {
     NameIndex rules;
     std::vector<std::vector<size_t>> groups; ///< groups of each rule
@@ -488,7 +488,7 @@ struct Members {
     }
 };
 
-/// Returns the groups that depend on group g, by their conditions or through other groups.
+/// Returns the groups that depend on group g, either through their own conditions or through other groups.
 std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size_t g) {
     const size_t count = file.groups.size();
     // [dependent group][group it depends on]
@@ -512,7 +512,7 @@ std::vector<bool> waiting_for(const RuleFile& file, const Members& members, size
     return found;
 }
 
-/// Throws the error that group g has a condition on a rule of no earlier group.
+/// Throws the error for a condition of group g on a rule that is in no earlier group.
 [[noreturn]] void refuse_order(const File& file, const RuleFile& rules, const Members& members, size_t g,
                                const char* key, size_t number) {
     const Rule& rule = rules.rules[number];

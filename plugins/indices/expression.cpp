@@ -16,19 +16,19 @@ namespace hsi::indices {
 namespace {
 
 constexpr double no_result = std::numeric_limits<double>::quiet_NaN();
-/// Levels of brackets and signs: parsing and evaluating need memory for each level.
+/// Maximum depth of brackets and signs, since parsing and evaluating need memory for each level.
 constexpr size_t most_nested = 100;
-constexpr size_t longest_text = 10000, longest_shown = 80; ///< characters
-/// A number without a unit below this is a wavelength in micrometres.
+constexpr size_t longest_text = 10000, longest_shown = 80; ///< lengths in characters
+/// A wavelength without a unit that is below this value is in micrometres.
 constexpr double micrometres_below = 100;
 
-/// Returns the value if Float32 holds it, else nodata.
+/// Returns the value if it is within the range of Float32, otherwise nodata.
 double kept(double v) { return std::fabs(v) <= std::numeric_limits<float>::max() ? v : no_result; }
 double truth(bool known, bool v) { return known ? (v ? 1.0 : 0.0) : no_result; }
 bool known(double a, double b) { return a == a && b == b; }
 
 double power(double a, double b) {
-    if (b == 2) return a * a; // the usual exponent, exact to one rounding
+    if (b == 2) return a * a; // the most common exponent, computed with a single rounding
     if (a >= 0) return math::pow(a, b);
     if (b != std::floor(b)) return no_result;
     const double size = math::pow(-a, b);
@@ -37,7 +37,8 @@ double power(double a, double b) {
 
 double hyperbolic_tangent(double x) {
     const double square = x * x;
-    if (square < 0.0025) // the quotient below would cancel; the next term of the series is under 1e-15
+    // For small x, the quotient below would lose digits. The error of this series is below 1e-15.
+    if (square < 0.0025)
         return x * (1 + square * (-1.0 / 3 +
                                   square * (2.0 / 15 + square * (-17.0 / 315 + square * (62.0 / 2835)))));
     return 1 - 2 / (math::exp(2 * x) + 1);
@@ -56,7 +57,7 @@ void each(double* a, const double* b, F f) {
 
 } // namespace
 
-/// Recursive descent; each function parses one level and appends its steps.
+/// A recursive descent parser. Each function parses one level and appends its steps.
 class Parser {
   public:
     explicit Parser(Expression& e) : m(e), m_text(e.m_text) {}
@@ -73,7 +74,7 @@ class Parser {
         throw UsageError("cannot read '" + shown() + "' at column " + std::to_string(m_at + 1) + ": " + what,
                          advice);
     }
-    /// Returns the text, or the part of a long text around the mistake.
+    /// Returns the text for messages. If the text is long, returns the part around the error.
     std::string shown() const {
         if (m_text.size() <= longest_shown) return m_text;
         const size_t begin =
@@ -92,7 +93,7 @@ class Parser {
     char look(size_t ahead = 0) const { return m_at + ahead < m_text.size() ? m_text[m_at + ahead] : '\0'; }
     static bool is_digit(char c) { return c >= '0' && c <= '9'; }
     static bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-    /// Returns the present word, for messages.
+    /// Returns the word at the current position, for messages.
     std::string word() const {
         size_t end = m_at;
         while (end < m_text.size() && (is_letter(m_text[end]) || is_digit(m_text[end])))
@@ -119,7 +120,7 @@ class Parser {
         m.m_depth = std::max(m.m_depth, m_height);
     }
 
-    /// Parses binary operators that group from the left, loosest first.
+    /// Parses binary operators that group from the left, starting with the lowest precedence.
     void level(size_t depth) {
         struct Operator {
             size_t level;
@@ -181,7 +182,7 @@ class Parser {
         m_at = m_text.size() - rest.size();
         return *value;
     }
-    /// Returns a number with its unit in nm.
+    /// Returns a wavelength in nm, from a number and its unit.
     double nanometres() {
         const size_t begin = m_at;
         const double value = number();
@@ -264,7 +265,7 @@ class Parser {
         size_t count = 0;
         do {
             level(0);
-            // In a call with several values, the function takes two at a time.
+            // A function with several arguments is applied to two values at a time.
             if (++count > 1 && call->act != Act::choose) push(call->act, 2);
         } while (count < call->most && take(","));
         if (count < call->least) fail("'" + name + "' takes " + std::to_string(call->least) + " values");
@@ -312,7 +313,7 @@ std::string Expression::with_operands(const std::function<std::string(size_t)>& 
 void Expression::evaluate(const double* values, double* stack) const {
     double* top = stack - block; // the last row in use
     for (const Step& step : m_steps) {
-        double *const a = top - block, *const b = top; // of two operands
+        double *const a = top - block, *const b = top; // the two operands
         switch (step.act) {
         case Act::number:
             std::fill_n(top += block, block, step.number);
@@ -392,7 +393,7 @@ void Expression::evaluate(const double* values, double* stack) const {
                 top[i] = top[i] != top[i] ? no_result : top[i] != 0 ? a[i] : b[i];
             continue;
         }
-        top -= block; // two operands became one
+        top -= block; // Two operands were replaced by one result.
     }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Expressions over the spectrum of a pixel: "(r800-r670)/(r800+r670)", "edge(r[680:750])".
 //
-// Operators from lowest to highest precedence:  || ; && ; < <= > >= == != ; + - ; * / ; unary + - ; ^ or **,
-// which groups from the right, so that -a^2 is -(a^2). Comparisons and logic give 1 or 0. All values are
-// doubles, and NaN is nodata. Every operation with a nodata operand gives nodata, except `if`, which
-// evaluates only the chosen branch. Division by 0, logarithms of values <= 0, roots of negative values and
-// results beyond Float32 are immediately nodata.
+// Operators from lowest to highest precedence:  || ; && ; < <= > >= == != ; + - ; * / ; unary + - ; ^ or **.
+// The power operator groups from the right, so -a^2 is -(a^2). Comparisons and logical operators give 1 or 0.
+// All values are doubles, and NaN is nodata. Every operation with a nodata operand gives nodata. The
+// exception is `if`, which evaluates only the chosen branch. Division by 0, logarithms of values <= 0, roots
+// of negative values and results beyond the range of Float32 also give nodata.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@
 
 namespace hsi::indices {
 
-/// A value of a pixel that an expression reads.
+/// A value that an expression reads from a pixel.
 struct Operand {
     enum class Of {
-        wavelength, ///< the value at `from`
-        band,       ///< the value of band number `from`
-        mean,       ///< this and the following: of the bands from `from` to `to`, including both
+        wavelength, ///< the value at wavelength `from`
+        band,       ///< the value of the band with number `from`
+        /// Mean of the bands from `from` to `to`, both included; the following quantities use the same bands.
+        mean,
         sum,
         least,
         greatest,
@@ -32,18 +33,18 @@ struct Operand {
         greatest_at,
     };
     Of of = Of::wavelength;
-    double from = 0, to = 0; ///< nm, or the number of a band counted from 1
-    std::string text;        ///< as written
+    double from = 0, to = 0; ///< wavelengths in nm, or band numbers counted from 1
+    std::string text;        ///< the operand as written in the expression
     bool is_range() const { return of > Of::band; }
 };
 
-/// The number of pixels that are computed at once.
+/// The number of pixels that are processed together.
 inline constexpr size_t block = 128;
 
 class Expression {
   public:
-    /// \throws UsageError with the text and the column of the error, counted from 1, and for a text of more
-    /// than 10,000 characters.
+    /// Parses the text. \throws UsageError with the text and the column of the error, counted from 1; also if
+    /// the text has more than 10,000 characters.
     explicit Expression(std::string text);
     const std::string& text() const { return m_text; }
     /// Returns the operands, each once.
@@ -52,17 +53,17 @@ class Expression {
     size_t steps() const { return m_steps.size(); }
     /// Returns the number of rows of `block` values that evaluate() needs.
     size_t depth() const { return m_depth; }
-    /// Evaluates the expression. values: a row of `block` for every operand. The result is the first row of
-    /// `stack`.
+    /// Evaluates the expression. `values` has one row of `block` values for every operand. The result is in
+    /// the first row of `stack`.
     void evaluate(const double* values, double* stack) const;
-    /// Returns the text with each operand replaced by `name` of its index.
+    /// Returns the text with each operand replaced by name(index of the operand).
     std::string with_operands(const std::function<std::string(size_t)>& name) const;
 
   private:
     friend class Parser;
     enum class Act {
         number,
-        operand, // no argument
+        operand, // no arguments
         minus,
         absolute,
         root,
@@ -97,8 +98,8 @@ class Expression {
     };
     std::string m_text;
     std::vector<Operand> m_operands;
-    std::vector<Place> m_places; ///< positions of operands in the text, rising
-    std::vector<Step> m_steps;   ///< in the order of a stack
+    std::vector<Place> m_places; ///< positions of the operands in the text, in rising order
+    std::vector<Step> m_steps;   ///< operations in the order in which a stack evaluates them
     size_t m_depth = 0;
 };
 

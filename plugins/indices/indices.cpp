@@ -62,8 +62,9 @@ Term under_response(double at, const Bands& bands, double width) {
 // Ranges
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns the wavelength where the red edge is steepest (Horler et al. 1983): the greatest slope between
-/// neighbours, refined by the parabola through it and the slopes on both sides.
+/// Returns the wavelength where the red edge is steepest (Horler et al. 1983). This is the position of the
+/// greatest slope between neighbouring bands, refined by a parabola through this slope and the slopes on both
+/// sides.
 double edge_of(const double* x, const double* v, size_t n) {
     constexpr double equal = 1e-12;
     const auto slope = [&](size_t j) { return (v[j + 1] - v[j]) / (x[j + 1] - x[j]); };
@@ -95,7 +96,7 @@ double measure(Of of, const double* x, const double* v, size_t n) {
         return x[std::max_element(v, v + n) - v];
     case Of::edge:
         return edge_of(x, v, n);
-    default: { // deviation
+    default: { // standard deviation
         const double mean = std::accumulate(v, v + n, 0.0) / static_cast<double>(n);
         double squares = 0;
         for (size_t k = 0; k < n; ++k)
@@ -105,7 +106,7 @@ double measure(Of of, const double* x, const double* v, size_t n) {
     }
 }
 
-/// Returns weights for ranges whose value is a weighted sum.
+/// Returns weights for ranges whose value is a weighted sum of bands.
 std::vector<double> weights_of(Of of, const std::vector<double>& x) {
     const size_t n = x.size();
     const double count = static_cast<double>(n), mean = std::accumulate(x.begin(), x.end(), 0.0) / count;
@@ -125,12 +126,13 @@ bool is_sum(Of of) { return of <= Of::sum || of == Of::slope || of == Of::area; 
 // Values
 // ----------------------------------------------------------------------------------------------------------
 
-/// A term, ready for evaluation: the sum of factor * stored, and an offset; or a measure of such values.
+/// A term that is ready for evaluation: either a sum of factor * stored plus a constant, or a measure of
+/// scaled values.
 struct Source {
     Of of;
     std::vector<size_t> bands;
     std::vector<double> x, factor, offset;
-    double constant = 0; ///< offset of a sum
+    double constant = 0; ///< constant that is added to a sum
 };
 
 Source source_of(const Operand& operand, const Bands& bands) {
@@ -166,8 +168,8 @@ class Program {
                cost::step * static_cast<double>(m_expression.steps());
     }
 
-    /// Evaluates. rows: `count` values per band; values: operands() rows. The results are the first `count`
-    /// of `stack`.
+    /// Evaluates the expression. `rows` has `count` values per band; `values` has operands() rows. The
+    /// results are the first `count` values of `stack`.
     template <class T>
     void compute(const T* const* rows, size_t count, double* values, double* stack,
                  std::vector<double>& spectrum) const {
@@ -207,7 +209,7 @@ class Program {
     std::vector<Source> m_sources;
 };
 
-/// Work space of the evaluation, for all programs.
+/// The work space for the evaluation of all programs.
 struct Scratch {
     explicit Scratch(const std::vector<Program>& programs) {
         size_t operands = 0, depth = 0;
@@ -225,7 +227,7 @@ float stored(double v) {
     return std::fabs(v) <= std::numeric_limits<float>::max() ? static_cast<float>(v) : no_value;
 }
 
-/// Bands whose values are checked, with their scale to reflectance.
+/// A band whose values are checked, with its scale and offset to reflectance.
 struct Watched {
     size_t band;
     double scale, offset;
@@ -288,7 +290,7 @@ class CpuIndices final : public Indices {
         const Scratch one(m_programs);
         return (one.values.size() + one.stack.size() + 2 * block) * sizeof(double);
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -308,7 +310,7 @@ class CpuIndices final : public Indices {
 };
 
 std::vector<Program> programs_of(const std::vector<std::string>& expressions, const Bands& bands) {
-    constexpr size_t most_text = 1000000; // characters: a second of parsing
+    constexpr size_t most_text = 1000000; // limit in characters, which take about a second to parse
     size_t text_size = 0;
     std::vector<Program> programs;
     for (const auto& text : expressions) {

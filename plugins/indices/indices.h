@@ -3,13 +3,13 @@
 // the paper of each index.
 //
 // A wavelength C is replaced by bands of a scene in one of four ways:
-//   nearest   the nearest band within `tolerance` nm; of two equally near bands the first in the file
+//   nearest   the nearest band within `tolerance` nm; if two bands are equally near, the first in the file
 //   linear    linear interpolation between the bands around C, at most 4 tolerances apart; or a band at C
 //   average   the mean of the bands within width/2
 //   response  under a normal curve of FWHM `width` (math/resampling.h)
-// A range uses its bands by rising wavelength; of bands within 1e-6 nm of each other the first in the file.
-// All values are computed in double precision from the source's floats, pixel by pixel, so results do not
-// depend on tiles or threads.
+// A range uses its bands by rising wavelength. If bands are within 1e-6 nm of each other, the first in the
+// file is used. All values are computed in double precision from the source's floats, pixel by pixel, so
+// results do not depend on tiles or threads.
 #pragma once
 
 #include "core/cost.h"
@@ -23,17 +23,17 @@
 
 namespace hsi::indices {
 
-/// Costs for `-device auto` (core/cost.h): workers on the CPU compute, even if a device is present; the
-/// second value is for 16 cores.
+/// Costs for `-device auto` (core/cost.h). Workers on the CPU compute even if a device is present; the second
+/// value is for 16 cores.
 namespace cost {
-inline constexpr Cost value{5e-10, 3e-11};  ///< per band that is read, or that is part of an operand
-inline constexpr Cost step{4e-10, 2.5e-11}; ///< per operand or operation of an expression
+inline constexpr Cost value{5e-10, 3e-11};  ///< seconds per band that is read, and per band of an operand
+inline constexpr Cost step{4e-10, 2.5e-11}; ///< seconds per operand or operation of an expression
 } // namespace cost
 
 /// A row of the catalogue.
 struct Index {
     std::string name, domain, formula, unit;
-    bool reflectance = false; ///< a factor common to all bands changes the result
+    bool reflectance = false; ///< true if a factor common to all bands changes the result
     std::string citation;
 };
 const std::vector<Index>& catalogue();
@@ -44,29 +44,29 @@ struct Choosing {
     double tolerance = 10, width = 10; ///< nm
 };
 
-/// The bands of a source, in its order. Lists except `wavelengths` may be empty.
+/// The bands of a source, in the source's order. Lists except `wavelengths` may be empty.
 struct Bands {
     std::vector<double> wavelengths;   ///< nm, one per band; NaN or not above 0: unknown
     std::vector<double> widths;        ///< FWHM in nm, NaN if unknown
-    std::vector<int> numbers;          ///< the band numbers in expressions; empty: 1, 2 ..
+    std::vector<int> numbers;          ///< band numbers in expressions; empty: 1, 2 ...
     std::vector<double> scale, offset; ///< value = stored * scale + offset; empty: 1 and 0
 };
 
 /// An operand at the bands of a source.
 struct Term {
-    std::vector<size_t> sources; ///< indices of its bands; empty: there are not enough
-    std::vector<double> weights; ///< of a wavelength or band; their sum is 1 to rounding
+    std::vector<size_t> sources; ///< indices of the operand's bands; empty: the source has too few bands
+    std::vector<double> weights; ///< weights of the bands of a wavelength or band; their sum is 1 to rounding
 };
 Term term_of(const Operand& operand, const Bands& bands, const Choosing& choosing);
 
-/// Returns the number of bands that a range must have: 1, for std, slope and area 2, for edge 4.
+/// Returns the minimum number of bands of a range: 1; 2 for std, slope and area; 4 for edge.
 size_t least_bands(Operand::Of of);
 
 /// Computes indices. The counts are complete after the pass.
 class Indices : public stream::CountingOperation {
   public:
     void exchange(parallel::Group& ranks) override;
-    /// Returns the number of values of valid pixels at watched bands that cannot be reflectance: outside of
+    /// Returns how often a watched band of a valid pixel has a value that cannot be reflectance, outside of
     /// -0.5 to 1.5.
     int64_t outside() const { return m_outside; }
 
@@ -74,17 +74,18 @@ class Indices : public stream::CountingOperation {
     int64_t m_outside = 0;
 };
 
-/// Makes one output with a band for each expression, whose wavelengths are those of the nearest bands. A
-/// pixel is invalid (all NaN) if one of the inputs is not finite or all are zero. `watched`: indices of the
-/// bands that outside() counts. \throws Error if an operand has too few bands, and UsageError as
-/// Expression.
+/// Creates an operation whose output has one band for each expression. A pixel is invalid (all NaN) if one of
+/// the inputs is not finite or all are zero. A wavelength in an expression refers to the nearest band.
+/// `watched` has the indices of the bands that outside() counts. \throws Error if an operand has too few
+/// bands. \throws UsageError like the constructor of Expression.
 std::unique_ptr<Indices> make_indices(int inputs, const std::vector<std::string>& expressions, Bands bands,
                                       std::vector<size_t> watched = {});
 
-/// Returns the cost of a pixel in the operation that make_indices() creates from the same arguments.
+/// Returns the cost per pixel of the operation that make_indices() creates from the same arguments.
 Cost cost_of(int inputs, const std::vector<std::string>& expressions, const Bands& bands);
 
-/// Computes indices of spectra in memory, with one value per band: a list of results for every spectrum.
+/// Computes indices of spectra in memory, which have one value per band. Returns a list of results for every
+/// spectrum.
 std::vector<std::vector<double>> indices_of(const std::vector<std::vector<double>>& spectra,
                                             const std::vector<std::string>& expressions, const Bands& bands);
 

@@ -30,18 +30,18 @@ struct Span {
     double least = std::numeric_limits<double>::lowest(), most = std::numeric_limits<double>::max();
 };
 constexpr Span single_precision{std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()};
-constexpr double most_bands = 65536; ///< GDAL's own limit
+constexpr double most_bands = 65536; ///< GDAL's limit
 
-/// Settings of a document, which a stranger may have written. An operation declares each of its settings by
-/// reading it, with its exact size and range; settings that are not declared are refused. No operation checks
-/// a document in any other way.
+/// The settings of a step in a document, which may come from an untrusted source. An operation declares each
+/// of its settings by reading the setting, with its exact size and range. Settings that are not declared are
+/// refused. Documents are checked only in this class.
 class Settings {
   public:
     Settings(const Link& link, const CubeShape& shape)
         : scene(shape), bands(static_cast<size_t>(shape.bands)), m_link(link) {}
 
-    const CubeShape scene; ///< the scene that the operation is made for
-    const size_t bands;    ///< of the scene
+    const CubeShape scene; ///< the scene for which the operation is created
+    const size_t bands;    ///< number of bands of the scene
 
     [[noreturn]] void fail(const std::string& what) const {
         throw Error("the link '" + m_link.operation + "' is damaged: " + what);
@@ -54,14 +54,14 @@ class Settings {
         if (!at(key).is_boolean()) fail(std::string("'") + key + "' is not true or false");
         return at(key).get<bool>();
     }
-    /// Checks the stated length of a list that may have any length; older documents do not state it.
+    /// Checks the stated length of a list of variable length. Older documents do not state the length.
     void count_is(const char* key, size_t entries) const {
         m_declared.insert(key);
         if (!m_link.settings.contains(key)) return;
         if (whole(key, 1, 1000000) != static_cast<int64_t>(entries))
             fail(std::string("'") + key + "' is not " + std::to_string(entries));
     }
-    /// Returns one of the pairs of a name and its meaning.
+    /// Returns the entry of `choices` whose name is the value of the setting.
     template <class Choices>
     auto choice(const char* key, const Choices& choices) const {
         const Json& name = at(key);
@@ -77,7 +77,7 @@ class Settings {
     size_t length(const char* key, double least, double most) const {
         return length(at(key), key, least, most);
     }
-    /// Reads one to `most` texts.
+    /// Reads a list of one to `most` texts.
     std::vector<std::string> texts(const char* key, double most) const {
         std::vector<std::string> all;
         all.reserve(length(key, 1, most));
@@ -90,20 +90,20 @@ class Settings {
     std::vector<double> numbers(const char* key, size_t count, const Span& span = {}) const {
         return numbers<double>(at(key), key, count, span);
     }
-    /// Checks `count`, the number of bands that the operation is for.
+    /// Checks that the scene has `count` bands, the number for which the operation was made.
     void check_bands(size_t count) const {
         if (count != bands)
             throw Error("the link '" + m_link.operation + "' was made for " + counted(count, "band") +
                         ", but its input has " + counted(bands, "band"));
     }
-    /// Checks that the operation was made for the number of bands of the scene.
+    /// Checks that the setting, a number of bands, equals the number of bands of the scene.
     void same_bands(const char* key) const { check_bands(static_cast<size_t>(whole(key, 1, 1000000))); }
     /// Reads one number per band of the scene.
     std::vector<double> band_numbers(const char* key, const Span& span = {}) const {
         check_bands(length(key, 1, most_bands));
         return numbers(key, bands, span);
     }
-    /// Reads one to `most` spectra.
+    /// Reads a list of one to `most` spectra.
     template <class T>
     std::vector<std::vector<T>> spectra(const char* key, double most, const Span& span) const {
         std::vector<std::vector<T>> all;
@@ -114,7 +114,8 @@ class Settings {
         }
         return all;
     }
-    /// Reads bands of the scene, from 0, each at most once; `rising`: in rising order.
+    /// Reads indices of the scene's bands, counted from 0, each at most once. If `rising` is true, they must
+    /// rise.
     template <class T>
     std::vector<T> places(const Json& json, const char* key, size_t least, bool rising) const {
         const size_t count = length(json, key, static_cast<double>(least), static_cast<double>(bands));
@@ -135,7 +136,7 @@ class Settings {
     std::vector<T> places(const char* key, size_t least, bool rising) const {
         return places<T>(at(key), key, least, rising);
     }
-    /// Visits each object of a list; the objects have two members with these names.
+    /// Calls `visit` for each object of a list. The objects have two members, named `first` and `second`.
     template <class Visit>
     void pairs(const char* key, double most, const char* first, const char* second,
                const Visit& visit) const {
@@ -158,7 +159,7 @@ class Settings {
             values.push_back(static_cast<T>(number(one, key, span)));
         return values;
     }
-    /// \throws Error for a setting that was not declared.
+    /// Checks that all settings were declared. \throws Error for other settings.
     void refuse_others() const {
         for (const auto& [key, value] : m_link.settings.items())
             if (m_declared.count(key) == 0) fail("it has no setting '" + key + "'");
@@ -200,8 +201,9 @@ class Settings {
 
 using Made = stream::LinkWork;
 
-/// Computes on devices by the backend of an algorithm (LinkWork::on_devices); make() turns it into an
-/// operation. The backend lives as long as the operation.
+/// Returns a function that creates the operation on devices with an algorithm's backend
+/// (LinkWork::on_devices). make() creates the operation from the backend. The backend lives as long as the
+/// operation.
 template <class Backend, class Make>
 auto by_backend(const char* algorithm, Make make) {
     return [=](const std::vector<CudaDevice>& devices) -> std::shared_ptr<stream::Operation> {
@@ -212,13 +214,13 @@ auto by_backend(const char* algorithm, Make make) {
     };
 }
 
-/// For links whose values take far longer to compute than to read from a file.
+/// Marks work whose values take far longer to compute than to read from a file.
 Made dear(Made work) {
     work.dear = true;
     return work;
 }
 
-/// Makes the work once all settings have been checked.
+/// A function that creates the operation after all settings have been checked.
 using Make = std::function<Made()>;
 
 Make read_displacement(const Settings& s) {
@@ -273,7 +275,7 @@ Make read_unmixing(const Settings& s) {
     };
 }
 
-/// Returns the cost as gdal_hsi_detect estimates it.
+/// Returns the cost with the same estimate as gdal_hsi_detect.
 Cost cost_of(const detect::Detector& d) {
     const auto used = static_cast<double>(d.used.size());
     Cost cost = detect::cost::score * (used * std::max(d.targets, 1));
@@ -341,7 +343,7 @@ Make read_mlr(const Settings& s) {
 Make read_nearest(const Settings& s) {
     atdca::ClassifyOptions options;
     options.max_angle = s.number("max_angle", {0, 180});
-    constexpr double most_targets = 65535; // classes of a map
+    constexpr double most_targets = 65535; // number of classes that a map can have
     const auto spectra = s.spectra<float>("spectra", most_targets, single_precision);
     s.count_is("count", spectra.size());
     return [options, spectra] {
@@ -353,7 +355,7 @@ Make read_nearest(const Settings& s) {
     };
 }
 
-/// Reads sums of the scene's bands; the span limits weights of either sign.
+/// Reads weighted sums of the scene's bands. `span` is the allowed range of the weights.
 std::vector<math::ResampledBand> read_sums(const Settings& s, const char* key, const Span& span) {
     std::vector<math::ResampledBand> bands;
     s.pairs(key, most_bands, "sources", "weights", [&](const Json& from, const Json& by) {
@@ -380,7 +382,7 @@ Make read_resampling(const Settings& s) {
     };
 }
 
-/// Reads settings whose names end with the number of the model: "model 1", "bands 1".
+/// Reads settings whose names end with the number of a model, such as "model 1" and "bands 1".
 Make read_regression(const Settings& s) {
     s.same_bands("inputs");
     constexpr int64_t most_models = 1000;
@@ -437,9 +439,9 @@ Make read_features(const Settings& s) {
 
 constexpr std::pair<const char*, identify::Best> best_names[] = {
     {"fit", identify::Best::fit}, {"depth", identify::Best::depth}, {"fd", identify::Best::fd}};
-constexpr double no_reference = -1e30; ///< JSON lacks NaN
+constexpr double no_reference = -1e30; ///< represents NaN, which JSON lacks
 
-/// Returns the indices of the names that a setting lists, among the names of a rule file; case-sensitive.
+/// Returns the indices of the names in a setting among the names of `list`; case-sensitive.
 template <class List>
 std::vector<size_t> places_of(const Settings& s, const char* key, const List& list) {
     std::map<std::string, size_t> names;
@@ -479,7 +481,8 @@ Make read_identification(const Settings& s) {
     if (references.size() != identify::spectra_of(file, choice).size())
         s.fail("'spectra' do not match its rules");
     auto made = identify::plan_rules(file, choice, bands, references);
-    for (auto& group : made.groups) // the other groups decide which pixels are valid
+    // The other groups remain in the plan, because all bands of the plan decide which pixels are valid.
+    for (auto& group : made.groups)
         group.shown = group.group == choice.groups.front();
     const auto plan = std::make_shared<const identify::Plan>(std::move(made));
     s.check_bands(plan->used.size());
@@ -490,7 +493,7 @@ Make read_indices(const Settings& s) {
     s.same_bands("inputs");
     const auto expressions = s.texts("expressions", most_bands);
     indices::Bands bands;
-    // Negative: unknown. JSON lacks NaN.
+    // A negative value means unknown, since JSON lacks NaN.
     bands.wavelengths = s.band_numbers("wavelengths", {-1, 1e9});
     bands.scale = s.band_numbers("scale");
     bands.offset = s.band_numbers("offset");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Converts operations to steps of virtual scenes (stream/computed_source.h) and back, for tools that compute
-// tile by tile once their models are complete. Numbers are restored to the last bit, so a step computes the
-// tool's result.
+// tile by tile once their models are complete. Numbers are restored exactly, so the pixels of a step are
+// bitwise equal to the tool's result.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -28,17 +28,17 @@ struct Plan;
 
 namespace hsi::links {
 
-/// Returns the operation of one of the steps below, on the CPU, with its maker on devices. \throws Error for
-/// other steps.
+/// Returns the operation of one of the steps below on the CPU, and a function that creates it on devices.
+/// \throws Error for other steps.
 stream::LinkWork make_link(const stream::Link& link, const stream::CubeShape& scene);
-/// Makes stream::make_operation() create these operations.
+/// Registers make_link() as the function with which stream::make_operation() creates these operations.
 inline void register_links() { stream::link_maker = make_link; }
 
 /// Returns the step for y' of spp::make_displacement().
 stream::Link displacement(int window, const std::vector<double>& centroid);
 /// Returns the step for pca::make_transform().
 stream::Link transform(const pca::Transform& transform);
-/// Returns the step for the abundances of unmix::make_unmixing(), or the error.
+/// Returns the step for the abundances or the error of unmix::make_unmixing(); `rmse` selects the error.
 stream::Link unmixing(const unmix::Endmembers& endmembers, unmix::Method method, bool rmse);
 /// Returns the step for the scores of detect::make_detection().
 stream::Link detection(const detect::Detector& detector);
@@ -54,15 +54,15 @@ stream::Link resampling(int inputs, const std::vector<math::ResampledBand>& band
 stream::Link estimates(int inputs, const std::vector<regression::Applied>& models);
 /// Returns the step for features::make_features().
 stream::Link feature_bands(int inputs, const std::vector<features::Range>& ranges, features::Output output);
-/// Returns the step for the map of one group (of plan.groups) of identify::make_identification(). rules: the
-/// text of its file.
+/// Returns the step for the map of one group (an index of plan.groups) of identify::make_identification().
+/// `rules` is the text of the rule file.
 stream::Link identification(const std::string& rules, const identify::Plan& plan, size_t group);
-/// Returns the step for indices::make_indices(), with everything in Bands except `widths` and `numbers`.
+/// Returns the step for indices::make_indices(), with all lists of Bands except `widths` and `numbers`.
 stream::Link index_bands(int inputs, const std::vector<std::string>& expressions,
                          const indices::Bands& bands);
 /// Returns the step for destripe::make_correction().
 stream::Link striped_columns(int inputs, const destripe::Columns& columns);
-/// Returns the step for smooth::make_transform(), for a method that is not a sum.
+/// Returns the step for smooth::make_transform(), for a method whose bands are not sums of bands.
 stream::Link transformed_spectra(int inputs, const smooth::Transform& transform);
 
 } // namespace hsi::links

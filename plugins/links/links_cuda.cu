@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_links.so: converts values between two links on a GPU, as a file between them would.
+// hsi_cuda_links.so: converts values between two steps on a GPU, as a file between the steps would do.
 #include "cuda/check.h"
 #include "cuda/device.h"
 #include "cuda/stream.h"
@@ -21,7 +21,7 @@ __global__ void replace(float* values, size_t count, float value, float by) {
 } // namespace
 } // namespace hsi::links
 
-/// See stream::DeviceReplace.
+/// Replaces values on a device; see stream::DeviceReplace.
 extern "C" __attribute__((visibility("default"))) void
 hsi_cuda_links_replace(int device, float* values, size_t count, float value, float by) {
     if (count == 0) return;

@@ -16,12 +16,12 @@
 namespace hsi::mnf {
 namespace {
 
-/// Starting more threads takes longer than the eigenproblem of a few hundred bands
+/// For fewer bands, starting more threads takes longer than solving the eigenproblem.
 constexpr int worth_threads = 4;
-/// Both of the noise matrix, scaled to a unit diagonal
+/// Both values refer to the noise matrix, scaled to a unit diagonal.
 constexpr double least_eigenvalue = 1e-10, added = 1e-6;
 
-/// Returns the rows and columns `kept` of an n x n matrix, times `factor`.
+/// Returns the rows and columns `kept` of an n x n matrix, multiplied by `factor`.
 std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::vector<int>& kept,
                         double factor) {
     std::vector<double> part;
@@ -57,7 +57,7 @@ Fit fit(const stream::SceneStatistics& moments, int threads) {
     auto signal = cut(moments.covariance, all, result.kept, pixels / (pixels - 1));
     auto noise = cut(moments.differences, all, result.kept, 0.5);
 
-    // Scales bands to units of their noise.
+    // Scales each band by the standard deviation of its noise.
     std::vector<double> deviation;
     for (size_t b = 0; b < size; ++b)
         deviation.push_back(std::sqrt(noise[b * (size + 1)]));
@@ -85,8 +85,9 @@ Fit fit(const stream::SceneStatistics& moments, int threads) {
         double* const w = m.inverse.data() + static_cast<size_t>(k) * size;
         for (size_t b = 0; b < size; ++b)
             v[b] = eigen.vector(k)[b] / deviation[b];
-        math::fix_sign(v, n);               // in the scene's units
-        for (size_t a = 0; a < size; ++a) { // column by column: sums of all bands at once
+        math::fix_sign(v, n); // The sign is decided in the scene's units.
+        // Column by column, so that one row update covers all bands.
+        for (size_t a = 0; a < size; ++a) {
             const double factor = v[a] * deviation[a];
             for (size_t b = 0; b < size; ++b)
                 w[b] += noise[a * size + b] * factor;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The estimates of square blocks, one block in each SIMD lane: every sum is taken pixel after pixel, so no
-// bit depends on the width of a register.
+// The estimates of square blocks, one block in each SIMD lane. Every sum adds one pixel after the other, so
+// the result does not depend on the width of a register.
 #pragma once
 
 #include "core/cube_view.h"
@@ -13,8 +13,8 @@
 
 namespace hsi::noise {
 
-/// A block's estimate for a band: the variance of the residual and three squared coefficients, or the
-/// standard deviation and the mean. NaN if missing.
+/// A block's estimate for a band: either the variance of the residual and three squared coefficients, or the
+/// standard deviation and the mean. Missing values are NaN.
 using Said = std::array<float, 4>;
 
 /// Blocks of valid pixels with their corners at samples `x` of line `y`.
@@ -33,7 +33,7 @@ class BlockEstimator {
     const BlockMethod method;
     const int64_t size;
     const std::vector<Neighbours>& neighbours;
-    std::vector<double> rows; ///< used by the kernels: pixels x lanes, for a few bands
+    std::vector<double> rows; ///< scratch of the kernels: pixels x lanes, for a few bands
 };
 
 } // namespace hsi::noise

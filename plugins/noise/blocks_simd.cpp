@@ -16,8 +16,8 @@
 namespace hsi::noise {
 namespace {
 constexpr size_t most_lanes = 8;
-constexpr size_t kept_bands =
-    8; ///< a band's neighbours are at most two bands away, so positions do not collide
+/// A band's neighbours are at most two bands away, so the positions of bands in use never collide.
+constexpr size_t kept_bands = 8;
 } // namespace
 } // namespace hsi::noise
 #endif
@@ -32,8 +32,8 @@ using V = hn::Vec<D>;
 using M = hn::Mask<D>;
 constexpr D d;
 
-/// The offsets of a block's pixels from its corner, and of the pixels above them; in the first line, of the
-/// pixels to the left.
+/// The offsets of a block's pixels from its corner, and of the pixels above them. For the first line, the
+/// second list has the pixels to the left.
 struct Places {
     Places(const BlockEstimator& all, ptrdiff_t line_stride) {
         const auto place = [&](int64_t pixel) { return pixel / all.size * line_stride + pixel % all.size; };
@@ -86,7 +86,8 @@ class Lanes {
             g[i][3] = hn::Div(dot(x[i], y), length[i]);
         }
         V determinant = hn::Set(d, 1.0);
-        for (size_t p = 0; p < count; ++p) { // the matrix is positive definite, so pivoting is not needed
+        // The matrix is positive definite, so pivoting is not needed.
+        for (size_t p = 0; p < count; ++p) {
             determinant = hn::Mul(determinant, g[p][p]);
             in = hn::And(in, hn::Ge(determinant, hn::Set(d, 1e-12)));
             for (size_t i = 0; i < count; ++i) {
@@ -127,7 +128,7 @@ class Lanes {
             m_blocks.said[m_first + k][band][what] = static_cast<float>(list[k]);
     }
 
-    /// Centred values of a band.
+    /// Returns the centred values of a band.
     const double* row(int band) {
         double* const to = m.rows.data() + place(band) * row_size(m);
         if (m_band[place(band)] == band) return to;
@@ -146,7 +147,7 @@ class Lanes {
     void take(int band, const std::vector<ptrdiff_t>& places, double* HWY_RESTRICT to) const {
         const size_t lanes = hn::Lanes(d);
         for (size_t k = 0; k < lanes; ++k) {
-            const size_t block = m_first + std::min(k, m_count - 1); // the last block fills the other lanes
+            const size_t block = m_first + std::min(k, m_count - 1); // The last block fills the unused lanes.
             const float* const from = m_in.row(band, m_blocks.y) + m_blocks.x[block];
             for (size_t p = 0; p < m_pixels; ++p)
                 to[p * lanes + k] = static_cast<double>(from[places[p]]);
@@ -175,7 +176,7 @@ class Lanes {
     const size_t m_first, m_count;
     const bool m_above;
     const size_t m_pixels;
-    int m_band[kept_bands]; ///< the band in each position; -1 for no band
+    int m_band[kept_bands]; ///< band in each position; -1: no band
     double m_means[kept_bands][most_lanes] = {}, m_squares[kept_bands][most_lanes] = {};
 };
 

@@ -20,9 +20,9 @@ namespace hsi::noise {
 namespace {
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-constexpr double least_share = 0.04; ///< of the residual's variance
+constexpr double least_share = 0.04; ///< smallest noise variance, relative to the variance of the residual
 
-/// Returns q of M q = v, but at least the least share of v.
+/// Returns the solution q of M q = v, but at least least_share times v.
 std::vector<double> solved(const std::vector<double>& matrix, const std::vector<double>& v) {
     const size_t n = v.size();
     const auto inverse = math::invert(matrix, static_cast<int>(n));
@@ -111,7 +111,7 @@ struct Grid {
     int64_t size, across, down, step = 1, taken = 0;
 };
 
-constexpr int64_t least_group = 16; ///< lines whose sums are added together
+constexpr int64_t least_group = 16; ///< smallest number of lines whose sums are added together
 
 class ScanWorker final : public stream::Worker {
   public:
@@ -148,7 +148,7 @@ class ScanWorker final : public stream::Worker {
     }
 
     math::ExactSums sums;        ///< sums of e and of e^2, per band and column
-    math::ExactSums column_sums; ///< per listed band and column
+    math::ExactSums column_sums; ///< sums of pixels, per listed band and column
     std::vector<int64_t> counts, pixels;
 
   private:
@@ -169,7 +169,7 @@ class ScanWorker final : public stream::Worker {
         return m_valid[static_cast<size_t>(line * m_width + sample)] != 0;
     }
 
-    /// Sums e = x_j - (x_{j-1} + x_{j+1})/2 of triples of valid pixels.
+    /// Sums e = x_j - (x_{j-1} + x_{j+1})/2 over triples of valid pixels.
     void look_for_stripes(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t y, int64_t lines) {
         const auto width = static_cast<size_t>(tile.core.w);
         const size_t first = x0 == 0, last = x0 + tile.core.w == m_width ? width - 1 : width;
@@ -210,7 +210,7 @@ class ScanWorker final : public stream::Worker {
                 pixels[static_cast<size_t>(tile.core.x + i)] += valid(y + l, x0 + i);
     }
 
-    /// All pixels of a block are valid.
+    /// Returns whether all pixels of a block are valid.
     bool is_whole(int64_t x, int64_t y) const {
         for (int64_t l = 0; l < m_grid.size; ++l)
             for (int64_t i = 0; i < m_grid.size; ++i)
@@ -223,10 +223,10 @@ class ScanWorker final : public stream::Worker {
     const Grid& m_grid;
     const int64_t m_group;
     const BlockMethod m_method;
-    std::vector<Said>& m_said; ///< one worker writes each block
+    std::vector<Said>& m_said; ///< estimates of all blocks; each block is written by exactly one worker
     BlockEstimator m_blocks;
     std::vector<float> m_magnitude;
-    std::vector<char> m_valid; ///< pixels of the window
+    std::vector<char> m_valid; ///< validity of the pixels of the window
     int64_t m_width = 0;
 };
 
@@ -245,7 +245,7 @@ class CpuScan final : public NoiseScan {
     int64_t align_samples() const override { return m_grid.size; }
     int64_t align_lines() const override { return m_group; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        constexpr int of_floats = 2; // exponents that values of a scene reach
+        constexpr int of_floats = 2; // the exponents of a scene's values are within this multiple of 64
         const size_t columns = 2 * static_cast<size_t>(m_scene.bands) + m_mean_bands.size();
         return math::ExactSums::most_bytes(columns * static_cast<size_t>(m_scene.samples), -64 * of_floats,
                                            64 * of_floats) +
@@ -340,7 +340,8 @@ class CpuScan final : public NoiseScan {
             if (!std::isnan(m_said[k][0])) values.push_back(static_cast<double>(m_said[k][what]));
         return values;
     }
-    /// Takes the fullest of 150 equal bins of the deviations above 0.
+    /// Estimates the noise from the fullest bin. The standard deviations above 0 are divided into 150 equal
+    /// bins.
     void take_fullest(size_t band, BlockNoise& result) const {
         constexpr size_t bins = 150;
         const auto deviations = said(band, 0), means = said(band, 1);
@@ -379,10 +380,10 @@ class CpuScan final : public NoiseScan {
     std::vector<int64_t> m_pixels;
 };
 
-/// Returns the values at every x of the least squares parabola through (x, y). \throws Error for fewer than 3
-/// points.
+/// Fits a parabola to the points (x, y) by least squares and returns its values at every x. \throws Error if
+/// there are fewer than 3 points.
 std::vector<double> parabola(const std::vector<double>& x, const std::vector<double>& y) {
-    // Orthogonal polynomials of degree 0, 1 and 2 at these points.
+    // Uses orthogonal polynomials of degree 0, 1 and 2 at these points.
     const size_t n = x.size();
     if (n < 3)
         throw Error("-smile: fewer than 3 columns have an absorption",
@@ -438,7 +439,8 @@ Smile smile_of(const std::vector<double>& wavelengths, const std::vector<double>
             depth = std::max(depth, missing);
         }
         const double centroid = first + moment / area;
-        if (!(area > 0) || !std::isfinite(centroid)) continue; // no absorption, or no valid pixel
+        // The column has no absorption, or no valid pixel.
+        if (!(area > 0) || !std::isfinite(centroid)) continue;
         x.push_back(2 * static_cast<double>(j) / static_cast<double>(std::max<size_t>(1, columns - 1)) - 1);
         p.push_back(centroid);
         smile.depth[j] = depth;

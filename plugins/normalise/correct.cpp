@@ -13,7 +13,7 @@
 namespace hsi::normalise {
 namespace {
 
-/// A BRDF model at the centre of a bin, and the difference to the next bin's.
+/// The BRDF model at the centre of a bin, and the difference to the next bin.
 struct Node {
     double volume = 0, geometric = 0, isotropic = 0, nadir = 0;
     double to_volume = 0, to_geometric = 0, to_isotropic = 0, to_nadir = 0;
@@ -24,9 +24,9 @@ struct CorrectionTask {
     SceneTask scene;
     Method method;
     Terrain terrain;
-    std::vector<double> centres;          ///< centres of the used bins, rising
-    std::vector<std::vector<Node>> nodes; ///< bands x intervals between centres; empty: no BRDF
-    std::optional<OfHyTools> hytools;     ///< null: the model is not from HyTools, and has other limits
+    std::vector<double> centres;          ///< centres of the used bins, in rising order
+    std::vector<std::vector<Node>> nodes; ///< bands x intervals between centres; empty: no BRDF correction
+    std::optional<OfHyTools> hytools;     ///< null: the model is not from HyTools and has no separate limits
 
     bool brdf() const { return !nodes.empty(); }
 };
@@ -84,12 +84,14 @@ class CorrectionWorker final : public stream::Worker {
     PixelCounts counts;
 
   private:
-    /// A pixel in range, with the data that its bands share. `a` and `cos_i` are 1 if terrain is not
+    /// A pixel in range, with the values that all bands share. `a` and `cos_i` are 1 if terrain is not
     /// corrected.
     struct InRange {
         size_t at;
-        int interval; ///< index of the two bin centres around its NDVI; the last two beyond the outer centres
-        bool turns;   ///< true if its BRDF is corrected
+        /// Index of the two bin centres around the pixel's NDVI. Beyond the outer centres, the nearest two
+        /// are used.
+        int interval;
+        bool turns; ///< true if the pixel's BRDF is corrected
         double between, a, cos_i, volume, geometric, factor[2];
     };
 
@@ -171,7 +173,7 @@ class CorrectionWorker final : public stream::Worker {
         const double m = m_task.terrain.slope[band], q = m_task.terrain.intercept[band];
         return (m * pixel.a + q) / (m * pixel.cos_i + q);
     }
-    /// Returns r', the value at nadir and at the common solar zenith.
+    /// Returns r' converted to a nadir view and the common solar zenith.
     float turned(int b, const InRange& pixel, float flat) {
         const Node& n = m_task.nodes[static_cast<size_t>(b)][static_cast<size_t>(pixel.interval)];
         const double t = pixel.between;
@@ -215,7 +217,7 @@ class CpuCorrection final : public Correction {
     const CorrectionTask m_task;
 };
 
-/// Writes angles as the correction uses them.
+/// Writes the angles that the correction uses.
 class Angles final : public stream::Operation {
   public:
     Angles(AngleInputs inputs, std::vector<Angle> wanted)

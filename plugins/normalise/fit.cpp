@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bins and coefficients from sums.
+// Computes bins and coefficients from sums.
 #include "normalise/normalise.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace hsi::normalise {
 namespace {
 
-constexpr int widest = 20; ///< cells per bin
+constexpr int widest = 20; ///< maximum number of cells in a bin
 constexpr double apart = 1e-6, varies = 1e-12;
 
-/// Sums over some cells, or over the cells of some scenes.
+/// Sums over several cells, or over the cells of several scenes.
 struct Total {
     int64_t pixels = 0;
     std::vector<double> sums;
@@ -27,7 +27,7 @@ struct Total {
     }
 };
 
-/// Finds the coefficients of all bands. Returns false if the kernels do not determine them.
+/// Computes the coefficients of all bands. Returns false if the kernels do not determine them.
 bool solve(const Total& t, size_t bands, Bin& bin) {
     const auto n = static_cast<double>(t.pixels);
     const auto& s = t.sums;
@@ -87,7 +87,7 @@ std::vector<int> bin_edges(const Method& method, const Binning& binning, const s
     int64_t below = 0;
     size_t cell = 0;
     for (int64_t j = 1; j < binning.bins && all > 0; ++j) {
-        // below >= j * all / bins, in whole numbers
+        // below >= j * all / bins, in integer arithmetic
         while (cell < count.size() && below * binning.bins < j * all)
             below += count[cell++];
         rough.push_back(method.ndvi_min + static_cast<int>(cell));

@@ -19,10 +19,11 @@ namespace {
 using hsi::model::Reader;
 
 constexpr double radian = 180 / 3.14159265358979323846;
-/// Limits, because each bin takes memory for all bands of the scene, and each mask takes time for all pixels.
+/// Limits of input files: each bin takes memory for all bands of the scene, and each mask takes time for all
+/// pixels.
 constexpr size_t most_bins = 1000, most_masks = 100;
 
-/// Returns the entry whose first member is `text`.
+/// Returns the value of the list entry whose name is the text of `key`.
 template <class T, size_t N>
 T chosen(const Reader& in, const Json& root, const char* key,
          const std::array<std::pair<const char*, T>, N>& list) {
@@ -32,7 +33,7 @@ T chosen(const Reader& in, const Json& root, const char* key,
     in.fail(std::string("'") + key + "' is '" + text + "', which gdal_hsi_normalise does not support");
 }
 
-/// Returns a limit of a mask; HyTools' settings write infinity as a text.
+/// Returns a limit of a mask. HyTools' settings write infinity as a text.
 double end_of(const Reader& in, const Json& settings, const char* key) {
     const Json& value = in.member(settings, key);
     if (!value.is_string()) return in.number(value, key);
@@ -46,7 +47,7 @@ double end_of(const Reader& in, const Json& settings, const char* key) {
     return below ? -infinity : infinity;
 }
 
-/// Puts Infinity and NaN into quotes: Python writes them, but JSON lacks them.
+/// Puts Infinity and NaN into quotes, because Python writes these values, but JSON does not have them.
 std::string quoted(const std::string& text) {
     std::string made;
     bool inside = false;
@@ -91,7 +92,7 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     if (in.list(root, "apply_mask").size() > most_masks) in.fail("'apply_mask' has too many masks");
     for (const Json& mask : in.list(root, "apply_mask")) {
         in.expect(mask, "apply_mask", 2);
-        if (mask[0] == "kernel_finite") continue; // pixels with unknown angles are invalid anyway
+        if (mask[0] == "kernel_finite") continue; // Pixels with unknown angles are always invalid.
         if (mask[0] != "ndi" && mask[0] != "ancillary")
             in.fail("the mask " + hsi::model::dump(mask[0]) +
                     " is unknown; gdal_hsi_normalise supports ndi, ancillary and kernel_finite");
@@ -100,14 +101,14 @@ std::vector<Limit> limits_of(const Reader& in, const Json& root) {
     return limits;
 }
 
-/// The bands of a scene, 1-based, in a file with `count` bands.
+/// The bands of a scene, 1-based, and the number of bands in the file.
 struct FileBands {
     const std::vector<int>& numbers;
     int in_file = 0;
     size_t size() const { return numbers.size(); }
 };
 
-/// Calls `take(band, value)` for the coefficients of all bands of the scene.
+/// Calls `take(band, value)` for the coefficients of each band of the scene.
 template <class Take>
 void each_band(const Reader& in, const Json& root, const FileBands& bands, const Take& take) {
     const Json& all = in.member(root, "coeffs");
@@ -132,7 +133,7 @@ void take_topography(const Reader& in, const Json& root, const FileBands& bands,
          {"mod_minneart", Topography::minnaert_g}}};
     m.method.topography = chosen(in, root, "type", types);
     const bool fits = m.method.fits_topography();
-    // Otherwise the model applies to all pixels
+    // Without a fit and without a mask, the correction applies to all pixels.
     if (fits || root.contains("apply_mask")) own.topography = limits_of(in, root);
     if (!fits) return;
     own.terrain.slope.assign(bands.size(), 0);
@@ -179,7 +180,7 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
     } else {
         m.bins.resize(1);
     }
-    for (Bin& bin : m.bins) { // a band without coefficients has the factor 1
+    for (Bin& bin : m.bins) { // A band without coefficients has the factor 1.
         bin.used = true;
         bin.volume.assign(bands.size(), 0);
         bin.geometric.assign(bands.size(), 0);
@@ -199,7 +200,8 @@ void take_brdf(const Reader& in, const Json& root, const FileBands& bands, Model
 } // namespace
 
 bool is_of_hytools(const std::string& text) {
-    // Searches the text, since models of a campaign are long and are parsed by their own reader.
+    // The text is searched for words instead of being parsed, because models of a campaign are long and are
+    // parsed by their own reader.
     constexpr std::array words{"apply_mask", "calc_mask", "solar_zn_norm_radians", "cosine", "mod_minneart",
                                "scs",        "scs+c"};
     const auto has = [&](const char* word) {

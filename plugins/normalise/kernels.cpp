@@ -20,7 +20,8 @@ double volume_kernel(Volume kind, double cos_s, double sin_s, double cos_v, doub
 }
 
 double geometric_kernel(const Method& m, double tan_s, double tan_v, double cos_w, double sin_w) {
-    const double s = m.b_r * tan_s, v = m.b_r * tan_v; // tangents of the angles of a sphere
+    // b_r transforms the angles so that crowns become spheres.
+    const double s = m.b_r * tan_s, v = m.b_r * tan_v;
     const double sec_s = std::sqrt(1 + s * s), sec_v = std::sqrt(1 + v * v), sum = sec_s + sec_v;
     const double d2 = s * s + v * v - 2 * s * v * cos_w, cross = s * v * sin_w;
     const double cos_t = cut(m.h_b * std::sqrt(std::max(d2, 0.0) + cross * cross) / sum);

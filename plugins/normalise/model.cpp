@@ -27,7 +27,7 @@ constexpr int64_t most_pixels = int64_t{1} << 56;
 // Writing
 // ----------------------------------------------------------------------------------------------------------
 
-/// Returns `list` with one text line per item.
+/// Returns `list` as a JSON list with one line of text per item.
 std::string lines_text(const std::vector<std::string>& list) {
     std::string text = "[";
     for (size_t i = 0; i < list.size(); ++i)
@@ -312,7 +312,7 @@ std::vector<std::string> other_options(const Method& a, const Method& b) {
 
 namespace {
 
-/// Returns the differing settings that only affect results of the sums.
+/// Returns the names of differing settings that only affect what is computed from the sums.
 std::vector<std::string> other_options(const Binning& a, const Binning& b) {
     std::vector<std::string> differ;
     if (a.edges != b.edges || (a.edges.empty() && a.bins != b.bins)) differ.emplace_back("bins");

@@ -17,10 +17,10 @@
 // Journal of Geophysical Research 100, 1995; A. Queally et al.: FlexBRDF, ibid. Biogeosciences 127, 2022
 // (bins).
 //
-// NDVI = (n-s)/(n+s) in double precision, from values as read; its cell is ceil(100 NDVI). r, r', cos i and
-// kernels are Float32 in sums; everything else is in double precision. Blocks of pixels have a fixed position
-// in the scene, and their sums are added without rounding, so results do not depend on tiles, threads or
-// ranks.
+// NDVI = (n-s)/(n+s) in double precision, from values as read. Its cell is ceil(100 NDVI). r, r', cos i and
+// kernels enter the sums as Float32. All other values are in double precision. Blocks of pixels have a fixed
+// position in the scene, and their sums are added without rounding. Results therefore do not depend on tiles,
+// threads or ranks.
 #pragma once
 
 #include "core/view_angles.h"
@@ -47,21 +47,22 @@ enum class Topography { none, cosine, c, scs, scs_c, minnaert, minnaert_g };
 enum class Brdf { none, universal, flex };
 enum class Volume { ross_thick, ross_thin };
 enum class Geometric { li_sparse, li_sparse_r, li_dense, li_dense_r };
-const char* name_of(Topography v); ///< as on the command line
+const char* name_of(Topography v); ///< name on the command line
 const char* name_of(Brdf v);
 const char* name_of(Volume v);
 const char* name_of(Geometric v);
 
-/// The common settings of all scenes of a model.
+/// The settings that all scenes of a model share.
 struct Method {
     Topography topography = Topography::scs_c;
     Brdf brdf = Brdf::flex;
     Volume volume = Volume::ross_thick;
     Geometric geometric = Geometric::li_dense_r;
-    double b_r = 2.5, h_b = 2;        ///< crown shape
-    int ndvi_min = 5, ndvi_max = 100; ///< hundredths: cells above the first and up to the second are in range
-    double min_slope = 5;             ///< degrees; of the pixels for the topographic fit
-    double min_cos_i = 0.12;          ///< of lit pixels
+    double b_r = 2.5, h_b = 2; ///< b/r and h/b: relative shape and height of the crowns
+    /// NDVI in hundredths; cells above ndvi_min and up to ndvi_max are in range.
+    int ndvi_min = 5, ndvi_max = 100;
+    double min_slope = 5;    ///< smallest slope of pixels for the topographic fit, in degrees
+    double min_cos_i = 0.12; ///< smallest cos i of lit pixels
     bool fits_topography() const { return topography == Topography::c || topography == Topography::scs_c; }
     int cells() const { return ndvi_max - ndvi_min; }
     bool needs(Angle angle) const;
@@ -70,108 +71,117 @@ struct Method {
 /// Returns the names of the options in which two methods differ, without "-".
 std::vector<std::string> other_options(const Method& a, const Method& b);
 
-/// The computation of bins from cells, and the angle to which reflectance is normalised.
+/// The rules that combine cells to bins, and the angle to which reflectance is normalised.
 struct Binning {
     int bins = 18;
-    std::vector<int> edges; ///< hundredths, rising, 2 or more; empty: from the distribution
+    /// Edges of the bins in hundredths of NDVI, rising, at least 2; empty: from the distribution of NDVI.
+    std::vector<int> edges;
     int64_t min_pixels = 100;
-    std::optional<double> solar_zenith; ///< degrees; empty: the mean over all fitted pixels
+    /// Common solar zenith in degrees; empty: the mean over all fitted pixels.
+    std::optional<double> solar_zenith;
 };
 
-/// Returns (volume, geometric) from cosines, sines and the relative azimuth. Angles are in radians.
+/// Returns the volume kernel and the geometric kernel for a solar zenith, a view zenith and a relative
+/// azimuth. Angles are in radians.
 std::array<double, 2> kernels(const Method& method, double sun, double view, double azimuth);
 
 // --- Fitting
 // ----------------------------------------------------------------------------------
 
-/// The line r = slope * cos i + intercept of each band; empty: terrain is not corrected.
+/// The line r = slope * cos i + intercept of each band. If the lists are empty, terrain is not corrected.
 struct Terrain {
     int64_t pixels = 0;
     std::vector<double> slope, intercept;
 };
 
-/// Sums over the fitted pixels of each cell of NDVI: count, then `width` sums: Kv, Kg, Kv^2, KvKg, Kg^2,
-/// solar zenith (degrees), and for each band r', r'Kv, r'Kg, r'^2.
+/// The fitted pixels of each cell of NDVI: their count and `width` sums. The sums are Kv, Kg, Kv^2, KvKg,
+/// Kg^2, solar zenith (degrees), and for each band r', r'Kv, r'Kg, r'^2.
 struct CellSums {
     static constexpr size_t shared = 6, per_band = 4;
     static size_t width(size_t bands) { return shared + per_band * bands; }
-    std::vector<int64_t> count;            ///< per cell, from ndvi_min + 1 on
-    std::vector<std::vector<double>> sums; ///< the same for sums; empty for a cell without pixels
+    std::vector<int64_t> count;            ///< one count per cell, from cell ndvi_min + 1 on
+    std::vector<std::vector<double>> sums; ///< one list per cell; empty for a cell without pixels
     int64_t pixels() const;
 };
 
 struct Bin {
-    int from = 0, to = 0; ///< hundredths of NDVI: cells from + 1 to `to`
+    int from = 0, to = 0; ///< NDVI in hundredths: the bin has the cells from + 1 to `to`
     int64_t pixels = 0;
     bool used = false;
-    std::vector<double> volume, geometric, isotropic, rmse; ///< by band; empty unless used
-    std::optional<double> middle;                           ///< of HyTools, whose edges are any numbers
+    /// One value per band; empty unless the bin is used.
+    std::vector<double> volume, geometric, isotropic, rmse;
+    /// Centre of a HyTools bin, whose edges may be any numbers; empty for other bins.
+    std::optional<double> middle;
     double centre() const { return middle.value_or(0.005 * (from + to)); }
 };
 
-/// Returns the edges of bins, rising, from the counts of the cells; at least one bin. Throws nothing.
+/// Returns the edges of bins in rising order, from the counts of the cells. There is at least one bin. Does
+/// not throw.
 std::vector<int> bin_edges(const Method& method, const Binning& binning, const std::vector<int64_t>& count);
 
-/// Returns bins with their coefficients. `used` is false if there are too few pixels, or if kernels are
+/// Returns bins with their coefficients. `used` is false if a bin has too few pixels, or if its kernels are
 /// constant or linearly dependent.
 std::vector<Bin> fit_bins(const Method& method, const Binning& binning, size_t bands,
                           const std::vector<const CellSums*>& scenes);
 
-/// Sums of a topographic fit: n, c, c^2, and for each band r, rc.
+/// Sums of a topographic fit, with c = cos i: n, c, c^2, and for each band r, rc.
 struct TerrainSums {
     int64_t pixels = 0;
     double c = 0, cc = 0;
     std::vector<double> r, rc;
-    double deviation() const; ///< of cos i
+    double deviation() const; ///< Returns the standard deviation of cos i.
 };
 inline constexpr int64_t least_terrain_pixels = 100;
 inline constexpr double least_deviation = 0.01;
-/// Returns an empty result with fewer than least_terrain_pixels, or if the standard deviation of cos i is
-/// below least_deviation.
+/// Fits the lines. Returns an empty result if there are fewer than least_terrain_pixels pixels, or if the
+/// standard deviation of cos i is below least_deviation.
 Terrain fit_terrain(const TerrainSums& sums);
 
-/// The inputs of a pass over a scene: the first `bands` bands of the cube, then the planes of angles.
+/// The inputs of a pass over a scene. The cube has the `bands` bands of the scene, then the planes of angles.
 struct SceneTask {
-    stream::CubeShape shape; ///< without planes of angles
+    stream::CubeShape shape; ///< size of the scene without planes of angles
     int planes = 0;
     AngleInputs angles;
-    std::vector<double> scale, offset; ///< stored * scale + offset is r; one per band, or empty
-    int near_infrared = 0, red = 0;    ///< bands of NDVI (0-based)
-    std::vector<char> below_720;       ///< bands below 720 nm; for minnaert
+    std::vector<double> scale, offset; ///< r = stored * scale + offset; one value per band, or empty
+    int near_infrared = 0, red = 0;    ///< indices of the NDVI bands (0-based)
+    std::vector<char> below_720; ///< flag of each band: 1 if its wavelength is below 720 nm; used by minnaert
 };
 
-/// The upper limit of angles in radians.
+/// If no solar zenith of a scene is above this value, its angles may be in radians instead of degrees.
 inline constexpr double radians_limit = 1.6;
 
-/// Counts of a pass.
+/// The counts of pixels or values in a pass.
 struct PixelCounts {
     int64_t valid = 0, invalid = 0;
-    int64_t without_angles = 0; ///< valid, but an angle is unknown or out of range
+    int64_t without_angles = 0; ///< valid pixels in which an angle is unknown or out of range
     int64_t fitted = 0;
-    int64_t terrain = 0, brdf = 0; ///< corrected
-    int64_t without_model = 0;     ///< values for which the BRDF model is not above 0
-    int64_t low_suns = 0;          ///< solar zeniths above radians_limit
+    int64_t terrain = 0, brdf = 0; ///< corrected pixels
+    int64_t without_model = 0;     ///< values at which the BRDF model is not above 0
+    int64_t low_suns = 0;          ///< pixels whose solar zenith is above radians_limit
     void add(const PixelCounts& other);
 };
 
-/// A scan; complete after run_pass(). Tiles are whole blocks.
+/// A scan for the fit. Its results are complete after run_pass(). Tiles are whole blocks.
 class FitScan : public stream::Operation {
   public:
     virtual const PixelCounts& counts() const = 0;
-    /// Returns the counts of pixels with known slope, in steps of a degree, for a median.
+    /// Returns a histogram of the slope in steps of one degree, from which a median is computed. It counts
+    /// the pixels with known slope.
     virtual const std::array<int64_t, 91>& slopes() const = 0;
-    virtual TerrainSums terrain() const = 0; ///< of make_terrain_scan()
-    virtual CellSums cells() const = 0;      ///< of make_brdf_scan()
+    /// Returns the sums of make_terrain_scan().
+    virtual TerrainSums terrain() const = 0;
+    /// Returns the sums of make_brdf_scan().
+    virtual CellSums cells() const = 0;
 };
 std::unique_ptr<FitScan> make_terrain_scan(const SceneTask& task, const Method& method);
-/// Creates the scan after the correction of terrain; `terrain` may be empty.
+/// Creates the scan for BRDF, which corrects terrain first. `terrain` may be empty.
 std::unique_ptr<FitScan> make_brdf_scan(const SceneTask& task, const Method& method, const Terrain& terrain);
 
 // --- Correction
 // ----------------------------------------------------------------------------------
 
-/// Makes one output with the bands of the scene, in stored values; NaN for pixels that are invalid or have no
-/// angles.
+/// The operation whose output has the bands of the scene, in stored values. Pixels that are invalid or have
+/// no angles are NaN.
 class Correction : public stream::Operation {
   public:
     const PixelCounts& counts() const { return m_counts; }
@@ -179,35 +189,37 @@ class Correction : public stream::Operation {
   protected:
     PixelCounts m_counts;
 };
-/// Pixels from `least` to `most` are corrected; angles in degrees.
+/// A range of pixels that are corrected, from `least` to `most`. Angles are in degrees.
 struct Limit {
     enum Of { ndvi, slope, cos_i, solar_zenith } of;
     double least, most;
 };
-/// Parts that only HyTools' files have: C of any scene, and separate limits. All limits must hold.
+/// The parts that only HyTools' files have: coefficients C that apply to any scene, and separate limits. All
+/// limits must hold.
 struct OfHyTools {
     Terrain terrain;
     std::vector<Limit> topography, brdf;
 };
 
-/// `hytools`: its limits replace those of `method`; may be null.
+/// Creates the correction. The limits of `hytools` replace the limits of `method`; `hytools` may be null.
 std::unique_ptr<Correction> make_correction(const SceneTask& task, const Method& method,
                                             const Terrain& terrain, const std::vector<Bin>& bins,
                                             double solar_zenith, const OfHyTools* hytools = nullptr);
 
-/// Returns the angles in use: one output with a band for each of `wanted`. The cube has only the planes of
-/// angles.
+/// Returns an operation that writes the angles in use. Its output has a band for each of `wanted`. The cube
+/// has only the planes of angles.
 std::unique_ptr<stream::Operation> make_angles(const AngleInputs& angles, const std::vector<Angle>& wanted);
 
 // --- Models
 // ----------------------------------------------------------------------------------
 
-/// The raster that a scene is read from: the whole file, even if only a window is used.
+/// The grid of the raster from which a scene is read. It describes the whole file, even if only a window is
+/// used.
 struct SceneGrid {
-    int64_t samples = 0, lines = 0; ///< 0: unknown (older models)
+    int64_t samples = 0, lines = 0; ///< size in pixels; 0: unknown (older models)
     std::optional<std::array<double, 6>> geotransform;
-    /// Returns false if sizes differ, or if a corner is more than half a pixel away. Unknown facts count as
-    /// equal.
+    /// Returns false if the sizes differ, or if a corner is more than half a pixel away. Unknown values count
+    /// as equal.
     bool same(const SceneGrid& other) const;
 };
 /// Returns the greatest distance between the corners of two grids of this size, in pixels of the first.
@@ -215,13 +227,13 @@ double pixels_apart(const std::array<double, 6>& first, const std::array<double,
                     int64_t lines);
 
 struct SceneRecord {
-    std::string name; ///< without folder
+    std::string name; ///< file name without folder
     int64_t pixels = 0;
     Terrain terrain;
     CellSums sums;
     SceneGrid grid = {};
-    /// Returns the median of the mean r' of each band over the fitted pixels; empty without BRDF, or if it is
-    /// not above 0.
+    /// Returns the median over the bands of the mean r' of the fitted pixels. Returns an empty value without
+    /// BRDF, or if the median is not above 0.
     std::optional<double> level() const;
 };
 
@@ -229,35 +241,36 @@ struct Model : model::ModelBands {
     std::string created_by;
     Method method;
     Binning binning;
-    double solar_zenith = 0; ///< common, degrees
+    double solar_zenith = 0; ///< common solar zenith in degrees
     std::vector<Bin> bins;
-    std::vector<SceneRecord> scenes;  ///< sorted by their names
-    std::optional<OfHyTools> hytools; ///< the model is HyTools'; it has no scenes
+    std::vector<SceneRecord> scenes;  ///< sorted by name
+    std::optional<OfHyTools> hytools; ///< set if the model comes from HyTools; such a model has no scenes
 
     const SceneRecord* find(const std::string& name) const;
-    /// \throws Error if there is already a scene with this name.
+    /// Adds a scene. \throws Error if the model already has a scene with this name.
     void add(SceneRecord scene);
-    /// Adds all scenes of `other`, the file `name`. \throws Error that names the options that differ, except
-    /// those in `anew` ("bins", "min-pixels", "solar-zenith"), which the caller sets; also if bands differ,
-    /// or if a scene already exists.
+    /// Adds all scenes of `other`, which was read from the file `name`. \throws Error that names the
+    /// differing options. Options in `anew` ("bins", "min-pixels", "solar-zenith") may differ, since the
+    /// caller sets them. Also throws if bands differ, or if a scene already exists.
     void add(const Model& other, const std::string& name, const std::vector<std::string>& anew = {});
-    /// \throws Error if it does not have one of the scenes.
+    /// Removes the scenes of `other`, which was read from the file `name`. \throws Error if the model lacks
+    /// one of these scenes.
     void remove(const Model& other, const std::string& name);
-    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used; its message
-    /// states the number of valid pixels `without_angles`.
+    /// Computes bins and the solar zenith from the scenes. \throws Error if no bin can be used. The message
+    /// states `without_angles`, the number of valid pixels without angles.
     void fit(int64_t without_angles = 0);
-    /// Reorders the coefficients for a correction: band k moves to index `places[k]`.
+    /// Reorders the coefficients for a correction. Band k moves to index `places[k]`.
     void order_bands(const std::vector<int>& places);
 };
 
-/// Returns JSON with a checksum; the same scenes give the same bytes.
+/// Returns a JSON document with a checksum. The same scenes give the same bytes.
 std::string to_json(const Model& model);
-/// \throws Error that names the file.
+/// Reads a model. \throws Error that names the file.
 Model from_json(const std::string& text, const std::string& name);
 bool is_of_hytools(const std::string& text);
-/// Adds HyTools' coefficients of topography or BRDF, which number the bands of the file from 0 on. `bands`:
-/// the scene's bands, 1-based, in a file of `in_file` bands. Bands without coefficients are not corrected.
-/// \throws Error that names the file, also if the model already has these coefficients.
+/// Adds HyTools' coefficients of topography or BRDF. Their band numbers are counted from 0 in the file.
+/// `bands` has the scene's bands, 1-based, in a file of `in_file` bands. Bands without coefficients are not
+/// corrected. \throws Error that names the file, also if the model already has these coefficients.
 void add_hytools(const std::string& text, const std::string& name, const std::vector<int>& bands, int in_file,
                  Model& model);
 

@@ -116,7 +116,8 @@ void Pixels::light(size_t i, const double (&v)[view::angle_count]) {
     }
 }
 
-/// Returns Minnaert's limit G, which differs for bands from 720 nm on and for bands below.
+/// Computes the factors of Minnaert's method with its limit G. The factors differ between bands from 720 nm
+/// on and bands below.
 void Pixels::limit(size_t i) {
     const double t = zenith[i] + (zenith[i] < 45 ? 20 : zenith[i] <= 55 ? 15 : 10);
     const double base = m_method.topography == Topography::minnaert ? m_sun.cosine / cos_i[i] : 1;

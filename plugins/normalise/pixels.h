@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The facts about the pixels of a line before their bands are read.
+// The properties of the pixels of a line that are needed before their bands are read.
 #pragma once
 
 #include "core/cube_view.h"
@@ -29,24 +29,24 @@ inline Scaling scaling_of(const SceneTask& task, int band) {
     return {task.scale.empty() ? 1 : task.scale[b], task.offset.empty() ? 0 : task.offset[b]};
 }
 
-/// Returns an angle of a pixel in degrees, from its input; `planes` is the first band of angles. NaN:
-/// unknown.
+/// Returns an angle of a pixel in degrees, from its input; NaN if unknown. `planes` is the index of the first
+/// band of angles.
 double value_of(const AngleInput& input, const CubeView<float>& in, int64_t y, int64_t x, int planes);
 
 enum PixelState : uint8_t {
     is_valid = 1,
-    is_usable = 2,   ///< valid, with all angles that the method needs
-    is_in_range = 4, ///< of NDVI; only of usable pixels
-    is_lit = 8       ///< cos i is at least Method::min_cos_i; only of usable pixels
+    is_usable = 2,   ///< valid, and all angles that the method needs are known
+    is_in_range = 4, ///< NDVI is in range; only set for usable pixels
+    is_lit = 8       ///< cos i is at least Method::min_cos_i; only set for usable pixels
 };
 
-/// A line of pixels, filled by look(). Use one object per worker.
+/// The pixels of a line. look() fills the lists. Each worker has its own object.
 class Pixels {
   public:
     Pixels(const SceneTask& task, const Method& method) : m_task(task), m_method(method) {}
-    /// Reads line `y` of a window; `want_kernels`: also computes kernels.
+    /// Reads line `y` of a window. If `want_kernels` is true, also computes kernels.
     void look(const CubeView<float>& in, int64_t y, bool want_kernels);
-    /// Returns the bytes for this number of samples.
+    /// Returns the bytes of an object for this number of samples.
     static uint64_t bytes(int64_t samples) { return static_cast<uint64_t>(samples) * 96; }
 
     size_t count() const { return state.size(); }
@@ -54,14 +54,17 @@ class Pixels {
 
     std::vector<uint8_t> state;
     std::vector<double> ndvi;
-    std::vector<int> cell;                ///< 0: the first in range; for pixels in range
-    std::vector<double> zenith, tilt;     ///< of the sun, slope: degrees
-    std::vector<double> cos_i, a;         ///< a: see normalise.h
-    std::vector<double> factor[2];        ///< for methods without a fit: of bands from 720 nm on, and below
-    std::vector<float> volume, geometric; ///< kernels
+    /// Index of the NDVI cell, 0 for the first cell in range; only for pixels in range.
+    std::vector<int> cell;
+    std::vector<double> zenith, tilt; ///< solar zenith and slope in degrees
+    std::vector<double> cos_i, a;     ///< cos i, and the factor a of normalise.h
+    /// Methods without a fit: factors for bands from 720 nm on, and for bands below 720 nm.
+    std::vector<double> factor[2];
+    std::vector<float> volume, geometric; ///< volume and geometric kernel
 
   private:
-    struct Cosines { ///< of the last angle, because the next pixel usually has the same
+    /// Cosine and sine of the last angle. They are kept, because the next pixel usually has the same angle.
+    struct Cosines {
         double of = 1e9, cosine = 1, sine = 0;
         void take(double degrees);
     };

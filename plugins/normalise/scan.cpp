@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Sums over fitted pixels. A block's sums are of doubles, in the order of its pixels; blocks are added
-// without rounding.
+// Sums over fitted pixels. The sums of a block are doubles, added in the order of its pixels. The sums of
+// blocks are added without rounding.
 #include "core/error.h"
 #include "math/exact_sum.h"
 #include "normalise/pixels.h"
@@ -24,13 +24,13 @@ enum class Sums { terrain, brdf };
 struct FitTask {
     SceneTask scene;
     Method method;
-    Terrain terrain; ///< terrain that is corrected before the BRDF sums; may be empty
+    Terrain terrain; ///< terrain correction that precedes the BRDF sums; may be empty
     Sums what = Sums::terrain;
 
     size_t bands() const { return static_cast<size_t>(scene.shape.bands); }
     size_t cells() const { return static_cast<size_t>(method.cells()); }
-    /// Returns the number of sums. Terrain has c, c^2, then r and rc of each band. BRDF has the shared sums
-    /// of each cell, then four sums per band and cell.
+    /// Returns the number of sums. A terrain scan has c, c^2, and r and rc of each band. A BRDF scan has the
+    /// shared sums of each cell, and four sums per band and cell.
     size_t sums() const {
         return what == Sums::terrain ? 2 + 2 * bands() : cells() * CellSums::width(bands());
     }
@@ -111,7 +111,7 @@ class FitWorker final : public stream::Worker {
             s[j] += terms[j];
     }
 
-    /// Gathers the band's values of fitted pixels as reflectance.
+    /// Collects the band's values of fitted pixels as reflectance.
     void gather(const CubeView<float>& view, int b) {
         const Scaling scaling = scaling_of(m_task.scene, b);
         const float* const row = view.row(b, 0);
@@ -155,7 +155,7 @@ class FitWorker final : public stream::Worker {
         sums.add(0, all.data(), all.size());
     }
 
-    /// Corrects r to r'.
+    /// Corrects r for terrain, which gives r'.
     void correct(int b) {
         const auto method = m_task.method.topography;
         if (method == Topography::none) return;
@@ -206,7 +206,7 @@ class FitWorker final : public stream::Worker {
     std::vector<Fitted> m_fitted;
     std::vector<float> m_values;
     std::vector<double> m_cosines, m_cells;
-    std::vector<double> m_shared; ///< per cell of the block
+    std::vector<double> m_shared; ///< one set of shared sums per cell of the block
 };
 
 class Scan final : public FitScan {

@@ -14,14 +14,14 @@
 namespace hsi::pca {
 namespace {
 
-/// Starting more threads takes longer than the eigenproblem of a few hundred bands
+/// For fewer bands, starting more threads takes longer than solving the eigenproblem.
 constexpr int worth_threads = 4;
 
 double deviation(const Model& model, int component) {
     return std::sqrt(std::max(0.0, model.eigenvalues[static_cast<size_t>(component)]));
 }
 
-/// Sums the positive eigenvalues: negative ones are rounding errors of zero.
+/// Returns the sum of the positive eigenvalues. Negative eigenvalues are zeros with rounding errors.
 double whole_variance(const std::vector<double>& eigenvalues) {
     double total = 0;
     for (const double v : eigenvalues)
@@ -37,12 +37,12 @@ double Model::explained(int component) const {
 }
 
 int Model::rank() const {
-    // After subtraction of the mean, n pixels span at most n - 1 directions.
+    // After subtraction of the mean, n pixels span at most n - 1 dimensions.
     const auto all = static_cast<int64_t>(eigenvalues.size()),
                most = pixels > 1 ? std::min(all, pixels - 1) : all;
-    // Products of pixels are in single precision, so a direction without variance gets a small share of the
-    // whole variance. Measured on scenes of known rank with 20 to 300 bands: at most 0.21 times 2^-24 of the
-    // variance for 1000 pixels, 0.12 for 4000, 0.045 for 40,000 and 0.037 for 400,000.
+    // Products of pixels are in single precision, so a direction without variance gets a small fraction of
+    // the total variance. This fraction was measured on scenes of known rank with 20 to 300 bands: at most
+    // 0.21 times 2^-24 for 1000 pixels, 0.12 for 4000, 0.045 for 40,000 and 0.037 for 400,000.
     const double share = std::max(8 / std::sqrt(static_cast<double>(std::max<int64_t>(1, pixels))), 0.05) *
                          0x1p-24,
                  least = std::max(1e-12 * eigenvalues.front(), share * whole_variance(eigenvalues));
@@ -76,7 +76,7 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) 
     if (options.scale) {
         for (size_t b = 0; b < size; ++b) {
             const double variance = matrix[b * size + b];
-            // A constant band keeps its scale: its deviations are zero.
+            // A constant band is divided by 1, since all its deviations are zero.
             model.scale.push_back(variance > 0 ? std::sqrt(variance) : 1.0);
         }
         for (size_t a = 0; a < size; ++a)
@@ -90,7 +90,8 @@ Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) 
         });
     model.eigenvalues = eigen.values;
     for (double& v : model.eigenvalues)
-        v = std::max(v, 0.0); // the solver returns a variance of 0 with a rounding error of either sign
+        // The solver returns a variance of 0 with a rounding error of either sign.
+        v = std::max(v, 0.0);
     model.loadings.assign(eigen.vectors.begin(),
                           eigen.vectors.begin() + static_cast<ptrdiff_t>(options.components) * n);
     return model;

@@ -22,7 +22,7 @@ struct BlockTransform::State {
 
     const SimdKernels& simd;
     std::vector<double> sum;       ///< outputs x block_pixels
-    std::vector<double> magnitude; ///< block_pixels: sums of |value|; floats cannot overflow them
+    std::vector<double> magnitude; ///< block_pixels sums of |value|; sums of floats cannot overflow a double
     std::vector<float> tail;       ///< group_inputs x block_pixels
 };
 
@@ -47,7 +47,8 @@ double* BlockTransform::apply(const CubeView<float>& in, int64_t line, int64_t s
         const int group = std::min(group_inputs, inputs - b);
         const float* first = in.row(b, line) + sample;
         ptrdiff_t stride = in.band_stride;
-        if (whole != count) { // vectors must not read past the tile
+        // Vectors must not read past the end of the tile.
+        if (whole != count) {
             for (int k = 0; k < group; ++k) {
                 float* const row = tail.data() + k * block_pixels;
                 std::memcpy(row, in.row(b + k, line) + sample, static_cast<size_t>(count) * sizeof(float));
@@ -107,7 +108,7 @@ class TransformOperation final : public stream::Operation {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return BlockTransform::bytes(m_transform);
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<TransformWorker>(m_transform);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so: statistics and projection on GPUs. A lane is a stream with its own buffers, which are
-// allocated once; lanes are distributed over the devices. A scene that fits stays on the device between the
+// hsi_cuda_pca.so: statistics and projection on GPUs. Each worker has a stream and its own buffers, which are
+// allocated once. Workers are distributed over the devices. A scene that fits stays on the device between the
 // two passes.
 #include "core/error.h"
 #include "core/process_owner.h"
@@ -36,7 +36,7 @@ using stream::Statistics;
 constexpr auto block_shape = stream::block_shape(Statistics::covariance);
 static_assert(gpu::block_samples == block_shape.samples && gpu::block_lines == block_shape.lines);
 
-/// The results of the blocks of one tile, in one piece of memory, so that one copy transfers them.
+/// The results of the blocks of one tile, in contiguous memory, so that one copy transfers them.
 class Results {
   public:
     Results(int bands, Statistics what, size_t blocks)
@@ -62,10 +62,10 @@ class Results {
     size_t m_bands, m_blocks;
 };
 
-/// The sums to which all lanes of a device add.
+/// The sums to which all workers of a device add.
 class DeviceSums {
   public:
-    /// Precondition: the device is the current one.
+    /// Precondition: the device is the current device.
     DeviceSums(int bands, Statistics what)
         : m_bands(static_cast<size_t>(bands)), m_sum(m_bands, m_stream.get()),
           m_product(what == Statistics::means ? 0 : gpu::lower_size(bands), m_stream.get()),
@@ -88,7 +88,8 @@ class DeviceSums {
                 m_counts.data(), m_level.data(),   m_varies.data()};
     }
     void expect(int64_t blocks) const { m_blocks += blocks; }
-    /// Adds the sums to the host's, once after all lanes have ended. `ordinal`: this device.
+    /// Adds the sums to the host's sums, once after all workers have ended. `ordinal` is the device of these
+    /// sums.
     void add_to(stream::StatisticsSums& sums, int ordinal) const {
         if (std::exchange(m_taken, true)) return;
         const auto memory = host_memory(ordinal);
@@ -98,9 +99,10 @@ class DeviceSums {
         m_counts.download(counts.data(), counts.size(), stream);
         m_level.download(level.data(), m_bands, stream);
         m_varies.download(varies.data(), m_bands, stream);
-        // A block adds three terms to a product, two to a sum and one to a difference; borders add more.
+        // A block adds three terms to a product, two terms to a sum and one term to a difference. Borders add
+        // further terms.
         const int64_t terms = std::min(4 * m_blocks, exact::most_terms - 1);
-        m_sum.add_to(sums.sum, terms, *memory, stream); // waits for the stream
+        m_sum.add_to(sums.sum, terms, *memory, stream); // This call waits for the stream.
         m_product.add_to(sums.product, terms, *memory, stream);
         m_difference.add_to(sums.difference, terms, *memory, stream);
         std::vector<int64_t> finite;
@@ -115,11 +117,12 @@ class DeviceSums {
         }
         const auto valid = static_cast<int64_t>(counts[0]);
         sums.add_counts(valid, static_cast<int64_t>(counts[1]), finite, levels, different);
-        sums.invalid -= valid; // lanes counted all pixels as invalid
+        sums.invalid -= valid; // Workers counted all pixels as invalid.
     }
 
   private:
-    /// Returns pageable memory in a process of our own, where pinning takes longer than copying.
+    /// Returns pageable memory if the process belongs to a tool, because pinning would take longer than
+    /// copying.
     static std::shared_ptr<HostAllocator> host_memory(int ordinal) {
         if (process_is_ours()) return paged_allocator();
         return std::make_shared<cuda::PinnedAllocator>(ordinal);
@@ -135,8 +138,8 @@ class DeviceSums {
 
 class ScanWorker final : public stream::StatisticsWorker {
   public:
-    /// Precondition: `ordinal` is the current device. scene: receives the pixels that are read; may be null.
-    /// samples: of the whole scene.
+    /// Precondition: `ordinal` is the current device. `scene` receives the pixels that are read; it may be
+    /// null. `samples` is the width of the whole scene.
     ScanWorker(int ordinal, int bands, int64_t samples, Statistics what, const TileLimits& limits,
                std::shared_ptr<HeldScene> scene, stream::BorderPairs& borders,
                std::shared_ptr<const DeviceSums> sums)
@@ -166,13 +169,13 @@ class ScanWorker final : public stream::StatisticsWorker {
         const bool pairs = sums.what == Statistics::differences, whole = tile.window.w == m_samples;
         if (pairs && whole) gpu::launch_borders(view, m_valid.data(), all, stream);
         m_done.record(stream);
-        if (pairs && !whole) add_borders(tile, in); // runs on the host while the device computes
+        if (pairs && !whole) add_borders(tile, in); // This runs on the host while the device computes.
         m_done.wait();
         m_sums->expect(static_cast<int64_t>(2 * blocks));
         if (m_scene) m_scene->pixels += tile.window.area();
         sums.invalid += tile.window.area();
     }
-    /// Call this function after all lanes have ended.
+    /// Call this function after all workers have ended.
     void finish() {
         const DeviceGuard guard(m_ordinal);
         m_sums->add_to(sums, m_ordinal);
@@ -187,8 +190,8 @@ class ScanWorker final : public stream::StatisticsWorker {
                    ? gpu::chunked_scratch(bands, most_blocks(l), window_pixels(l))
                    : 0;
     }
-    /// Adds the borders of a tile that is narrower than the scene: its first and last columns are kept until
-    /// the neighbouring tile arrives.
+    /// Adds the pairs at the borders of a tile that is narrower than the scene. The first and last columns of
+    /// the tile are kept until the neighbouring tile is processed.
     void add_borders(const Tile& tile, const CubeView<float>& in) {
         const auto add = [&](const CubeView<float>& values) {
             stream::for_each_block(
@@ -218,7 +221,7 @@ class ScanWorker final : public stream::StatisticsWorker {
 
 class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
   public:
-    /// held: receives the pixels that are read; may be null.
+    /// `held` receives the pixels that are read; it may be null.
     CudaScan(std::vector<CudaDevice> devices, const stream::CubeShape& scene, Statistics what,
              std::shared_ptr<HeldScene> held)
         : LaneOperation(std::move(devices), scene, what), m_samples(scene.samples), m_scene(std::move(held)),
@@ -229,10 +232,10 @@ class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
         return ScanWorker::device_bytes(m_scene != nullptr, bands(), what(), l);
     }
     int takes_from() const override { return only_device(); }
-    // This alignment is also used for means, since the device computes them with the same blocks.
+    // Means also use this alignment, since the device computes them with the same blocks.
     int64_t align_samples() const override { return block_shape.samples; }
     int64_t align_lines() const override { return block_shape.lines; }
-    /// A rank that keeps the scene needs the whole scene.
+    /// A rank that keeps the scene must read the whole scene.
     bool divides() const override { return m_scene == nullptr; }
     void stop(stream::Worker& worker) override {
         static_cast<ScanWorker&>(worker).finish();
@@ -254,7 +257,7 @@ class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
 
 class TransformWorker final : public stream::Worker {
   public:
-    /// Precondition: `ordinal` is the current device. scene: holds the pixels already; may be null.
+    /// Precondition: `ordinal` is the current device. `scene` already contains the pixels; it may be null.
     TransformWorker(int ordinal, const Transform& transform, const TileLimits& limits,
                     std::shared_ptr<HeldScene> scene)
         : m_ordinal(ordinal), m_transform(transform), m_held(scene != nullptr),
@@ -372,13 +375,14 @@ class CudaBackend final : public Backend {
     /// Allocates memory for the scene on the device if it takes at most half of the device's memory.
     void hold(const stream::CubeShape& scene, uint64_t device_memory) {
         m_scene.reset();
-        // The other half is for the lanes and later operations.
+        // The other half is for the workers and later operations.
         if (m_devices.size() != 1 || scene.float_bytes() > device_memory / 2) return;
         const DeviceGuard guard(m_devices.front().ordinal);
         try {
             m_scene = std::make_shared<HeldScene>(m_devices.front().ordinal, scene);
         } catch (const Error&) {
-            // Other programs have taken the memory since, so the scene goes through the device tile by tile.
+            // Other programs have allocated the memory in the meantime, so the scene is transferred tile by
+            // tile.
         }
     }
 

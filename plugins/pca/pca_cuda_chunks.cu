@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Computes the covariance of stream::Statistics::double_covariance with the CPU's operations in the CPU's
-// order (stream/statistics_scan.cpp, stream/scatter-inl.h, stream/pixel_run-inl.h), so that all later results
-// are equal bit by bit.
+// order (stream/statistics_scan.cpp, stream/scatter-inl.h, stream/pixel_run-inl.h). All results that depend
+// on it are therefore bitwise equal to the CPU's.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "pca/pca_cuda_kernels.cuh"
@@ -11,11 +11,12 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int chunk = 192; ///< pixels whose products are summed before they are added to their block's sums
-constexpr int most_chunks = (block_samples * block_lines + chunk - 1) / chunk; ///< per block
-constexpr int parts = 8; ///< sums among which a chunk's pixels are distributed
+/// Pixels whose products are summed before they are added to the sums of their block.
+constexpr int chunk = 192;
+constexpr int most_chunks = (block_samples * block_lines + chunk - 1) / chunk; ///< chunks per block
+constexpr int parts = 8; ///< number of sums over which a chunk's pixels are distributed
 constexpr int part_pixels = chunk / parts;
-constexpr int stretch = 16; ///< sums among which the values of a line are distributed
+constexpr int stretch = 16; ///< number of sums over which the values of a line are distributed
 enum Seen : uint8_t { invalid, valid, valid_by_values };
 
 /// One statistics block of a tile. Its pixels are counted line by line.
@@ -33,11 +34,11 @@ struct Block {
     __device__ size_t sample_of(int i) const { return static_cast<size_t>(x + i % w); }
 };
 
-/// The intermediate results of chunks, with room for most_chunks chunks per block.
+/// The intermediate results of chunks. Each block has room for most_chunks chunks.
 struct Chunks {
-    double* sum;   ///< one per band, of the valid pixels
+    double* sum;   ///< sum of the valid pixels, one per band
     float* centre; ///< one per band
-    int* count;    ///< valid pixels
+    int* count;    ///< number of valid pixels
     uint8_t* seen; ///< one Seen value per pixel of the tile
 
     __host__ __device__ static size_t places(size_t blocks) { return blocks * most_chunks; }
@@ -51,7 +52,7 @@ struct Chunks {
     }
 };
 
-/// Sets `seen` of each pixel, one pixel per thread. It adds magnitudes in single precision.
+/// Sets `seen` of each pixel, one pixel per thread. Magnitudes are added in single precision.
 __global__ void seen_kernel(TileView tile, uint8_t* __restrict__ seen) {
     const int p = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= tile.w * tile.h) return;
@@ -68,8 +69,8 @@ __global__ void seen_kernel(TileView tile, uint8_t* __restrict__ seen) {
                                                     : invalid;
 }
 
-/// Computes sums, centres and finite values, and with band 0 the count of valid pixels. 16 threads per band
-/// of a chunk; one chunk per blockIdx.x, a group of bands per blockIdx.y.
+/// Computes sums, centres and finite values; the threads of band 0 also count valid pixels. Each band of a
+/// chunk has 16 threads. blockIdx.x selects a chunk, blockIdx.y a group of bands.
 __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ finite_of) {
     const int number = static_cast<int>(blockIdx.x) % most_chunks,
               index = static_cast<int>(blockIdx.x) / most_chunks;
@@ -102,7 +103,7 @@ __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ fi
         finite += __shfl_down_sync(~0u, finite, o, stretch);
     if (plain_pixels == pixels) {
         // The values of a line are added in groups of sixteen, one value per lane. The remaining values are
-        // added separately, one after another.
+        // added separately, one after the other.
         for (int i = 0; i < pixels;) {
             const int n = min(block.w - (first + i) % block.w, pixels - i);
             int k = 0;
@@ -128,7 +129,8 @@ __global__ void chunks_kernel(TileView tile, Chunks chunks, int* __restrict__ fi
     atomicAdd(finite_of + static_cast<size_t>(index) * tile.bands + band, finite);
 }
 
-/// Computes the centre and the sum of a band of a block, one band per thread, and with band 0 the count.
+/// Computes the centre and the sum of a band of a block, one band per thread. The thread of band 0 also
+/// computes the count.
 __global__ void blocks_kernel(TileView tile, Chunks chunks, BlockResults out) {
     const int b = static_cast<int>(blockIdx.y * blockDim.x + threadIdx.x);
     if (b >= tile.bands) return;
@@ -154,16 +156,18 @@ constexpr int panel = 64;    ///< bands of one panel
 constexpr int threads = 512; ///< 16 x 32 threads with 4 x 2 entries per thread
 constexpr int pitch = panel + 2;
 
-/// A chunk in the shared memory of a block of threads: the rows' panel, then the columns'.
+/// A chunk in the shared memory of a block of threads. Index 0 is the panel of the rows, index 1 the panel of
+/// the columns.
 struct PanelMemory {
     float raw[2][panel][chunk + 1];
-    double values[2][part_pixels][pitch]; ///< values of a part of the chunk, minus the centres
+    double values[2][part_pixels][pitch]; ///< values of one part of the chunk, minus the centres
     double offset[2][panel], rest[2][panel], total[2][panel];
     float centre[2][panel];
     long long places[chunk]; ///< positions of the pixels in a band; -1 for excluded pixels
 };
 
-/// Computes one pair of panels on or below the diagonal of one statistics block, per block of threads.
+/// Each block of threads computes one pair of panels of one statistics block. Pairs are on or below the
+/// diagonal.
 __global__ void __launch_bounds__(threads)
     chunk_products_kernel(TileView tile, Chunks chunks, int pairs, BlockResults out) {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -175,13 +179,14 @@ __global__ void __launch_bounds__(threads)
     const int index = static_cast<int>(blockIdx.x) / pairs,
               side_band[2] = {row_panel * panel, column_panel * panel};
     const Block block(tile, index);
-    const int ty = thread / 32, tx = thread % 32; // rows from 4 ty on, columns from 2 tx on
+    // The thread computes 4 rows from 4 ty on and 2 columns from 2 tx on.
+    const int ty = thread / 32, tx = thread % 32;
     double total[4][2] = {};
     for (int c = 0; c * chunk < block.pixels(); ++c) {
         const size_t place = static_cast<size_t>(index) * most_chunks + c;
         const int count = chunks.count[place];
         if (count == 0) continue;
-        __syncthreads(); // waits until the previous chunk is finished
+        __syncthreads(); // The previous chunk must be finished.
         const int first = c * chunk, pixels = min(chunk, block.pixels() - first);
         if (thread < chunk) {
             long long at = -1;
@@ -217,7 +222,7 @@ __global__ void __launch_bounds__(threads)
                                        ? __ldg(tile.data + static_cast<size_t>(b) * tile.band_stride + at)
                                        : 0.0f;
         }
-        double sum[4][2], kept[4][2], pair_sum[4][2], all[4][2]; // see the steps below
+        double sum[4][2], kept[4][2], pair_sum[4][2], all[4][2]; // sums of the addition tree below
         constexpr int order[parts] = {0, 4, 1, 5, 2, 6, 3, 7};
 #pragma unroll
         for (int step = 0; step < parts; ++step) {
@@ -249,7 +254,7 @@ __global__ void __launch_bounds__(threads)
                     for (int j = 0; j < 2; ++j)
                         sum[i][j] = __fma_rn(us[i], vs[j], sum[i][j]);
             }
-            // ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7))
+            // The order of additions is ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7)).
 #pragma unroll
             for (int i = 0; i < 4; ++i)
 #pragma unroll

@@ -8,11 +8,11 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< per block of the kernels over pixels
+constexpr int threads = 256; ///< threads per block, in kernels over pixels
 
 unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-/// Returns the position in a band of pixel p of a tile, counted line by line.
+/// Returns the offset in a band of pixel p of a tile. Pixels are counted line by line.
 __device__ size_t place(const TileView& tile, int p) {
     return static_cast<size_t>(p / tile.w) * tile.line_stride + static_cast<size_t>(p % tile.w);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pixels of the lanes of the CUDA backend: in buffers of the lanes, or in a scene that stays on the
-// device from one pass to the next.
+// The pixels of the workers of the CUDA backend. They are in buffers of the workers, or in a scene that stays
+// on the device from one pass to the next.
 #pragma once
 
 #include "core/error.h"
@@ -26,7 +26,7 @@ inline size_t most_blocks(const stream::TileLimits& l) {
     return up(l.window_samples, gpu::block_samples) * up(l.window_lines, gpu::block_lines);
 }
 
-/// A scene in device memory, written by the lanes of one pass.
+/// A scene in device memory, which the workers of one pass write.
 struct HeldScene {
     HeldScene(int device, const stream::CubeShape& s)
         : ordinal(device), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
@@ -41,7 +41,7 @@ struct HeldScene {
     std::atomic<int64_t> pixels{0};
 };
 
-/// A lane's tile, in its own buffer or at its position in the kept scene.
+/// A worker's tile, in its own buffer or at its position in the kept scene.
 class LaneTile {
   public:
     LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
@@ -50,14 +50,14 @@ class LaneTile {
     static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
         return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
     }
-    /// Returns uninitialised memory on the device.
+    /// Returns uninitialised device memory for the tile.
     CubeView<float> place(const Rect& window) {
         if (!m_scene && m_own.size() == 0) m_own = cuda::DeviceBuffer<float>(m_most);
         return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
                        : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
     }
-    /// Returns a tile on the device. A tile that is already there, and is not to be kept, stays in place;
-    /// otherwise it is copied to its place().
+    /// Returns the tile on the device. If the tile is already on the device, and the scene is not kept, the
+    /// tile is not copied. Otherwise it is copied to place().
     gpu::TileView taken(const Rect& window, const CubeView<float>& in, cudaStream_t stream) {
         if (!m_scene && cuda::on_device(in)) return view(in);
         const auto to = place(window);

@@ -6,10 +6,10 @@
 namespace hsi::pca::gpu {
 namespace {
 
-constexpr int threads = 256; ///< per block of the kernels over blocks
+constexpr int threads = 256; ///< threads per block, in kernels over statistics blocks
 
-/// Returns the sum over all threads to every thread. The number of threads must be a multiple of 32, and
-/// alone decides the order of additions.
+/// Returns the sum over all threads to every thread. The number of threads must be a multiple of 32. The
+/// order of additions depends only on this number.
 template <class T>
 __device__ T block_total(T v) {
     __shared__ T part[32];
@@ -39,7 +39,7 @@ __device__ Block block_of(const TileView& tile, int index) {
 // Centres and sums
 // ----------------------------------------------------------------------------------------------------------
 
-/// Computes one band of a statistics block per block of threads.
+/// Each block of threads computes one band of a statistics block.
 template <bool differences>
 __global__ void sums_kernel(TileView tile, const uint8_t* __restrict__ valid, BlockResults out) {
     const int index = static_cast<int>(blockIdx.x) / tile.bands,
@@ -85,13 +85,13 @@ __global__ void sums_kernel(TileView tile, const uint8_t* __restrict__ valid, Bl
     if (differences) out.pairs[index] = is_pair;
 }
 
-// Panels of bands: a block of threads multiplies the bands of one panel by the bands of another, some pixels
-// at a time in shared memory. The pixels of a statistics block are processed in the same order for any
-// division into tiles.
+// Panels of bands: a block of threads multiplies the bands of one panel by the bands of another panel. Some
+// pixels at a time are in shared memory. The pixels of a statistics block are processed in the same order for
+// any division into tiles.
 // ----------------------------------------------------------------------------------------------------------
 
-constexpr int panel = 64; ///< bands of one panel
-constexpr int step = 32;  ///< pixels in shared memory at a time
+constexpr int panel = 64; ///< number of bands in a panel
+constexpr int step = 32;  ///< number of pixels in shared memory at a time
 
 /// Returns the number of pairs of panels on or below the diagonal.
 int panel_pairs(int bands) {
@@ -110,10 +110,10 @@ __device__ PanelPair panel_pair(int number) {
     return pair;
 }
 
-/// Loads `step` pixels of a panel's bands: thread t takes pixels t % 8 + 8 g of the bands 4 (t / 32) + (t /
-/// 8) % 4 + 32 h; zero where invalid or outside. differences: subtracts the pixel from its right neighbour;
-/// otherwise subtracts the band's centre from the pixel. T: type of the difference and of shared memory;
-/// pitch: length of its rows.
+/// Loads `step` pixels of a panel's bands; values are zero where pixels are invalid or outside. Thread t
+/// loads pixels t % 8 + 8 g of the bands 4 (t / 32) + (t / 8) % 4 + 32 h. With `differences`, the loader
+/// subtracts the pixel from its right neighbour. Otherwise it subtracts the band's centre from the pixel. T
+/// is the type of the difference and of shared memory; `pitch` is the length of its rows.
 template <class T, int pitch, bool differences>
 struct PanelLoader {
     static constexpr int loads = panel * step / threads;
@@ -163,11 +163,13 @@ struct PanelLoader {
 
 namespace single {
 
-constexpr int batch_pixels = 512; ///< added in single precision before they join the double
-constexpr int pitch = panel + 4;  ///< keeps rows aligned, and a warp's stores in different banks
+/// Pixels whose products are added in single precision, before their sum is added to the double.
+constexpr int batch_pixels = 512;
+/// This pitch aligns the rows, and puts the values that a warp stores into different banks.
+constexpr int pitch = panel + 4;
 
-/// Computes a pair of panels on or below the diagonal of a statistics block, per block of threads; 4 x 4
-/// entries per thread.
+/// Each block of threads computes one pair of panels of a statistics block, on or below the diagonal. Each
+/// thread computes 4 x 4 entries.
 __global__ void __launch_bounds__(threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) float rows[step][pitch], columns[step][pitch];
@@ -225,13 +227,14 @@ __global__ void __launch_bounds__(threads)
 
 namespace twofold {
 
-constexpr int pitch = panel + 2; ///< keeps pairs aligned, and the stores of half a warp in different banks
+/// This pitch aligns pairs of values, and puts the values that half a warp stores into different banks.
+constexpr int pitch = panel + 2;
 
-/// Returns the position of entry i of a thread's four rows (or columns) in a panel. Entries are pairs of
+/// Returns the position of entry i of a thread's four rows (or columns) in a panel. The entries are pairs of
 /// neighbours, which half a warp loads from different banks.
 __device__ int entry(int thread, int i) { return 2 * thread + i % 2 + 32 * (i / 2); }
 
-/// Computes one matrix of one statistics block, 4 x 4 entries per thread.
+/// Computes one matrix of one statistics block. Each thread computes 4 x 4 entries.
 template <bool differences>
 __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block& block, const float* centre,
                          PanelPair pair, double (*rows)[pitch], double (*columns)[pitch],
@@ -279,7 +282,7 @@ __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block
         }
 }
 
-/// Computes, per block of threads, a pair of panels of a statistics block (blockIdx.x), for pixels or for
+/// Each block of threads computes a pair of panels of a statistics block (blockIdx.x), for pixels or for
 /// differences (blockIdx.y).
 __global__ void __launch_bounds__(threads)
     products_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {

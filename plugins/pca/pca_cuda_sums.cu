@@ -10,7 +10,8 @@ namespace hsi::pca::gpu {
 namespace {
 
 constexpr int threads = 128;
-constexpr int block_groups = 8; ///< groups of a tile's blocks; separate threads add each group
+/// Number of groups of a tile's blocks; each group is added by separate threads.
+constexpr int block_groups = 8;
 
 unsigned groups_of(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
@@ -27,13 +28,13 @@ __device__ Entry entry_of(size_t k) {
     return {a, static_cast<int>(k - lower_size(a))};
 }
 
-/// Returns the upper 27 of a number's 53 bits.
+/// Returns the number with only the upper 27 of the 53 bits of its significand.
 __device__ double upper_bits(double x) {
     return __longlong_as_double(__double_as_longlong(x) & ~((1ll << 26) - 1));
 }
 
-/// Adds the products, one entry per thread and one group of blocks per blockIdx.y. It uses the operations of
-/// stream::StatisticsSums::add_products() without fused operations.
+/// Adds the products, one entry per thread and one group of blocks per blockIdx.y. The operations are the
+/// same as in stream::StatisticsSums::add_products(), without fused operations.
 __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::ExactView product) {
     const size_t k = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x, size = lower_size(bands);
     if (k >= size) return;
@@ -46,7 +47,8 @@ __global__ void products_kernel(BlockResults r, int bands, int blocks, cuda::Exa
         const auto centre_a = static_cast<double>(r.centre[first + at.a]),
                    centre_b = static_cast<double>(r.centre[first + at.b]);
         double rest_a = r.sum[first + at.a], rest_b = r.sum[first + at.b];
-        if (r.differences == nullptr) { // the sums are of x, not of x minus the centre
+        // Here the sums are of x, without subtraction of the centre.
+        if (r.differences == nullptr) {
             rest_a = __dsub_rn(rest_a, __dmul_rn(n, centre_a));
             rest_b = __dsub_rn(rest_b, __dmul_rn(n, centre_b));
         }
@@ -102,8 +104,8 @@ __global__ void bands_kernel(BlockResults r, int bands, int blocks, SceneSums su
     atomicAdd(sums.counts + 1, pairs);
 }
 
-/// Adds the pairs across borders, one entry per thread. blockIdx.y selects a border between blocks; each row
-/// of blocks has `across` of them.
+/// Adds the pairs across borders, one entry per thread. blockIdx.y selects a border between blocks. Each row
+/// of blocks has `across` borders.
 __global__ void borders_kernel(TileView tile, const uint8_t* __restrict__ valid, int across, SceneSums sums) {
     __shared__ bool is_pair[block_lines];
     const int x = (static_cast<int>(blockIdx.y) % across + 1) * block_samples,
@@ -130,7 +132,7 @@ __global__ void borders_kernel(TileView tile, const uint8_t* __restrict__ valid,
     double product[block_lines];
     for (int line = 0; line < block_lines; ++line)
         product[line] = is_pair[line] ? __dmul_rn(difference(entry.a, line), difference(entry.b, line)) : 0.0;
-    // The order of additions is that of stream::BorderPairs.
+    // The order of additions is the same as in stream::BorderPairs.
     cuda::ExactTerms terms(sums.difference, k);
     terms.add(__dadd_rn(__dadd_rn(__dadd_rn(product[0], product[4]), __dadd_rn(product[1], product[5])),
                         __dadd_rn(__dadd_rn(product[2], product[6]), __dadd_rn(product[3], product[7]))));
@@ -169,7 +171,7 @@ __global__ void grid_extremes_kernel(TileView tile, Grid grid, const uint8_t* __
     float least = INFINITY, greatest = -INFINITY;
     for (int place = static_cast<int>(threadIdx.x); place < grid.places; place += threads)
         if (valid[place] != 0) {
-            const float v = __fadd_rn(__ldg(band + grid.offset(tile, place)), 0.0f); // -0 and 0 are one value
+            const float v = __fadd_rn(__ldg(band + grid.offset(tile, place)), 0.0f); // turns -0 into 0
             least = fminf(least, v);
             greatest = fmaxf(greatest, v);
         }
@@ -213,7 +215,7 @@ void launch_adding(const BlockResults& results, int bands, int blocks, const Sce
 void launch_borders(const TileView& tile, const uint8_t* valid, const SceneSums& sums, cudaStream_t stream) {
     const int across = (tile.w - 1) / block_samples, rows = (tile.h + block_lines - 1) / block_lines;
     if (across == 0) return;
-    constexpr int most = 65535; // maximum of a grid in y
+    constexpr int most = 65535; // limit of a CUDA grid in y
     TileView part = tile;
     const int rows_at_once = most / across > 0 ? most / across : 1;
     for (int row = 0; row < rows; row += rows_at_once) {
@@ -242,7 +244,7 @@ void launch_extremes(const TileView& tile, int first, int step, uint8_t* valid, 
                      unsigned long long* count, cudaStream_t stream) {
     const Grid grid = grid_of(tile, first, step);
     if (grid.places == 0) return;
-    constexpr unsigned few = 32; // few threads per block give many blocks, whose loads wait in parallel
+    constexpr unsigned few = 32; // Few threads per block give many blocks, whose loads wait in parallel.
     grid_valid_kernel<<<(static_cast<unsigned>(grid.places) + few - 1) / few, few, 0, stream>>>(tile, grid,
                                                                                                 valid, count);
     HSI_CUDA_LAUNCHED("grid_valid_kernel");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The model file: JSON that people can read, with numbers that survive the round trip.
+// The model file: JSON that people can read, with numbers that are read back exactly.
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text_file.h"
@@ -64,7 +64,8 @@ Model from_json(const std::string& text, const std::string& name) {
     m.eigenvalues = model::read_eigenvalues(in, root, n);
     m.loadings = model::read_rows(in, root, "loadings", static_cast<size_t>(m.components), n);
     model::check_dual(in, "loadings", m.loadings, "loadings", m.loadings, n);
-    if (root.contains("explained_variance_ratio")) // computed from the eigenvalues, so damage shows
+    // The values were computed from the eigenvalues, so a difference shows that the file is damaged.
+    if (root.contains("explained_variance_ratio"))
         in.expect(root["explained_variance_ratio"], "explained_variance_ratio",
                   static_cast<size_t>(m.components));
     in.check_sum(root);

@@ -12,7 +12,7 @@ namespace hsi::pca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Computes K outputs in one register tile: K x 2 vectors of sums. With `magnitudes` it also sums |in|.
+/// Computes K outputs in one register tile: K x 2 vectors of sums. If `magnitudes` is true, also sums |in|.
 template <int K, bool magnitudes>
 void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
               const double* HWY_RESTRICT matrix, int matrix_stride, int64_t count, double* HWY_RESTRICT sum,

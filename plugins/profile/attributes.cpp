@@ -9,10 +9,10 @@
 namespace hsi::profile {
 namespace {
 
-// For sums that do not fit into 64 bits: squares over 2^31 pixels, times the number of pixels.
+// Holds sums that do not fit into 64 bits: squares over 2^31 pixels, times the number of pixels.
 __extension__ typedef unsigned __int128 Wide; // NOLINT(modernize-use-using): an extension precedes it
 
-/// Adds part(i) of each pixel i to its node's sum, then each node's sum to its parent's.
+/// Adds part(i) of each pixel i to its node's sum, and then each node's sum to its parent's sum.
 template <class Sum, class Part>
 std::vector<Sum> add_up(const MaxTree& tree, Part part) {
     std::vector<Sum> sums(tree.size(), Sum{});

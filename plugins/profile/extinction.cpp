@@ -9,7 +9,7 @@
 namespace hsi::profile {
 namespace {
 
-/// Returns the smallest pixel of each node, in raster order.
+/// Returns the first pixel of each node in raster order.
 std::vector<int32_t> first_pixels(const MaxTree& tree) {
     std::vector<int32_t> first(tree.size(), -1);
     for (size_t i = tree.node.size(); i-- > 0;)
@@ -22,15 +22,16 @@ std::vector<int32_t> first_pixels(const MaxTree& tree) {
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute) {
     constexpr int32_t none = -1;
     struct Fight {
-        int32_t survivor = none; ///< the maximum that survives at the node
-        int32_t best = none;     ///< the child that contains the survivor
-        double extinction = 0;   ///< extinction value of a maximum
+        int32_t survivor = none; ///< the maximum that still exists at the node
+        int32_t best = none;     ///< the child that contains this maximum
+        double extinction = 0;   ///< extinction value of a maximum, if the node is one
     };
     const auto first = first_pixels(tree);
     std::vector<Fight> nodes(tree.size());
     std::vector<int32_t> maxima;
     const auto first_of = [&](size_t n) { return first[static_cast<size_t>(nodes[n].survivor)]; };
-    for (size_t n = tree.size(); n-- > 0;) { // children come after their parents
+    // The loop is in reverse order, because children come after their parents.
+    for (size_t n = tree.size(); n-- > 0;) {
         Fight& own = nodes[n];
         if (own.best == none) {
             own.survivor = static_cast<int32_t>(n);
@@ -38,7 +39,7 @@ std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> a
         } else {
             own.survivor = nodes[static_cast<size_t>(own.best)].survivor;
         }
-        size_t loser = n; // the survivor of a root ends with the root
+        size_t loser = n; // The survivor of a root ends with the root.
         if (!tree.is_root(n)) {
             const auto above = static_cast<size_t>(tree.parent[n]);
             attribute[above] = std::max(attribute[above], attribute[n]);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t most_level = 65535;
 
-/// Returns valid pixels by rising level, and in raster order where levels are equal.
+/// Returns the valid pixels by rising level. Pixels of equal level are in raster order.
 std::vector<int32_t> sorted_pixels(const Levels& levels) {
     std::vector<int32_t> begin(static_cast<size_t>(most_level) + 2, 0);
     const auto pixels = static_cast<size_t>(levels.pixels());
@@ -33,14 +33,14 @@ int32_t find_root(std::vector<int32_t>& up, int32_t p) {
     return p;
 }
 
-/// Returns the parent of each pixel, a pixel of equal or lower level, by flooding from the highest level
-/// down.
+/// Returns the parent of each pixel, which is a pixel of equal or lower level. The flooding starts at the
+/// highest level.
 std::vector<int32_t> flood(const std::vector<int32_t>& order, int64_t lines, int64_t samples, bool eight) {
     const auto pixels = static_cast<size_t>(lines * samples);
     std::vector<int32_t> parent(pixels, -1), up(pixels, -1);
     const auto w = static_cast<int32_t>(samples);
     const auto meet = [&](int32_t p, int32_t q) {
-        if (up[static_cast<size_t>(q)] < 0) return; // lower, or invalid
+        if (up[static_cast<size_t>(q)] < 0) return; // The neighbour has a lower level, or is invalid.
         const int32_t root = find_root(up, q);
         if (root == p) return;
         up[static_cast<size_t>(root)] = p;

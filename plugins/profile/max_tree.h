@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tree of the connected components of a plane's upper level sets, and the attribute filters on it.
+// The tree of the connected components of a plane's upper level sets, and its attribute filters.
 #pragma once
 
 #include "profile/profile.h"
@@ -9,71 +9,73 @@
 
 namespace hsi::profile {
 
-/// A component with valid pixels on levels 0..65535.
+/// The valid pixels of a component as levels 0..65535.
 struct Levels {
     int64_t lines = 0, samples = 0;
-    std::vector<uint16_t> level;      ///< 0 if invalid
-    std::vector<unsigned char> valid; ///< 1 if there is a value
-    double low = 0, high = 0;         ///< extremes of the valid values
-    bool exact = false;               ///< level = value - low
-    double mean = 0;                  ///< of the valid pixels' levels
+    std::vector<uint16_t> level;      ///< level of each pixel; 0 if invalid
+    std::vector<unsigned char> valid; ///< 1 if the pixel has a value, otherwise 0
+    double low = 0, high = 0;         ///< minimum and maximum of the valid values
+    bool exact = false;               ///< true if level = value - low exactly
+    double mean = 0;                  ///< mean level of the valid pixels
     int64_t pixels() const { return lines * samples; }
-    /// Returns low + level (high - low) / 65535, or low + level.
+    /// Returns low + level (high - low) / 65535, or low + level if `exact` is true.
     float value(int level_of) const;
     /// Replaces the levels of valid pixels by 65535 - level.
     void invert();
 };
 
-/// Converts values to levels. Whole numbers with a range of at most 65535 are unchanged except for `low`;
-/// otherwise floor((x - low) / (high - low) 65535 + 0.5).
+/// Converts values to levels. Integers with a range of at most 65535 are stored exactly, as value - low.
+/// Other values become floor((x - low) / (high - low) 65535 + 0.5).
 Levels quantise(const std::vector<float>& plane, int64_t lines, int64_t samples, bool whole);
 
-/// A node is a connected part of the pixels at or above its level, without the pixels of this part at the
-/// next higher level. Every connected part of the valid pixels has a root. Parents come before their
-/// children.
+/// Each node belongs to a connected part of the pixels at or above a level. The pixels of the node are the
+/// pixels of this part at exactly this level. Every connected part of the valid pixels has a root. Parents
+/// come before their children.
 struct MaxTree {
-    std::vector<int32_t> node;   ///< of every pixel; -1: invalid
-    std::vector<int32_t> parent; ///< of every node; a root is its own parent
-    std::vector<uint16_t> level; ///< of every node
+    std::vector<int32_t> node;   ///< node of every pixel; -1: invalid
+    std::vector<int32_t> parent; ///< parent of every node; a root is its own parent
+    std::vector<uint16_t> level; ///< level of every node
     size_t size() const { return parent.size(); }
     bool is_root(size_t n) const { return parent[n] == static_cast<int32_t>(n); }
 };
 
-/// Builds the tree by sorted flooding and union-find: C. Berger, T. Geraud, R. Levillain, N. Widynski, A.
-/// Baillard, E. Bertin, "Effective component tree computation with application to pattern recognition in
+/// Builds the tree by sorted flooding and union-find, after C. Berger, T. Geraud, R. Levillain, N. Widynski,
+/// A. Baillard, E. Bertin, "Effective component tree computation with application to pattern recognition in
 /// astronomical imaging", 2007.
 MaxTree make_max_tree(const Levels& levels, bool eight);
 
-/// Returns the attribute of every node, over its pixels and all pixels above it:
+/// Returns the attribute of every node, over its pixels and all pixels of its descendants:
 ///   area      number of pixels
 ///   std       standard deviation of the levels, from exact integers
 ///   inertia   sum |p - centroid|^2 / area^2
-///   diagonal  of the bounding box, sqrt(w^2 + h^2)
-///   height    greatest level minus that of the parent
+///   diagonal  diagonal of the bounding box, sqrt(w^2 + h^2)
+///   height    greatest level minus the level of the parent
 ///   volume    sum of (level - level of the parent)
-/// A root is its own parent.
+/// For a root, the level of the parent is its own level.
 std::vector<double> attribute_of(const MaxTree& tree, const Levels& levels, Attribute attribute);
 
-/// Applies the subtractive rule: a node that is removed falls to the level of its parent, and all nodes above
-/// it fall by the same amount. A root is kept. Returns the new levels of the nodes.
+/// Removes nodes by the subtractive rule. A removed node gets the level of its parent, and all its
+/// descendants fall by the same amount. A root is kept. Returns the new levels of the nodes.
 std::vector<int32_t> thin(const MaxTree& tree, const std::vector<double>& attribute, double threshold);
 
-/// Returns for every node the best rank among the maxima in it: 0 for the greatest extinction value. When
-/// branches meet, the one with the greatest attribute continues (ties: the maximum with the smaller first
-/// pixel). The maxima of the others end with the attribute of their branch, and a root's with the root's. For
-/// an attribute that may fall towards the root, the greatest value over the descendants is used.
+/// Returns the best rank of the maxima in every node. Rank 0 has the greatest extinction value. Where
+/// branches meet, the branch with the greatest attribute continues. Among equal branches, the maximum with
+/// the smaller first pixel continues. The maxima of the other branches end, and their extinction value is the
+/// attribute of their branch. The maximum that remains at a root has the attribute of the root. For an
+/// attribute that may fall towards the root, the greatest value over the descendants is used.
 std::vector<int32_t> extinction_ranks(const MaxTree& tree, std::vector<double> attribute);
 
-/// Returns the new levels of nodes when the `count` best maxima are kept.
+/// Returns the new levels of the nodes if only the `count` best maxima are kept.
 std::vector<int32_t> keep_maxima(const MaxTree& tree, const std::vector<int32_t>& ranks, double count);
 
 // --- Openings by reconstruction
 
-/// Erodes by the disk a^2 + b^2 <= radius^2; pixels outside or without a value (+infinity) are skipped.
+/// Erodes by the disk a^2 + b^2 <= radius^2. Pixels outside the plane or without a value (+infinity) are
+/// skipped.
 std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius);
 
-/// Reconstructs by dilation of `marker` under `mask`, in place; both are -infinity for missing values. L.
-/// Vincent, "Morphological grayscale reconstruction in image analysis", IEEE TIP 2(2), 1993.
+/// Reconstructs by dilation of `marker` under `mask`, in place. Missing values are -infinity in both planes.
+/// Method: L. Vincent, "Morphological grayscale reconstruction in image analysis", IEEE TIP 2(2), 1993.
 void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int64_t lines, int64_t samples,
                  bool eight);
 

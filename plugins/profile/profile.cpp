@@ -23,7 +23,7 @@ std::string number(double x) {
     return text;
 }
 
-/// Computes openings by reconstruction, or closings as openings of the negative.
+/// Computes openings by reconstruction. Closings are openings of the negative plane.
 void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, bool dark,
               const AttributeSet& set, bool eight,
               const std::function<void(int k, std::vector<float>& band)>& emit, int k) {
@@ -45,10 +45,10 @@ void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, b
     }
 }
 
-/// Refuses whole numbers that single precision cannot distinguish from their neighbours: their profile would
-/// not be exact.
+/// Throws if the plane has integers so large that single precision cannot represent all integers near them.
+/// The profile would not be exact.
 void check_whole(const std::vector<float>& plane, int component) {
-    constexpr float first = 16777216; // 2^24, to which 2^24 + 1 is rounded
+    constexpr float first = 16777216; // 2^24; 2^24 + 1 is rounded to 2^24
     if (std::none_of(plane.begin(), plane.end(),
                      [](float v) { return std::fabs(v) >= first && std::isfinite(v); }))
         return;
@@ -127,12 +127,13 @@ std::vector<std::string> band_names(const Options& options) {
 }
 
 uint64_t side_bytes(const Options& options, int64_t pixels) {
-    // Opening: plane, mask and its copy, marker, queue (twice, since it may hold a pixel several times).
+    // An opening needs plane, mask and its copy, marker and queue. The queue counts twice, since it may
+    // contain a pixel several times.
     uint64_t most = 4 + 4 + 4 + 4 + 8;
     if (options.kind != Kind::emp) {
-        // Plane, level, flag and node of each pixel; parent and level of each node, which are at most as
-        // many, with room to grow; a band and the values of its nodes; an attribute and its sums. Building
-        // the tree takes less.
+        // For each pixel: plane, level, flag and node. For each node: parent and level; nodes are at most as
+        // many as pixels, but the lists may have spare capacity. Also a band and the values of its nodes, and
+        // an attribute and its sums. Building the tree takes less memory.
         uint64_t sums = 0;
         for (const auto& set : options.sets) {
             const auto a = set.attribute;
@@ -202,7 +203,7 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
             auto first = plane;
             take(component * bands, first);
         }
-        // For each set the bright side, then the dark one.
+        // Each set has the bands of the bright side, then the bands of the dark side.
         std::vector<int> place;
         int next = 1;
         for (const auto& set : options.sets) {

@@ -12,16 +12,17 @@
 namespace hsi::profile {
 namespace {
 
-constexpr size_t steps_at_once = 65536; ///< steps between two checks for cancellation
+constexpr size_t steps_at_once = 65536; ///< number of steps between two checks for cancellation
 constexpr float no_bound = std::numeric_limits<float>::infinity();
 
-/// out[x] = the minimum of in[x - half .. x + half]; `work` holds the line with infinities on both sides.
+/// Sets out[x] to the minimum of in[x - half .. x + half]. `work` holds the line with infinities on both
+/// sides.
 void line_minimum(const float* in, int64_t samples, int64_t half, std::vector<float>& work, float* out) {
     const int64_t length = 2 * half + 1, padded = samples + 2 * half;
     work.assign(static_cast<size_t>(padded), no_bound);
     std::copy_n(in, samples, work.data() + half);
     float* v = work.data();
-    int64_t held = 1; // v[i] is the minimum of this many values from i on
+    int64_t held = 1; // v[i] is the minimum of `held` values that start at index i
     for (; 2 * held <= length; held *= 2)
         for (int64_t i = 0; i + held < padded; ++i)
             v[i] = std::min(v[i], v[i + held]);
@@ -58,7 +59,7 @@ std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t
     std::vector<float> out(plane.size(), no_bound), work, least(static_cast<size_t>(samples));
     for (int64_t y = 0; y < lines; ++y) {
         check_cancelled();
-        int64_t made = -1; // the half-width for which `least` was computed
+        int64_t made = -1; // half-width for which `least` was computed
         for (int64_t dy = 0; dy <= radius; ++dy) {
             auto half =
                 static_cast<int64_t>(std::sqrt(static_cast<double>(int64_t{radius} * radius - dy * dy)));
@@ -98,8 +99,8 @@ void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int
             after.visit(y, x, [&](size_t q) { wakes = wakes || rises(p, q); });
             if (wakes) queue.push_back(static_cast<int32_t>(p));
         }
-    // Visits the pixels that the two scans did not reach. It takes the last one first: the result does not
-    // depend on the order.
+    // Visits the pixels that the two scans did not reach. The last pixel is taken first, because the result
+    // does not depend on the order.
     for (size_t step = 1; !queue.empty(); ++step) {
         if (step % steps_at_once == 0) check_cancelled();
         const int32_t at = queue.back();

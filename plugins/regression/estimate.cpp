@@ -23,7 +23,8 @@ class EstimateWorker final : public stream::Worker {
         : counts(count), m_parts(std::move(parts)), m_buffers(m_parts->size()) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        const int64_t pixels = in.lines * in.samples; // packed pixels; the window is the core
+        // The pixels are packed, since the window equals the core.
+        const int64_t pixels = in.lines * in.samples;
         const auto width = static_cast<int64_t>(Fitted::width());
         counts[0] += pixels;
         for (int64_t first = 0; first < pixels; first += width)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Evaluates a model for a block of pixels: estimate, deviation, distance to the training data.
+// Evaluates a model for a block of pixels: estimate, standard deviation, distance to the training data.
 #include "core/error.h"
 #include "math/linear_algebra.h"
 #include "regression/regression.h"
@@ -12,8 +12,8 @@ namespace hsi::regression {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
-/// Members with more bands or numbers are not rearranged: otherwise a model from a stranger could take an
-/// hour to read.
+/// Models with more bands or values are not rearranged. Otherwise, reading a model from an untrusted source
+/// could take an hour.
 constexpr size_t most_columns = 4096, most_numbers = size_t{4} << 20;
 
 std::vector<double> reciprocals(std::vector<double> values) {
@@ -22,7 +22,7 @@ std::vector<double> reciprocals(std::vector<double> values) {
     return values;
 }
 
-/// Returns L^-1, where K + q I = L L'.
+/// Returns L^-1, where L L' = K + q I.
 std::vector<double> inverse_factor(const Kernel& k) {
     const size_t n = k.weights.size(), bands = k.standard.centre.size();
     std::vector<double> m(n * n);
@@ -80,9 +80,10 @@ Fitted::Fitted(std::shared_ptr<const Model> model) : m_model(std::move(model)) {
         take_kernel();
 }
 
-/// Stores the mean of the members and their spread about it, as rows of standardised bands. Let W be the
-/// matrix of the deviations of all members, with a first column of intercepts. Then |W (1, z)|^2 = |L (1,
-/// z)|^2 with L'L = W'W. L is lower, and has at most as many rows as columns, for any number of members.
+/// Stores the mean of the members and their spread about the mean, as rows for standardised bands. Let W be
+/// the matrix of the deviations of all members, with a first column of intercepts. Then |W (1, z)|^2 = |L (1,
+/// z)|^2 with L'L = W'W. L is lower triangular. For any number of members, it has at most as many rows as
+/// columns.
 void Fitted::take_members() {
     const Linear& linear = m_model->linear;
     const size_t bands = m_weights.centre.size(), members = m_model->members(), columns = bands + 1;

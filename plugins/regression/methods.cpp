@@ -15,7 +15,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// Returns the dot product in eight sums, so that the compiler computes several products at once.
+/// Returns the dot product. Eight partial sums allow the compiler to compute several products at once.
 double dot(const double* a, const double* b, size_t n) {
     std::array<double, 8> sums{};
     size_t i = 0;
@@ -38,10 +38,10 @@ void add(Vector& to, double weight, const double* v) {
         to[i] += weight * v[i];
 }
 
-/// Samples in the coordinates of a method.
+/// The samples in the coordinates that a method uses.
 struct Set {
     size_t n = 0, bands = 0;
-    Vector x, y; ///< standardised values of the samples [sample][band], and of the trait
+    Vector x, y; ///< standardised values of the samples, [sample][band], and of the variable
     Standard standard;
     double value_mean = 0, value_spread = 1;
     const double* row(size_t i) const { return x.data() + i * bands; }
@@ -90,9 +90,9 @@ void add_member(const Set& set, const Vector& coefficients, Model& model) {
 // Partial least squares
 // ----------------------------------------------------------------------------------------------------------
 
-/// Bidiagonalisation X W = U B by Golub and Kahan, with orthonormal W and U and upper bidiagonal B, started
-/// from s = X'y. W spans s, (X'X)s ... The least squares solution in its first A vectors, b = W B^-1 U'y, is
-/// PLSR with A components.
+/// Computes the bidiagonalisation X W = U B by Golub and Kahan, started from s = X'y. W and U are
+/// orthonormal, and B is upper bidiagonal. W spans s, (X'X)s ... The least-squares solution in its first A
+/// vectors, b = W B^-1 U'y, is PLSR with A components.
 class Bidiagonal {
   public:
     Bidiagonal(const Set& set, size_t most) {
@@ -127,9 +127,10 @@ class Bidiagonal {
             if (!(theta > exhausted * whole)) return;
         }
     }
-    size_t size() const { return m_w.size(); } ///< may be fewer than requested
+    /// Returns the number of components, which may be fewer than requested.
+    size_t size() const { return m_w.size(); }
     const Vector& direction(size_t a) const { return m_w[a]; }
-    /// Returns the weights of the directions, with the first a components.
+    /// Returns the weights of the directions, computed with the first a components.
     Vector weights(size_t a) const {
         Vector c(m_z.begin(), m_z.begin() + static_cast<ptrdiff_t>(std::min(a, size())));
         for (size_t i = c.size(); i-- > 0;)
@@ -139,7 +140,8 @@ class Bidiagonal {
 
   private:
     static void orthogonalise(Vector& v, const std::vector<Vector>& to) {
-        for (int twice = 0; twice < 2; ++twice) // one pass is not orthogonal to rounding precision
+        // A single pass leaves rounding errors, so the projection is subtracted twice.
+        for (int twice = 0; twice < 2; ++twice)
             for (size_t k = to.size(); k-- > 0;)
                 add(v, -dot(to[k].data(), v.data(), v.size()), to[k].data());
     }
@@ -220,7 +222,8 @@ class Ridge final : public Fitting {
     }
 
   private:
-    /// The decomposition X'X = V D V', or X X' where there are fewer samples than bands, with V'X'y or V'y.
+    /// The decomposition X'X = V D V' and the vector V'X'y. If there are fewer samples than bands, X X' and
+    /// V'y are used instead.
     class Solved {
       public:
         explicit Solved(const Set& set) : m_of_bands(set.bands <= set.n) {
@@ -264,7 +267,7 @@ class Ridge final : public Fitting {
         math::SymmetricEigen m_eigen;
         Vector m_turned;
     };
-    Vector m_lambda; ///< falling
+    Vector m_lambda; ///< candidates in falling order
 };
 
 // Gaussian process
@@ -341,8 +344,8 @@ class GaussianProcess final : public Fitting {
             v = std::exp(-v / (2 * length * length));
         return k;
     }
-    /// Returns the candidate of the greatest likelihood. With K = Q T Q', where T is tridiagonal, each noise
-    /// takes n steps.
+    /// Returns the candidate with the greatest likelihood. K = Q T Q' with tridiagonal T is computed once per
+    /// length, so that each noise value takes only n steps.
     static size_t most_likely(const Set& set, const Vector& distances, double median) {
         const auto n = static_cast<double>(set.n);
         double greatest = -std::numeric_limits<double>::infinity();
@@ -434,7 +437,7 @@ class SupportVectors final : public Fitting {
     }
 
   private:
-    /// Bands that are scaled to [0, 1].
+    /// The samples with bands scaled to [0, 1].
     struct Scaled {
         Scaled(const Samples& s, const Rows& rows) : values(set_of(s, rows, false, true)) {
             range = {Vector(s.bands, std::numeric_limits<double>::infinity()),
@@ -470,7 +473,7 @@ class SupportVectors final : public Fitting {
                 set.x.begin() + static_cast<ptrdiff_t>(v) * static_cast<ptrdiff_t>(m_samples.bands);
             k.samples.insert(k.samples.end(), row, row + static_cast<ptrdiff_t>(m_samples.bands));
         }
-        // A machine without support vectors estimates one value everywhere.
+        // A model without support vectors has the same estimate everywhere.
         if (k.weights.empty()) {
             k.samples.assign(m_samples.bands, 0.0);
             k.weights.assign(1, 0.0);

@@ -27,7 +27,7 @@ std::string rows_text(const std::vector<double>& rows, size_t length) {
     return t + "\n  ]";
 }
 
-/// Returns a list of rows with `length` numbers per row.
+/// Returns the values of a list of rows, each with `length` numbers.
 std::vector<double> rows_of(const Reader& in, const Json& object, const char* key, size_t length,
                             size_t most) {
     const Json& list = in.list(object, key);
@@ -149,7 +149,7 @@ Transform transform_of(const Reader& in, const Json& words, const char* log_word
     }
 }
 
-/// Reads a trait model of HyTools, or of a program that writes the same form.
+/// Reads a trait model of HyTools, or of a program that uses the same format.
 Model from_hytools(const Reader& in, const Json& root) {
     Model m;
     const Json& model = in.member(root, "model");

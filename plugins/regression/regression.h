@@ -5,10 +5,10 @@
 // 17(2), 1988. Gaussian process: C. E. Rasmussen, C. K. I. Williams, Gaussian Processes for Machine Learning,
 // MIT Press 2006. SVR: epsilon-SVR of LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
 //
-// A model takes scaled values (number * scale + offset) and transforms them. It returns an estimate, its
-// standard deviation, and whether the spectrum is outside of the training data. All values are computed in
-// double precision, pixel by pixel, so results do not depend on tiles, threads or ranks. Devices differ from
-// the CPU by rounding.
+// A model takes scaled values (stored value * scale + offset) and transforms them. It returns an estimate,
+// its standard deviation, and whether the spectrum is outside the range of the training data. All values are
+// computed in double precision, pixel by pixel, so results do not depend on tiles, threads or ranks. Results
+// of devices differ from the CPU's by rounding errors.
 #pragma once
 
 #include "core/cost.h"
@@ -31,7 +31,7 @@ namespace hsi::regression {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost product{6e-11, 2e-13}; ///< per pixel, row of weights, and entry of the row
+inline constexpr Cost product{6e-11, 2e-13}; ///< seconds per pixel, row of weights, and entry of the row
 } // namespace cost
 
 enum class Method { plsr, ridge, gp, svr };
@@ -41,35 +41,36 @@ const char* name_of(Method method);
 
 struct Step {
     enum class Kind {
-        snv,         ///< (x - mean)/sd, n - 1
+        snv,         ///< (x - mean)/sd, with n - 1 in the standard deviation
         vector,      ///< x/|x|
         mean,        ///< x/mean(x)
         log,         ///< ln(1/x)
-        derivative1, ///< per nm, of the least-squares parabola through `window` bands
+        derivative1, ///< derivative per nm of the least-squares parabola through `window` bands
         derivative2,
     };
     Kind kind = Kind::snv;
-    int window = 0; ///< of derivatives: odd, 3 to 99
+    int window = 0; ///< window of derivatives in bands: odd, 3 to 99
 };
-/// Parses a step such as "snv" or "d1:7". \throws UsageError that names `role` for any other word.
+/// Parses a step such as "snv" or "d1:7". \throws UsageError that names `role` if the word is not a step.
 Step parse_step(const std::string& word, const std::string& role);
 std::string text_of(const Step& step);
 
-/// Steps in their order, at the bands of a model.
+/// Transformation steps in order, for the bands of a model.
 class Transform {
   public:
     Transform() = default;
-    /// \throws Error for more than 16 steps, if a derivative lacks wavelengths, and if no run of bands is as
-    /// long as its window.
+    /// Creates the transform. \throws Error for more than 16 steps, for a derivative without wavelengths, and
+    /// if no run of bands is as long as a step's window.
     Transform(std::vector<Step> steps, const std::vector<double>& wavelengths_nm, size_t bands);
     const std::vector<Step>& steps() const { return m_steps; }
     bool has_derivatives() const;
     size_t inputs() const { return m_inputs; }
-    size_t outputs() const { return m_outputs; } ///< derivatives leave out bands of runs that are too short
-    /// Returns the weighted sums of bands of a step; empty: it is not a derivative.
+    /// Returns the number of output bands. Derivatives omit bands in runs that are shorter than the window.
+    size_t outputs() const { return m_outputs; }
+    /// Returns the weighted sums of bands of a step; empty if the step is not a derivative.
     const std::vector<math::ResampledBand>& rows_of(size_t step) const { return m_made[step].rows; }
-    /// Transforms values ([band][pixels]) in place; each pixel is computed separately. At most
-    /// smooth::Transformer::most_pixels pixels. `spare`: scratch memory.
+    /// Transforms values ([band][pixels]) in place. Each pixel is transformed separately. There are at most
+    /// smooth::Transformer::most_pixels pixels. `spare` is scratch memory.
     void apply(std::vector<double>& values, size_t pixels, std::vector<double>& spare) const;
 
   private:
@@ -77,72 +78,73 @@ class Transform {
     struct Made {
         bool log;
         smooth::Transformer plain;
-        std::vector<math::ResampledBand> rows; ///< of a derivative
+        std::vector<math::ResampledBand> rows; ///< weighted sums of a derivative; otherwise empty
     };
     std::vector<Made> m_made;
     size_t m_inputs = 0, m_outputs = 0;
 };
 
-/// (x - centre) / spread, by band.
+/// Standardises a band: (x - centre) / spread. The lists have one value per band.
 struct Standard {
     std::vector<double> centre, spread;
 };
 
-/// The domain of training spectra: principal components of all labelled pixels.
+/// The domain of the training spectra: principal components of all labelled pixels.
 struct Domain {
-    Standard standard;              ///< of the transformed bands
-    std::vector<double> components; ///< [component][band], of unit length
-    std::vector<double> variances;  ///< by component
+    Standard standard;              ///< standardisation of the transformed bands
+    std::vector<double> components; ///< [component][band], unit vectors
+    std::vector<double> variances;  ///< variance of each component
     double t2_limit = 0, q_limit = 0;
 };
 
-/// Members of a linear model, for unscaled transformed bands.
+/// The members of a linear model. Their coefficients apply to transformed bands that are not standardised.
 struct Linear {
-    int components = 0;               ///< plsr
-    double lambda = 0;                ///< ridge: t
+    int components = 0;               ///< number of components of plsr
+    double lambda = 0;                ///< regularisation t of ridge
     std::vector<double> coefficients; ///< [member][band]
     std::vector<double> intercepts;
 };
 
-/// Samples with weights: a Gaussian process (k = exp(-d^2 / (2 length^2))) or a support vector machine.
+/// Training samples with weights: a Gaussian process (k = exp(-d^2 / (2 length^2))) or a support vector
+/// machine.
 struct Kernel {
-    Standard standard; ///< of the bands; svr: minimum and range
+    Standard standard; ///< standardisation of the bands; svr: minimum and range
     double value_mean = 0, value_spread = 1;
-    std::vector<double> samples; ///< [sample][band], standardised; svr: rounded to single precision
+    std::vector<double> samples; ///< [sample][band], standardised; for svr, rounded to single precision
     std::vector<double> weights;
-    double length = 1, noise = 1, variance = 1;      ///< gp
-    double c = 1, gamma = 1, epsilon = 0.1, rho = 0; ///< svr
+    double length = 1, noise = 1, variance = 1;      ///< parameters of gp
+    double c = 1, gamma = 1, epsilon = 0.1, rho = 0; ///< parameters of svr
 };
 
 struct Metrics {
     int64_t n = 0;
     double r2 = 0, rmse = 0, nrmse_percent = 0, bias = 0, rpd = 0; ///< NaN if undefined
 };
-/// Their names in model files and reports.
+/// The names of the metrics in model files and reports.
 inline constexpr std::pair<const char*, double Metrics::*> metric_names[] = {
     {"r2", &Metrics::r2},
     {"rmse", &Metrics::rmse},
     {"nrmse_percent", &Metrics::nrmse_percent},
     {"bias", &Metrics::bias},
     {"rpd", &Metrics::rpd}};
-/// Returns the metrics of estimates for known values.
+/// Returns the metrics of estimates compared with known values.
 Metrics metrics_of(const std::vector<double>& values, const std::vector<double>& estimates);
 
 struct Model : model::ModelBands {
-    std::vector<double> fwhm_nm; ///< as wavelengths_nm
+    std::vector<double> fwhm_nm; ///< FWHM of the bands, in the order of wavelengths_nm
     Method method = Method::plsr;
-    std::string name, unit; ///< of the variable
+    std::string name, unit; ///< name and unit of the variable
     double lowest = 0, highest = 0;
     Transform transform;
-    std::optional<Domain> domain; ///< empty in models of other programs
+    std::optional<Domain> domain; ///< empty for models of other programs
     Linear linear;
     Kernel kernel;
-    // Facts about the training.
+    // Information about the training
     int64_t samples = 0, groups = 0;
     int folds = 0;
     uint64_t seed = 1;
-    std::string trained_on, labels; ///< file names, for people
-    std::optional<Metrics> metrics; ///< of held-out samples
+    std::string trained_on, labels; ///< file names, for information only
+    std::optional<Metrics> metrics; ///< metrics of the held-out samples
     model::Origin origin;
 
     bool is_linear() const { return method == Method::plsr || method == Method::ridge; }
@@ -150,51 +152,52 @@ struct Model : model::ModelBands {
     bool has_deviation() const { return method == Method::gp || members() > 1; }
 };
 
-/// Returns the model file: JSON; numbers are restored to the last bit.
+/// Returns the model file as JSON. Numbers are restored exactly when the file is read.
 std::string to_json(const Model& model);
 Json to_json(const Metrics& metrics);
-/// Reads a model, or a trait model of HyTools. Throws Error with the fault; any text is safe to read. `name`
-/// is for messages.
+/// Reads a model, or a trait model of HyTools. Any text is safe to read. `name` is used in messages. Throws
+/// Error that describes the problem.
 Model from_json(const std::string& text, const std::string& name);
-/// Returns HyTools' trait model for a linear model whose steps are vector, mean and log.
+/// Returns a HyTools trait model from a linear model that uses only the steps vector, mean and log.
 std::string to_hytools(const Model& model);
 
-/// Returns whether magnitudes up to `greatest` have another scale than those up to `known` (0: unknown): more
-/// than twenty times as large or as small. Reflectance in per cent or in integers is 100 or 10000 times as
-/// large.
+/// Returns whether magnitudes up to `greatest` have another scale than magnitudes up to `known` (0: unknown):
+/// more than twenty times as large or as small. Reflectance in per cent is 100 times as large, and integers
+/// are typically 10000 times as large.
 HSI_HOST_DEVICE inline bool is_of_another_scale(double greatest, double known) {
     constexpr double far = 20;
     return known > 0 && (greatest > far * known || greatest * far < known);
 }
 
-/// Returns whether a spectrum with these distances exceeds the limits of a domain by more than 1e-6.
-/// `squares`: |z|^2, whose rounding remains in Q if the components represent the whole spectrum.
+/// Returns whether a spectrum with the distances `t2` and `q` exceeds the limits of a domain by more than
+/// 1e-6 (relative). `squares` is |z|^2. If the components represent the whole spectrum, rounding errors of
+/// |z|^2 remain in Q.
 HSI_HOST_DEVICE inline bool is_unlike(double t2, double q, double squares, double t2_limit, double q_limit) {
     constexpr double over_limit = 1 + 1e-6, rounding = 1e-12;
     return t2 > t2_limit * over_limit || q > q_limit * over_limit + rounding * squares;
 }
 
-/// A model in the form for evaluation, on the CPU or on a device.
+/// A model in the form that is evaluated, on the CPU or on a device.
 class Fitted {
   public:
     /// \throws Error if the matrix of a Gaussian process is not positive definite.
     explicit Fitted(std::shared_ptr<const Model> model);
     const Model& model() const { return *m_model; }
 
-    /// z = (x - centre) * factor, of the transformed bands.
+    /// Standardises the transformed bands: z = (x - centre) * factor.
     struct Weights {
-        std::vector<double> centre, factor; ///< of the domain and of linear models
-        math::RowPanels rows;               ///< of z: components of the domain, then the mean of the members
-        std::vector<double> t2;             ///< weights of the squared components in T2
+        std::vector<double> centre, factor; ///< for the domain and linear models
+        math::RowPanels rows;   ///< rows for z: the components of the domain, then the mean of the members
+        std::vector<double> t2; ///< weights of the squared components in T2
         double mean_offset = 0;
-        /// The sum of the squares of (row + offset). For linear models it is the sum of squares of the
-        /// members about their mean, for z. For a Gaussian process it is k'M^-1 k, for the kernel's values:
-        /// rows of L^-1, L L' = K + q I.
+        /// The rows of the sum of squares of (row + offset). For linear models, the rows are applied to z.
+        /// The sum is the sum of squares of the members about their mean. For a Gaussian process, the rows of
+        /// L^-1, with L L' = M = K + q I, are applied to the kernel values k. The sum is k'M^-1 k.
         math::RowPanels spread;
         std::vector<double> spread_offsets;
-        std::vector<double> kernel_factor; ///< kernels are standardised by their own centre
+        std::vector<double> kernel_factor; ///< factors of the kernel's own standardisation
         math::RowPanels samples;
-        std::vector<double> squares; ///< |s|^2 of the samples
+        std::vector<double> squares; ///< |s|^2 of each sample
         double greatest = 0;         ///< greatest magnitude of the training values; 0: unknown
     };
     const Weights& weights() const { return m_weights; }
@@ -204,26 +207,25 @@ class Fitted {
         std::vector<double> x, spare, standard, results, rows, squares, t2, q, estimate, deviation, outside;
         std::vector<char> defined;
     };
-    /// Evaluates buffers.x: [band][width()], scaled values of the model's bands. Fills `estimate`,
-    /// `deviation` (NaN if unknown), `outside` (0 to 3) and `defined` (the transformed values are finite),
-    /// one per pixel.
+    /// Evaluates buffers.x, [band][width()], which has scaled values of the model's bands. Sets four values
+    /// per pixel: `estimate`, `deviation` (NaN if unknown), `outside` (0 to 3), and `defined` (the
+    /// transformed values are finite).
     void evaluate(Buffers& buffers) const;
-    /// Calls evaluate() for spectra, [row][band] as buffers.x, and then use(buffers, i) for each spectrum in
-    /// turn, the i-th of its block.
+    /// Evaluates spectra, [row][band], in blocks. After each block, calls use(buffers, i) for each spectrum
+    /// in order, where i is the index in the block.
     template <class Use>
     void evaluate_rows(const std::vector<double>& x, const Use& use) const;
-    /// Returns whether a spectrum with this greatest magnitude has values of another scale than the
-    /// training's.
+    /// Returns whether a spectrum with this greatest magnitude has another scale than the training data.
     bool is_of_another_scale(double greatest) const {
         return regression::is_of_another_scale(greatest, m_weights.greatest);
     }
     uint64_t buffer_bytes() const;
 
   private:
-    /// Computes `t2` and `q`, distances in the model's domain, and `defined` for the transformed pixels in
-    /// buffers.x.
+    /// Computes `t2` and `q`, the distances in the model's domain, and `defined`, for the transformed pixels
+    /// in buffers.x.
     void distances(Buffers& buffers) const;
-    /// Computes `squares`, the sums of the squares of the spread's rows, each times `of`.
+    /// Computes `squares`, the sums of (row of `spread` times `of` + offset)^2.
     void sum_spread(const std::vector<double>& of, Buffers& buffers) const;
     void take_members();
     void take_kernel();
@@ -231,7 +233,7 @@ class Fitted {
     void evaluate_kernel(Buffers& b) const;
     std::shared_ptr<const Model> m_model;
     Weights m_weights;
-    std::vector<double> m_weights_q; ///< -1 per component
+    std::vector<double> m_weights_q; ///< -1 for each component
 };
 
 template <class Use>
@@ -250,53 +252,54 @@ void Fitted::evaluate_rows(const std::vector<double>& x, const Use& use) const {
     }
 }
 
-/// The conversion of a scene's bands to a model's: sums of scaled values.
+/// The conversion of a scene's bands to a model's bands, by weighted sums of scaled values.
 struct Inputs {
     std::vector<math::ResampledBand> bands; ///< one per band of the model
-    std::vector<double> scale, offset;      ///< of the scene's bands; empty: 1 and 0
+    std::vector<double> scale, offset;      ///< one value per band of the scene; empty: 1 and 0
 };
 struct Applied {
     std::shared_ptr<const Model> model;
     Inputs inputs;
 };
 
-/// Returns the approximate number of products of a weight and a value for the estimate of a pixel.
+/// Returns the approximate number of multiplications per pixel.
 double product_count(const Model& model);
 
-/// A model with the data that are read for it.
+/// A model and the scene's bands that it reads.
 struct Part {
     Part(Applied applied, int bands);
     Fitted fitted;
     Inputs inputs;
-    std::vector<size_t> sources; ///< bands of the scene that are read
-    double scale = 0;            ///< their greatest scale
+    std::vector<size_t> sources; ///< indices of the scene's bands that the model reads
+    double scale = 0;            ///< greatest scale of these bands
 };
 
-/// Makes one output with three bands per model: estimate, deviation, outside. A pixel is invalid (NaN in the
-/// three bands of a model) if one of the model's inputs is not finite, all are zero, or the transformed
-/// values are not finite.
+/// The operation whose output has three bands per model: estimate, deviation, outside. A pixel is invalid
+/// (NaN in the three bands of a model) if one of the model's inputs is not finite, if all are zero, or if the
+/// transformed values are not finite.
 class Estimation : public stream::Operation {
   public:
-    /// \throws Error if a source is not one of the `inputs` bands.
+    /// Creates the operation. \throws Error if a source is not one of the `inputs` bands.
     Estimation(int inputs, std::vector<Applied> models);
     std::vector<int> output_bands() const override { return {3 * static_cast<int>(m_parts->size())}; }
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Return the numbers of pixels with and without an estimate of the first model. Like the counts below,
-    /// they are complete after the pass.
+    /// Return the numbers of pixels with and without an estimate of the first model. All counts are complete
+    /// after the pass.
     int64_t valid() const { return estimated(0); }
     int64_t invalid() const { return m_counts[0] - valid(); }
-    /// Return the numbers of pixels with an estimate of a model, and of valid pixels without one.
+    /// Return the number of pixels with an estimate of a model, and the number of valid pixels without an
+    /// estimate.
     int64_t estimated(size_t model) const { return m_counts[1 + model_counts * model]; }
     int64_t undefined(size_t model) const { return m_counts[2 + model_counts * model]; }
-    /// Return numbers of pixels with an estimate: those outside, and those outside whose values are more than
-    /// twenty times as large or as small as the training's.
+    /// Return the number of pixels with an estimate that are outside the domain, and how many of these have
+    /// another scale. Another scale means more than twenty times as large or as small as the training data.
     int64_t outside(size_t model) const { return m_counts[3 + model_counts * model]; }
     int64_t of_another_scale(size_t model) const { return m_counts[4 + model_counts * model]; }
 
   protected:
     using Parts = std::vector<Part>;
-    static constexpr size_t model_counts = 4; ///< counts per model, in the order above
+    static constexpr size_t model_counts = 4; ///< counts per model, in the order of the functions above
     static size_t count_of(const Parts& parts) { return 1 + model_counts * parts.size(); }
     /// Adds the counts of a worker: pixels, then the counts of each model.
     void add(const std::vector<int64_t>& counts);
@@ -307,14 +310,15 @@ class Estimation : public stream::Operation {
 };
 std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models);
 
-/// Estimation on the CPU; hsi_cuda_regression.so has that for devices.
+/// Creates estimations on the CPU, or on devices in hsi_cuda_regression.so.
 class Backend {
   public:
     virtual ~Backend() = default;
     virtual std::unique_ptr<Estimation> make_estimation(int inputs, std::vector<Applied> models) {
         return regression::make_estimation(inputs, std::move(models));
     }
-    /// Returns the seconds of all kernels since the backend was created, summed over the lanes; 0 on the CPU.
+    /// Returns the total time in seconds of all kernels since the backend was created, summed over the
+    /// workers; 0 on the CPU.
     virtual double kernel_seconds() const { return 0; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_regression.so: estimates on GPUs, in double precision throughout. Pixels are processed in batches
 // whose size depends only on the model. Batches are always full, so results do not depend on the tiling. A
-// thread loads, transforms and standardises a pixel. All products with rows of weights (components, samples,
-// L^-1) are matrix products of cuBLAS. The last kernel computes the estimate, the deviation and the outside
-// flag from the products.
+// thread loads, transforms and standardises a pixel. Products with rows of weights (components, samples,
+// L^-1) are matrix products of cuBLAS. The last kernel computes the estimate, the standard deviation and the
+// outside flag from the products.
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/cublas.h"
@@ -28,20 +28,21 @@ using cuda::DeviceBuffer;
 using stream::TileLimits;
 
 constexpr int threads = 128;
-constexpr int kernel_rows = 8;    ///< values of the kernel that a thread computes
-constexpr size_t row_block = 256; ///< rows per matrix product; in a triangle they end at the diagonal
+constexpr int kernel_rows = 8; ///< number of kernel values that a thread computes
+/// Rows per matrix product; in a triangular matrix, the rows end at the diagonal.
+constexpr size_t row_block = 256;
 constexpr uint64_t batch_bytes = uint64_t{256} << 20;
 constexpr uint64_t largest_batch = 65536;
-constexpr uint64_t cublas_bytes = uint64_t{64} << 20; ///< cuBLAS's workspace
+constexpr uint64_t cublas_bytes = uint64_t{64} << 20; ///< size of the workspace of cuBLAS
 
-// Columns padded to whole 32 bytes, for the matrix units
+// Returns the number of columns padded to a multiple of 32 bytes, as the matrix units require.
 size_t filled_up(size_t columns) { return (columns + 3) / 4 * 4; }
 
 uint64_t bytes_of(const math::RowPanels& panels) { return 8 * panels.results() * filled_up(panels.length()); }
 
 /// The sizes of a batch of pixels of a model.
 struct Batch {
-    size_t bands = 0;  ///< maximum before and after the transform
+    size_t bands = 0;  ///< largest number of bands before or after the transform
     size_t pixels = 0; ///< a multiple of `threads`
     explicit Batch(const Part& part) {
         const auto& w = part.fitted.weights();
@@ -51,10 +52,11 @@ struct Batch {
         pixels =
             std::clamp<uint64_t>(batch_bytes / (8 * doubles), threads, largest_batch) / threads * threads;
     }
-    uint64_t room() const { return doubles * pixels; } ///< in doubles
+    /// Returns the number of doubles in the buffer of a batch.
+    uint64_t room() const { return doubles * pixels; }
 
   private:
-    uint64_t doubles = 0; ///< per pixel
+    uint64_t doubles = 0; ///< doubles per pixel
 };
 
 /// Weighted sums of bands. The terms of sum j are at [begin[j], begin[j + 1]).
@@ -95,7 +97,7 @@ class DeviceSums {
     DeviceBuffer<double> m_weight;
 };
 
-/// Rows of weights for cuBLAS: [row][column], padded with zeros.
+/// Rows of weights for cuBLAS, [row][column], padded with zeros.
 class DeviceRows {
   public:
     explicit DeviceRows(const math::RowPanels& panels)
@@ -123,31 +125,31 @@ class DeviceRows {
 
   private:
     size_t m_rows, m_pitch;
-    std::vector<size_t> m_depth; ///< columns, per block of rows, that are not all zero
+    std::vector<size_t> m_depth; ///< per block of rows: number of columns that are not all zero
     DeviceBuffer<double> m_values;
 };
 
-/// Returns the thread's pixel in the batch. Blocks of values are [entry][pixel of the batch].
+/// Returns the index of the thread's pixel in the batch. Values in a batch are [entry][pixel].
 __device__ int batch_pixel() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
 struct LoadWork {
     const float* raw = nullptr; ///< [band of the scene][pixel of the tile]
     int64_t first = 0, pixels = 0;
-    const int* used = nullptr; ///< bands that are read
+    const int* used = nullptr; ///< indices of the bands that are read
     int used_count = 0;
     Sums bands;
-    const double *scale = nullptr, *offset = nullptr; ///< per band of the scene; null for 1 and 0
+    const double *scale = nullptr, *offset = nullptr; ///< one value per band of the scene; null: 1 and 0
     size_t batch = 0;
     double* x = nullptr;
     unsigned char* valid = nullptr;
-    float* greatest = nullptr; ///< per pixel: greatest magnitude of the values read
+    float* greatest = nullptr; ///< greatest magnitude of the values that are read, one per pixel
 };
 
-/// Loads scaled values of the model's bands; sets them to 0 where a pixel is invalid.
+/// Loads scaled values of the model's bands. If a pixel is invalid, its values are set to 0.
 __global__ void __launch_bounds__(threads) load_pixels(const LoadWork w) {
     const int i = batch_pixel();
     const int64_t pixel = w.first + i;
-    PixelLook<float> look; // beyond the last pixel, nothing is read, so the result is invalid
+    PixelLook<float> look; // Threads beyond the last pixel read nothing, so their pixels are invalid.
     float greatest = 0;
     for (int k = 0; k < w.used_count && pixel < w.pixels; ++k) {
         const float v = w.raw[w.used[k] * w.pixels + pixel];
@@ -193,12 +195,12 @@ __global__ void __launch_bounds__(threads)
     const int i = batch_pixel();
     for (int j = 0; j < rows.count; ++j)
         to[j * batch + i] = rows.sum(j, [&](double sum, double weight, int band) {
-            // Not fused, so that the result is 0 exactly where the CPU's result is 0
+            // The operations are not fused, so that the result is 0 exactly where the CPU's result is 0.
             return __dadd_rn(sum, __dmul_rn(weight, x[band * batch + i]));
         });
 }
 
-/// Computes z = (x - centre) * factor, and the sum of the squares of z per pixel.
+/// Computes z = (x - centre) * factor, and the sum of the squares of z for each pixel.
 __global__ void __launch_bounds__(threads)
     standardise_pixels(const double* x, const double* centre, const double* factor, int bands, size_t batch,
                        double* z, double* squares) {
@@ -212,7 +214,7 @@ __global__ void __launch_bounds__(threads)
     squares[i] = sum;
 }
 
-/// Converts products of pixels and samples to exp(-gamma d^2).
+/// Converts products of pixels and samples to kernel values exp(-gamma d^2).
 __global__ void __launch_bounds__(threads)
     find_kernel_values(double* values, const double* of_pixels, const double* of_samples, int samples,
                        size_t batch, double gamma) {
@@ -225,7 +227,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 struct ResultWork {
-    int64_t first = 0, pixels = 0; ///< in the tile
+    int64_t first = 0, pixels = 0; ///< position of the batch in the tile
     size_t batch = 0;
     const unsigned char* valid = nullptr;
     const float* greatest = nullptr;
@@ -284,7 +286,7 @@ __global__ void __launch_bounds__(threads) put_results(const ResultWork w) {
         atomicAdd(w.counts + k, static_cast<unsigned long long>(counts[k]));
 }
 
-/// A model on one device, shared by all lanes.
+/// A model on one device, shared by all workers.
 class DevicePart {
   public:
     explicit DevicePart(const Part& part)
@@ -307,8 +309,8 @@ class DevicePart {
         return bytes_of(w.rows) + bytes_of(w.samples) + bytes_of(w.spread);
     }
 
-    /// Estimates the batch of a tile from pixel `first` on. `room`: Batch::room() doubles; valid, greatest:
-    /// one value per pixel of the batch. `out`: the model's three bands.
+    /// Estimates the batch of a tile that starts at pixel `first`. `room` has Batch::room() doubles; `valid`
+    /// and `greatest` have one value per pixel of the batch. `out` has the model's three bands.
     void estimate(const float* raw, int64_t first, int64_t pixels, cuda::Cublas& cublas, cudaStream_t stream,
                   double* room, unsigned char* valid, float* greatest, float* out,
                   unsigned long long* counts) const {
@@ -394,7 +396,7 @@ class DevicePart {
     const Kernel& kernel() const { return model().kernel; }
     const Fitted::Weights& weights() const { return m_part.fitted.weights(); }
 
-    /// Returns the parameters of results that depend only on the model.
+    /// Returns the parameters of the results that depend only on the model.
     ResultWork result_work() const {
         const Model& m = model();
         const Kernel& k = kernel();
@@ -453,7 +455,7 @@ class CudaWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const float* const raw = m_x.packed(in, stream);
         float* const to = m_out.begin(out[0]);
-        const int64_t pixels = in.lines * in.samples; // the window equals the core
+        const int64_t pixels = in.lines * in.samples; // The window equals the core.
         m_counts.clear(stream);
         m_clock.start(stream);
         for (size_t m = 0; m < m_parts->size(); ++m) {

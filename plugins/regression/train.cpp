@@ -17,10 +17,11 @@
 namespace hsi::regression {
 namespace {
 
-// Purposes of random words: the second number of the counter.
+// The uses of random words. They are the second number of the counter.
 constexpr uint32_t for_folds = 4U << 24, for_members = 5U << 24, for_thinning = 6U << 24;
 
-/// Returns 0 .. count - 1 in the order of their random words; of equal words the smaller index first.
+/// Returns 0 .. count - 1 in the order of their random words. If words are equal, the smaller index comes
+/// first.
 Rows by_words(size_t count, uint32_t purpose, int64_t d, uint64_t seed) {
     std::vector<uint32_t> word;
     for (size_t i = 0; i < count; ++i)
@@ -36,7 +37,7 @@ size_t groups_in(const std::vector<int>& group) {
     return group.empty() ? 0 : static_cast<size_t>(*std::max_element(group.begin(), group.end())) + 1;
 }
 
-/// Squared errors of held-out samples, [sample][candidate], from which a candidate is chosen.
+/// The squared errors of held-out samples, [sample][candidate], by which a candidate is chosen.
 class Errors {
   public:
     explicit Errors(size_t candidates) : m_candidates(candidates) {}
@@ -69,8 +70,8 @@ class Errors {
     std::vector<double> m_squares;
 };
 
-/// Cross-validation. Samples of fold k are estimated by the candidate that the other folds choose; the choice
-/// rests on errors of each fold l under models that were trained without k and l.
+/// Nested cross-validation. Samples of fold k are estimated by the candidate that is best in the other folds.
+/// This choice uses the errors of each fold l under models that were trained without k and l.
 class Validation {
   public:
     Validation(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold,
@@ -78,7 +79,7 @@ class Validation {
         : m_samples(samples), m_options(options), m_fold(fold), m_fitting(fitting),
           m_folds(static_cast<size_t>(*std::max_element(fold.begin(), fold.end())) + 1) {}
 
-    /// Fills the estimates, and returns the candidate that all folds together choose.
+    /// Computes the estimates, and returns the candidate that is best over all folds.
     size_t run(TrainResult& result) {
         const bool nested = m_fitting.candidates() > 1 && m_folds > 2;
         for (size_t k = 0; k < m_folds; ++k)
@@ -110,8 +111,8 @@ class Validation {
     }
     size_t folds() const { return m_folds; }
 
-    /// Estimates again with models of the folds' choices: computing many candidates at once does not give
-    /// their deviations.
+    /// Computes the estimates again with the models that the folds chose. Computing many candidates at once
+    /// does not give their standard deviations.
     void estimate_again(TrainResult& result) const {
         for_all(m_folds, 0.8, 1, [&](size_t k) {
             Model model;
@@ -125,7 +126,7 @@ class Validation {
         });
     }
 
-    /// Runs work(unit) for all units on the threads, with progress from `from` to `to`.
+    /// Runs work(unit) for all units on the threads. Progress rises from `from` to `to`.
     template <class Work>
     void for_all(size_t units, double from, double to, const Work& work) const {
         std::mutex mutex;
@@ -143,7 +144,7 @@ class Validation {
 
   private:
     struct Task {
-        size_t k, l; ///< the folds that are held out; equal: one fold
+        size_t k, l; ///< the folds that are held out; if k = l, only one fold
     };
     Rows rows(const Task& task, bool held_out) const {
         Rows some;
@@ -179,10 +180,10 @@ class Validation {
     const Fitting& m_fitting;
     const size_t m_folds;
     std::vector<Task> m_tasks;
-    std::vector<size_t> m_own; ///< the choice of each fold
+    std::vector<size_t> m_own; ///< the candidate that each fold chose
 };
 
-/// Returns how many components plsr may have.
+/// Returns the maximum number of components for plsr.
 size_t component_limit(const Samples& samples, const TrainOptions& options, const std::vector<int>& fold) {
     std::vector<size_t> sizes(groups_in(fold));
     for (const int f : fold)
@@ -271,7 +272,7 @@ TrainResult train(const Samples& samples, const TrainOptions& options, Model abo
     const auto [lowest, highest] = std::minmax_element(samples.y.begin(), samples.y.end());
     if (*lowest == *highest)
         throw Error("all samples have the same value", "Label samples of different values.");
-    // The fourth power of a number in single precision is still finite.
+    // Single precision is required, so that the fourth power of a value is finite in double precision.
     const auto too_large = [](double v) { return !(std::fabs(v) <= std::numeric_limits<float>::max()); };
     for (const auto* list : {&samples.x, &samples.y})
         if (std::any_of(list->begin(), list->end(), too_large))

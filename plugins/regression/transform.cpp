@@ -24,9 +24,10 @@ bool is_derivative(const Step& step) {
     return step.kind == Step::Kind::derivative1 || step.kind == Step::Kind::derivative2;
 }
 
-/// Returns the derivative at each band that has one, and leaves only the wavelengths of these bands, rising.
+/// Returns the derivative at each band that has one. Reduces `wavelengths` to the wavelengths of these bands,
+/// in rising order.
 std::vector<math::ResampledBand> derivative(const Step& step, std::vector<double>& wavelengths) {
-    constexpr double gap = 3; // in median steps
+    constexpr double gap = 3; // largest gap, in median steps
     std::vector<size_t> order(wavelengths.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),

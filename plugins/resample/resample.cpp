@@ -15,7 +15,7 @@
 namespace hsi::resample {
 namespace {
 
-constexpr int64_t vector_pixels = 16; ///< numbers of pixels are multiples of it
+constexpr int64_t vector_pixels = 16; ///< kernels process multiples of this number of pixels
 
 class ResampleWorker final : public stream::Worker {
   public:
@@ -34,7 +34,7 @@ class ResampleWorker final : public stream::Worker {
                     make(whole, line, first, out[0]);
                 }
                 if (whole == count) continue;
-                // Vectors must not read or write past the tile.
+                // Vectors must not read or write past the end of the tile.
                 const auto bytes = static_cast<size_t>(count - whole) * sizeof(float);
                 for (size_t b = 0; b < m_rows.size(); ++b) {
                     float* const row = m_tail.data() + b * vector_pixels;
@@ -71,8 +71,8 @@ class ResampleWorker final : public stream::Worker {
         m_simd.add_products(m_rows.data(), band.sources.data(), band.weights.data(), band.weights.size(),
                             count, to);
     }
-    /// Sums magnitudes over `padded` pixels, of which only the first `count` are real. Returns true when a
-    /// pixel is invalid.
+    /// Sums magnitudes over `padded` pixels. Only the first `count` pixels are real. Returns true if one of
+    /// these is invalid.
     bool judge(int64_t padded, int64_t count) {
         m_simd.add_magnitudes(m_rows.data(), m_rows.size(), padded, m_magnitude.data());
         int64_t good = 0;
@@ -106,7 +106,7 @@ class CpuResampling final : public Resampling {
         return static_cast<uint64_t>(m_inputs) * (sizeof(float*) + vector_pixels * sizeof(float)) +
                block_pixels * sizeof(double);
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ResampleWorker>(m_inputs, m_bands);

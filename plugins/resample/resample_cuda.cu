@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_resample.so: the product with the sparse matrix on GPUs, for links whose pixels are there. A
+// hsi_cuda_resample.so: the product with the sparse matrix on GPUs, for steps whose pixels are there. A
 // thread computes some output bands of one pixel, with the CPU's sums.
 #include "core/valid_pixel.h"
 #include "cuda/check.h"
@@ -26,7 +26,7 @@ using stream::TileLimits;
 constexpr int threads = 256;
 constexpr int bands_a_thread = 8;
 
-/// The matrix row by row. The entries of row j are at [begin[j], begin[j + 1]).
+/// The rows of the matrix. The entries of row j are at [begin[j], begin[j + 1]).
 struct DeviceWeights {
     explicit DeviceWeights(const std::vector<math::ResampledBand>& bands) {
         std::vector<int> first{0}, from;
@@ -46,14 +46,14 @@ struct DeviceWeights {
 };
 
 struct ResampleWork {
-    const float* x = nullptr; ///< inputs x pixels
+    const float* x = nullptr; ///< values [input][pixel]
     int64_t pixels = 0;
     int inputs = 0, bands = 0;
     const int *begin = nullptr, *source = nullptr;
     const double* weight = nullptr;
-    float* out = nullptr;                 ///< bands x pixels
-    uint8_t* valid = nullptr;             ///< one per pixel
-    unsigned long long* counts = nullptr; ///< incremented: valid pixels, invalid pixels
+    float* out = nullptr;                 ///< results [band][pixel]
+    uint8_t* valid = nullptr;             ///< 1 for a valid pixel, otherwise 0
+    unsigned long long* counts = nullptr; ///< [valid pixels, invalid pixels]; kernels add to the counts
 };
 
 __device__ int64_t thread_pixel() { return static_cast<int64_t>(blockIdx.x) * threads + threadIdx.x; }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The routines of BLAS and LAPACK that training uses, by their Fortran interface, which every implementation
-// has (netlib's reference, OpenBLAS, BLIS, MKL); only some have the C interface. Matrices are column-major,
-// strides are between columns, numbers are double, integers have 32 bits. Results replace the last argument
-// in place.
+// The routines of BLAS and LAPACK that training uses, by their Fortran interface. Every implementation has
+// this interface (netlib's reference, OpenBLAS, BLIS, MKL); only some have the C interface. Matrices are
+// column-major, strides are between columns, numbers are double, and integers have 32 bits. Results replace
+// the last argument in place.
 #pragma once
 
 #include <cstddef>
 
-// The arguments are followed by the lengths of the texts, as Fortran compilers expect.
+// The arguments are followed by the lengths of the text arguments, as Fortran compilers expect.
 extern "C" {
 void daxpy_(const int* n, const double* alpha, const double* x, const int* incx, double* y, const int* incy);
 void dgemv_(const char* op, const int* m, const int* n, const double* alpha, const double* a, const int* lda,
@@ -31,13 +31,13 @@ namespace hsi::sahic::blas {
 
 enum class Op : char { none = 'N', transpose = 'T' };
 
-/// Computes y (n) += alpha x.
+/// Adds alpha x to y; both have n elements.
 inline void axpy(int n, double alpha, const double* x, double* y) {
     const int one = 1;
     daxpy_(&n, &alpha, x, &one, y, &one);
 }
 
-/// Computes y = op(a) x, a: rows x columns.
+/// Computes y = op(a) x, where a is rows x columns.
 inline void gemv(Op op, int rows, int columns, const double* a, int lda, const double* x, double* y) {
     const char o = static_cast<char>(op);
     const int one = 1;
@@ -45,43 +45,43 @@ inline void gemv(Op op, int rows, int columns, const double* a, int lda, const d
     dgemv_(&o, &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one, 1);
 }
 
-/// Computes x (n) = op(l)^-1 x, l: the lower triangle of n x n.
+/// Computes x = op(l)^-1 x, where x has n elements and l is the lower triangle of an n x n matrix.
 inline void solve_lower(Op op, int n, const double* l, int ldl, double* x) {
     const char o = static_cast<char>(op);
     const int one = 1;
     dtrsv_("L", &o, "N", &n, l, &ldl, x, &one, 1, 1, 1);
 }
 
-/// Computes c (rows x columns) = alpha op_a(a) op_b(b) + beta c, with `inner` terms per sum.
+/// Computes c = alpha op_a(a) op_b(b) + beta c, where c is rows x columns and each sum has `inner` terms.
 inline void gemm(Op op_a, Op op_b, int rows, int columns, int inner, double alpha, const double* a, int lda,
                  const double* b, int ldb, double beta, double* c, int ldc) {
     const char oa = static_cast<char>(op_a), ob = static_cast<char>(op_b);
     dgemm_(&oa, &ob, &rows, &columns, &inner, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
 }
 
-/// Computes the lower triangle of c (n x n) = alpha a a' + beta c, a: n x inner.
+/// Computes the lower triangle of c = alpha a a' + beta c, where c is n x n and a is n x inner.
 inline void syrk_lower(int n, int inner, double alpha, const double* a, int lda, double beta, double* c,
                        int ldc) {
     dsyrk_("L", "N", &n, &inner, &alpha, a, &lda, &beta, c, &ldc, 1, 1);
 }
 
-/// Computes b (rows x n) = b l'^-1, l: the lower triangle of n x n.
+/// Computes b = b l'^-1, where b is rows x n and l is the lower triangle of an n x n matrix.
 inline void divide_by_lower_transposed(int rows, int n, const double* l, int ldl, double* b, int ldb) {
     const double alpha = 1;
     dtrsm_("R", "L", "T", "N", &rows, &n, &alpha, l, &ldl, b, &ldb, 1, 1, 1, 1);
 }
 
-/// Computes L of a = L L' in a's lower triangle. Returns LAPACK's info: 0, or the index at which a is not
-/// positive.
+/// Computes L of a = L L' in the lower triangle of `a`. Returns LAPACK's info: 0, or the index at which `a`
+/// is not positive definite.
 inline int cholesky_lower(int n, double* a, int lda) {
     int info = 0;
     dpotrf_("L", &n, a, &lda, &info, 1);
     return info;
 }
 
-/// Computes eigenvectors (columns) of the symmetric a (n x n; reads its lower triangle), with eigenvalues
-/// ascending. A workspace of -1 elements requests its best size. Returns LAPACK's info: 0, or that it did not
-/// converge.
+/// Replaces the symmetric n x n matrix `a`, given by its lower triangle, by its eigenvectors (columns). The
+/// eigenvalues are in rising order. A workspace size of -1 requests the best size. Returns LAPACK's info: 0,
+/// or another value if the method did not converge.
 inline int eigen_lower(int n, double* values, double* work, int work_size, int* iwork, int iwork_size,
                        double* a) {
     int info = 0;

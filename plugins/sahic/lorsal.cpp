@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Training on the CPU: the problem, and the paper's path.
+// Training on the CPU: the problem, and the solver with the paper's method.
 #include "sahic/lorsal.h"
 #include "core/error.h"
 #include "core/fork.h"
@@ -25,15 +25,15 @@ namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
 
-/// Returns a function that only OpenBLAS has; nullptr in a process with another BLAS. It is looked up at run
-/// time, because a program may find another library than the one that it was linked with: on Debian, an
-/// alternative of the system decides.
+/// Returns a function that only OpenBLAS has; nullptr if the process uses another BLAS. The function is
+/// looked up at run time, because a program may load another library than the library with which it was
+/// linked. On Debian, for example, the alternatives system selects the library.
 template <class Function>
 Function blas_function(const char* name) {
     return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// Sets an environment variable that is not set, while the object lives.
+/// Sets an environment variable while the object exists, unless the variable is already set.
 class DefaultVariable {
   public:
     DefaultVariable(const char* name, const char* value)
@@ -51,16 +51,18 @@ class DefaultVariable {
     bool m_ours;
 };
 
-/// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
-/// AVX2 (Haswell's, which Zen has, too). The AVX2 kernels are used wherever they run: one training set, one
-/// model. OpenBLAS selects kernels when it is loaded, before any code here runs, so it is asked to select
-/// again. A build for one processor has no choice and lacks these functions, like any other BLAS. In another
-/// program's process its BLAS stays as it is: others may be computing with it at this moment, and reading the
+/// OpenBLAS selects its kernels by the processor. Kernels for AVX-512 add in another order than kernels for
+/// AVX2 (Haswell), so their results differ. The AVX2 kernels are used on all processors that support them, so
+/// that one training set gives one model. OpenBLAS selects kernels when it is loaded, before any code here
+/// runs. This function therefore requests a new selection. Another BLAS, or an OpenBLAS for a single
+/// processor, lacks the functions for this selection. The BLAS of another program's process is not changed,
+/// because other threads may be using it or reading the environment.
 /// environment.
 ///
-/// Version 0.3.34 cuts products into larger pieces on AMD processors with AVX-512, for any kernels: the AVX2
-/// kernels have no room for them on their stack and end in a segmentation fault (OpenBLAS issue 6026). It
-/// recognises these processors by a cache of 1024 KB, so another size is set.
+/// OpenBLAS 0.3.34 divides products into larger pieces on AMD processors with AVX-512, for all kernels. The
+/// stack of the AVX2 kernels is too small for these pieces, which causes a segmentation fault (OpenBLAS issue
+/// 6026). OpenBLAS recognises these processors by a cache size of 1024 KB, so this function sets another
+/// size.
 void choose_blas_kernels() {
 #if defined(__x86_64__)
     if (!process_is_ours()) return;
@@ -81,18 +83,20 @@ void choose_blas_kernels() {
 } // namespace
 
 namespace {
-ForkMutex g_blas;         // guards the members that follow
-int g_blas_users = 0;     // trainings that now run in this process
-int g_blas_threads = 0;   // threads before the first of these trainings
-int g_blas_callers = 0;   // threads that have their buffers, or could have them
-bool g_blas_left = false; // true if trainings of the parent process, which has forked this one, left threads
+ForkMutex g_blas;       // guards the variables below
+int g_blas_users = 0;   // trainings that run in this process
+int g_blas_threads = 0; // number of BLAS threads before the first of these trainings
+int g_blas_callers = 0; // number of threads for which OpenBLAS has, or may have, allocated buffers
+// True if the process was forked during a training of its parent. g_blas_threads then already has the number
+// of threads before this training.
+bool g_blas_left = false;
 const InForkedChild g_blas_child([] {
     g_blas_left = g_blas_left || g_blas_users > 0;
     g_blas_users = 0;
 });
 
-/// Returns the threads of a BLAS other than OpenBLAS, as its own environment variables set them: netlib has
-/// none, BLIS has one by default.
+/// Returns the number of threads of OpenBLAS. Another BLAS uses its own environment variables, so 1 is
+/// returned: netlib has no threads, and BLIS has one thread by default.
 int blas_threads() {
     const auto get = blas_function<int (*)()>("openblas_get_num_threads");
     return get ? get() : 1;
@@ -137,8 +141,8 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
       m(classes - 1), spread(detail::mean_square_distance(set)), label(detail::class_indices(set)) {
     const int64_t bands = set.features;
     std::vector<double> mean(static_cast<size_t>(bands), 0.0);
-    std::vector<double> u(
-        static_cast<size_t>(samples * bands)); // bands x J, centred: differences keep their digits
+    // Bands x J; the spectra are centred, so that differences of nearly equal values stay accurate.
+    std::vector<double> u(static_cast<size_t>(samples * bands));
     for (int64_t i = 0; i < samples; ++i)
         for (int64_t b = 0; b < bands; ++b) {
             const double v = static_cast<double>(set.values[static_cast<size_t>(i * bands + b)]) / set.scale;
@@ -158,7 +162,8 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
              kernel.data(), samples);
     const double gamma = 1.0 / (2.0 * options.delta * options.delta * spread);
     team.run(samples, [&](int64_t j, int) {
-        for (int64_t i = 0; i <= j; ++i) { // the upper triangle and its mirror image: exactly symmetric
+        // The upper triangle is computed and mirrored, so the matrix is exactly symmetric.
+        for (int64_t i = 0; i <= j; ++i) {
             const double dot = kernel[static_cast<size_t>(j * samples + i)];
             const double distance = i == j ? 0.0
                                            : std::max(0.0, square[static_cast<size_t>(i)] +
@@ -200,7 +205,7 @@ using training::multiply;
 using training::norm1;
 using training::Problem;
 
-/// Returns R = H H' in its lower triangle, column-major.
+/// Returns the lower triangle of R = H H', column-major.
 std::vector<double> correlation(const Problem& p) {
     std::vector<double> r(static_cast<size_t>(p.d * p.d), 0.0);
     r[0] = static_cast<double>(p.samples);
@@ -212,7 +217,7 @@ std::vector<double> correlation(const Problem& p) {
     return r;
 }
 
-/// R = U diag(value) U'. In this basis, the shifted systems of all iterations are diagonal.
+/// The decomposition R = U diag(value) U'. In this basis, the shifted systems of all iterations are diagonal.
 struct Eigensystem {
     std::vector<double> vectors, values;
     Eigensystem(const Problem& p, const LorsalOptions& o)
@@ -223,7 +228,7 @@ struct Eigensystem {
         blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, vectors.data());
         std::vector<double> work(static_cast<size_t>(work_size));
         std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        check_cancel(o); // LAPACK cannot be interrupted
+        check_cancel(o); // LAPACK cannot be interrupted.
         if (blas::eigen_lower(n, values.data(), work.data(), static_cast<int>(work.size()), iwork.data(),
                               iwork_size, vectors.data()) != 0)
             throw Error("the eigenproblem of the training features could not be solved",
@@ -233,8 +238,8 @@ struct Eigensystem {
     }
 };
 
-/// The paper's path: majorise -log likelihood at the current w with the Boehning bound
-/// B (x) R, B = 1/2 (I - 1 1'/K), then one step of the splitting w = v:
+/// Runs the paper's method. Each iteration majorises -log likelihood at the current w with the Boehning bound
+/// B (x) R, B = 1/2 (I - 1 1'/K). It then does one step of the splitting w = v:
 ///   w = argmin quadratic + beta/2 |w - v - m|^2,  v = soft(w - m, lambda/beta),  m = m - (w - v).
 std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& team, LorsalResult& result) {
     const Eigensystem eigen(p, o);
@@ -250,7 +255,7 @@ std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& t
         for (size_t i = 0; i < size; ++i)
             rhs[i] = beta * (v[i] + multiplier[i]) - rhs[i];
         multiply(team, true, p.d, p.m, p.d, eigen.vectors.data(), p.d, rhs.data(), p.d, next.data(), p.d);
-        // B has the eigenvalue 1/(2K) along the vector of ones and 1/2 across it.
+        // B has the eigenvalue 1/(2K) along the vector of ones and 1/2 in all orthogonal directions.
         for (int64_t i = 0; i < p.d; ++i) {
             const double s = eigen.values[static_cast<size_t>(i)];
             double mean_next = 0, mean_w = 0;
@@ -272,7 +277,7 @@ std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& t
         for (size_t i = 0; i < size; ++i) {
             const double t = w[i] - multiplier[i];
             v[i] = t > threshold ? t - threshold : t < -threshold ? t + threshold : 0.0;
-            multiplier[i] = (v[i] - t) / o.growth; // scaled by beta, which grows
+            multiplier[i] = (v[i] - t) / o.growth; // The multiplier is scaled by beta, which grows.
         }
         beta *= o.growth;
         if ((it + 1) % 10 == 0 || it + 1 == o.iterations) {
@@ -306,7 +311,7 @@ std::vector<int> class_indices(const TrainingSet& set) {
 
 double mean_square_distance(const TrainingSet& set) {
     const auto bands = static_cast<size_t>(set.features), samples = set.label.size();
-    double sum = 0; // the mean over ordered pairs is twice the mean square distance from the mean
+    double sum = 0; // The mean over ordered pairs is twice the mean square distance from the mean spectrum.
     for (size_t b = 0; b < bands; ++b) {
         double mean = 0;
         for (size_t i = 0; i < samples; ++i)
@@ -374,8 +379,8 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
         throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
                         " for their kernel matrix and its factors",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
-    // The paper's path multiplies blocks of rows. More threads than blocks would be woken 800 times without
-    // work.
+    // The paper's method multiplies blocks of rows. If there were more threads than blocks, some threads
+    // would be woken up 800 times without work.
     const auto blocks = static_cast<int>((d + training::block_rows - 1) / training::block_rows);
     const int threads =
         options.optimum ? options.threads : std::clamp(blocks, 1, std::max(1, options.threads));

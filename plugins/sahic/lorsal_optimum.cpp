@@ -3,16 +3,17 @@
 //
 //   minimise  F(H'w) + lambda |w|_1,   F = -log likelihood,
 //
-// Kernel matrices are close to singular, so first-order methods crawl here. The minimum is found by an
+// Kernel matrices are nearly singular, so first-order methods converge slowly. The minimum is found by an
 // interior point method (K. Koh, S.-J. Kim, S. Boyd, "An interior-point method for large-scale l1-regularized
-// logistic regression", JMLR 8, 2007), carried over to several classes, on a working set of regressors that
-// grows by those that violate the optimality conditions and sheds those that are idle (as in M. Massias, A.
-// Gramfort, J. Salmon, "Celer: a fast solver for the Lasso with dual extrapolation", ICML 2018).
+// logistic regression", JMLR 8, 2007), extended to several classes. It runs on a working set of regressors.
+// The working set gains regressors that violate the optimality conditions and loses regressors that are idle
+// (as in M. Massias, A. Gramfort, J. Salmon, "Celer: a fast solver for the Lasso with dual extrapolation",
+// ICML 2018).
 //
-// The proof is Fenchel's: the dual of the problem is
+// The proof uses Fenchel duality. The dual problem is
 //   maximise  sum over samples of the entropy of p_i   subject to  |H (Y - P)|_inf <= lambda,  p_i in the
-//   simplex,
-// and (1 - s) Y + s P(w), s = min(1, lambda / |H (Y - P(w))|_inf), is a point of it for any w.
+//   simplex.
+// For any w, the point (1 - s) Y + s P(w), s = min(1, lambda / |H (Y - P(w))|_inf), satisfies its conditions.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "math/elementary.h"
@@ -29,8 +30,8 @@ namespace {
 using blas::Op;
 using Index = std::vector<int>;
 
-/// Computes L of a = L L' in the lower triangle, column-major n x n; the team shares the blocks. Returns
-/// false if a is not positive definite.
+/// Computes L of a = L L' in the lower triangle of the column-major n x n matrix. The threads of the team
+/// share the blocks. Returns false if `a` is not positive definite.
 bool cholesky(const LorsalOptions& options, Team& team, std::vector<double>& a, int64_t n) {
     constexpr int64_t nb = 128;
     const auto at = [&](int64_t i, int64_t j) { return a.data() + j * n + i; };
@@ -40,7 +41,7 @@ bool cholesky(const LorsalOptions& options, Team& team, std::vector<double>& a, 
         const int b = width(j);
         check_cancel(options);
         if (blas::cholesky_lower(b, at(j, j), ld) != 0) return false;
-        const int64_t below = (n - j - 1) / nb; // blocks below the diagonal block
+        const int64_t below = (n - j - 1) / nb; // number of blocks below the diagonal block
         team.run(below, [&](int64_t u, int) {
             const int64_t i = j + (u + 1) * nb;
             blas::divide_by_lower_transposed(width(i), b, at(j, j), ld, at(i, j), ld);
@@ -76,7 +77,7 @@ class Solver {
         const double finest = 0.1 * m_o.gap;
         for (int round = 0; round < 100; ++round) {
             minimise(tolerance);
-            // The certificate over all regressors.
+            // Computes the proof over all regressors.
             std::vector<double> g(static_cast<size_t>(m_p.d * m_p.m));
             m_p.gradient(m_team, m_r.data(), g.data());
             const double f = m_loss + m_o.lambda_c * norm1(m_w), gap = f - bound(largest(g));
@@ -91,7 +92,7 @@ class Solver {
                 m_o.progress(std::clamp(math::log(least / f) / math::log(m_o.gap / 2), 0.0, 0.99));
             if (least <= 0.5 * m_o.gap * f) break;
             const bool fine = tolerance <= finest, grown = renew(g);
-            // No regressor violates the condition: rounding allows no better result
+            // No regressor violates the condition, so rounding errors prevent a better result.
             if (fine && !grown) break;
             tolerance = std::max(grown ? std::min(tolerance, 0.05 * gap / f) : finest, finest);
         }
@@ -103,8 +104,8 @@ class Solver {
   private:
     size_t regressors() const { return m_w.size(); }
 
-    /// Finds for each class the features that span the kernel best, which are the pivots of its Cholesky
-    /// factor, and the constant.
+    /// Selects, for each class, the features that span the kernel best, and the constant. These features are
+    /// the pivots of the kernel's Cholesky factor.
     void start() {
         Index rows{0};
         if (m_p.d * m_p.m <= 600) {
@@ -137,7 +138,7 @@ class Solver {
         gather();
     }
 
-    /// Copies the features of the working set, and allocates memory for it.
+    /// Allocates memory for the working set and copies its features.
     void gather() {
         const auto samples = static_cast<size_t>(m_p.samples);
         const uint64_t n = regressors(), bytes = 8 * n * n;
@@ -165,7 +166,7 @@ class Solver {
         m_hessian.resize(static_cast<size_t>(n * n));
     }
 
-    /// Computes z (J x M) from weights over the working set.
+    /// Computes the logits z (J x M) from weights of the working set.
     void logits(const std::vector<double>& w, double* z) {
         m_team.run(m_p.m, [&](int64_t k, int) {
             const auto s = static_cast<size_t>(k);
@@ -192,7 +193,8 @@ class Solver {
         return std::accumulate(g.begin(), g.end(), 0.0,
                                [](double m, double x) { return std::max(m, std::fabs(x)); });
     }
-    /// Returns the dual value at the point that m_r = P - Y gives, when no gradient is larger than `most`.
+    /// Returns the value of the dual at the point given by m_r = P - Y. `most` is the greatest absolute
+    /// gradient.
     double bound(double most) const {
         const double s = most > m_o.lambda_c ? m_o.lambda_c / most : 1.0;
         double entropy = 0;
@@ -201,7 +203,7 @@ class Solver {
         };
         for (int64_t i = 0; i < m_p.samples; ++i) {
             const int mine = m_p.label[static_cast<size_t>(i)];
-            double sum = 0; // sum of P - Y; the last class takes the rest
+            double sum = 0; // sum of P - Y over the other classes; the last class has the negative sum
             for (int k = 0; k < m_p.m; ++k) {
                 const double r = m_r[static_cast<size_t>(k * m_p.samples + i)];
                 sum += r;
@@ -211,13 +213,14 @@ class Solver {
         }
         return entropy;
     }
-    /// Returns the loss at given logits; leaves P - Y in `r`.
+    /// Returns the loss at the given logits. Stores P - Y in `r`.
     double loss(const std::vector<double>& z, std::vector<double>& r) const {
         r = z;
         return m_p.residual(r.data());
     }
 
-    /// Computes H diag(W) H' over the working set, lower triangle; per sample W = p_k (delta_kl - p_l).
+    /// Computes the lower triangle of H diag(W) H' over the working set. For each sample, W = p_k (delta_kl -
+    /// p_l).
     void hessian() {
         const int64_t samples = m_p.samples;
         const auto n = static_cast<int64_t>(regressors());
@@ -252,9 +255,9 @@ class Solver {
         });
     }
 
-    /// The interior point method on the working set, to a relative gap on this set: Newton steps on F +
-    /// lambda sum u - 1/t sum log(u^2 - w^2), |w| < u, with growing t; u is eliminated from the equations of
-    /// each step.
+    /// Runs the interior point method on the working set, until the relative gap on this set is small enough.
+    /// It does Newton steps on F + lambda sum u - 1/t sum log(u^2 - w^2), |w| < u, with growing t. The
+    /// equations of each step are solved after elimination of u.
     void minimise(double tolerance) {
         const size_t n = regressors();
         logits(m_w, m_z.data());
@@ -285,12 +288,13 @@ class Solver {
                 const double a = 1 / (u[i] + m_w[i]), b = 1 / (u[i] - m_w[i]);
                 const double same = a * a + b * b, cross = a * a - b * b;
                 ratio[i] = cross / same;
-                du[i] = -(lambda - (a + b) / t); // the negative gradients, here and in direction
+                // The negative gradients in u here, and in w on the next line.
+                du[i] = -(lambda - (a + b) / t);
                 const double along = -(g[i] - (a - b) / t);
                 direction[i] = along - ratio[i] * du[i];
                 v[i] = along;
                 double& diagonal = m_hessian[i * n + i];
-                diagonal += 4 * a * a * b * b / same / t; // (same^2 - cross^2) / same
+                diagonal += 4 * a * a * b * b / same / t; // equals (same^2 - cross^2) / same
                 scale[i] = 1 / std::sqrt(diagonal);
             }
             solve(direction, scale);
@@ -299,7 +303,7 @@ class Solver {
                 const double a = 1 / (u[i] + m_w[i]), b = 1 / (u[i] - m_w[i]);
                 const double against = du[i];
                 du[i] = t * du[i] / (a * a + b * b) - ratio[i] * direction[i];
-                slope += v[i] * direction[i] + against * du[i]; // decrease for a small step
+                slope += v[i] * direction[i] + against * du[i]; // decrease of the function for a small step
                 if (du[i] + direction[i] < 0)
                     longest = std::min(longest, 0.99 * (u[i] + m_w[i]) / -(du[i] + direction[i]));
                 if (du[i] - direction[i] < 0)
@@ -325,7 +329,7 @@ class Solver {
                 value = loss(z, r);
                 better = value + barrier(w, v) <= before - 0.01 * step * slope;
             }
-            if (!better) break; // rounding allows no better point
+            if (!better) break; // Rounding errors prevent a better point.
             step *= 2;
             m_w.swap(w);
             u.swap(v);
@@ -335,8 +339,8 @@ class Solver {
         }
     }
 
-    /// Solves hessian * step = direction in place. First it scales both sides to a diagonal of ones, and adds
-    /// a little more to the diagonal where rounding has left the matrix not positive definite.
+    /// Solves hessian * step = direction in place. First, both sides are scaled so that the diagonal is one.
+    /// If rounding errors make the matrix not positive definite, a small value is added to the diagonal.
     void solve(std::vector<double>& direction, const std::vector<double>& scale) {
         const size_t n = direction.size();
         m_team.run(static_cast<int64_t>(n), [&](int64_t c, int) {
@@ -373,8 +377,9 @@ class Solver {
         return w;
     }
 
-    /// Removes idle regressors and adds those that violate |gradient| <= lambda: the worst first, at most as
-    /// many as a class has. Returns false if no regressor violates it.
+    /// Removes idle regressors. Adds regressors that violate |gradient| <= lambda, starting with the largest
+    /// violation. A class gets at most as many new regressors as it has, but may get 20. Returns false if no
+    /// regressor violates the condition.
     bool renew(const std::vector<double>& g) {
         bool grown = false;
         std::vector<double> kept;
@@ -405,7 +410,8 @@ class Solver {
         return grown;
     }
 
-    /// Sets weights to zero that the certificate does not need: an interior point has no zeros.
+    /// Sets weights to zero if the proof does not need them. The result of an interior point method has no
+    /// zeros.
     void sparsify(Optimum& best) {
         const double most = largest(best.weights);
         for (const double share : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10}) {
@@ -416,7 +422,7 @@ class Solver {
             const double f = m_p.residual(m_r.data()) + m_o.lambda_c * norm1(w);
             std::vector<double> g(w.size());
             m_p.gradient(m_team, m_r.data(), g.data());
-            // Any point may prove the bound: the better one counts.
+            // Any point may prove a lower bound, so the greater bound is used.
             const double lower = std::max(best.objective - best.gap, bound(largest(g)));
             if (f - lower <= std::max(m_o.gap * f, best.gap)) {
                 best.weights = std::move(w);
@@ -427,17 +433,17 @@ class Solver {
         }
     }
 
-    static constexpr double growth = 20; ///< growth of t after a good step
+    static constexpr double growth = 20; ///< factor of t after a good step
     const Problem& m_p;
     const LorsalOptions& m_o;
     Team& m_team;
-    /// Per class: features in its working set; 0 is the constant
+    /// The features in the working set of each class; 0 is the constant.
     std::vector<Index> m_rows;
-    std::vector<std::vector<double>> m_features; ///< per class: [feature][sample]
-    std::vector<std::vector<double>> m_scaled;   ///< per member of the team
-    std::vector<size_t> m_offset;                ///< offset of each class in m_w
+    std::vector<std::vector<double>> m_features; ///< [feature][sample] for each class
+    std::vector<std::vector<double>> m_scaled;   ///< scratch memory of each thread of the team
+    std::vector<size_t> m_offset;                ///< index in m_w of the first weight of each class
     std::vector<double> m_w, m_z, m_r, m_hessian, m_factor;
-    double m_loss = 0, m_null = 0; ///< -log likelihood now, and without any regressors
+    double m_loss = 0, m_null = 0; ///< -log likelihood at the current point, and without any regressors
     int m_steps = 0;
 };
 

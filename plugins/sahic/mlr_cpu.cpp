@@ -15,14 +15,15 @@
 namespace hsi::sahic {
 namespace {
 
-/// The regressors in the form that the kernels read.
+/// The regressors in the layout of the kernels.
 struct MlrPanels {
     explicit MlrPanels(const MlrModel& model);
     int features() const { return sums.features(); }
-    int outputs() const { return sums.outputs(); } ///< classes - 1
+    /// Returns the number of classes minus 1.
+    int outputs() const { return sums.outputs(); }
 
     math::RbfPanels sums;         ///< sums over the scaled anchors
-    std::vector<double> constant; ///< per output
+    std::vector<double> constant; ///< constant of each output
 };
 
 MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class_count() - 1, model.gamma()) {
@@ -35,7 +36,7 @@ MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class
         constant.push_back(model.weights[o * (count + 1)]);
 }
 
-/// The memory of one thread, in addition to the panels.
+/// The scratch memory of one thread.
 struct Scratch {
     std::vector<double> x, x2, logits, p;
     Scratch(const MlrPanels& panels, int width)
@@ -44,7 +45,7 @@ struct Scratch {
           p(static_cast<size_t>((panels.outputs() + 1) * width)) {}
 };
 
-/// Computes probabilities of pixels [first, first + count) of a line, count <= width, into scratch.p.
+/// Computes probabilities of the pixels [first, first + count) of a line into scratch.p; count <= width.
 void evaluate(const MlrPanels& panels, double scale, const CubeView<const float>& in, int64_t line,
               int64_t first, int count, const unsigned char* valid, Scratch& s) {
     const auto& rbf = math::rbf_kernels();
@@ -142,7 +143,7 @@ class SpectralWorker final : public stream::Worker {
     }
 
     std::shared_ptr<const Shared> m_shared;
-    const int m_width; ///< pixels that are evaluated together
+    const int m_width; ///< number of pixels that are evaluated together
     Scratch m_scratch;
     SpatialWeights m_weights;
     const CubeView<float>*m_map = nullptr, *m_probabilities = nullptr, *m_confidence = nullptr;

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int64_t product_bytes = int64_t{128} << 20;
-constexpr int largest_product = 16384; ///< small tiles also use full products
-constexpr int chunk = 16;              ///< sums that one thread keeps in registers
+/// Largest number of pixels in a product; small tiles also use full products.
+constexpr int largest_product = 16384;
+constexpr int chunk = 16; ///< number of sums that one thread keeps in registers
 
 unsigned blocks_of(int64_t n, int64_t each = threads) { return static_cast<unsigned>((n + each - 1) / each); }
 
@@ -44,9 +45,9 @@ __global__ void scale_kernel(const ScaleWork w) {
     w.x2[local] = sum;
 }
 
-/// Sums weight times kernel value over part blockIdx.y of the anchors, for N outputs from `from` on and two
-/// pixels per thread. Fresh: the product holds -2 x a. Otherwise it holds the kernel values that an earlier
-/// sweep stored (Keep).
+/// Sums weight times kernel value over part blockIdx.y of the anchors, for N outputs starting at `from`. Each
+/// thread processes two pixels. If `Fresh` is true, the product holds -2 x a. Otherwise it holds kernel
+/// values that an earlier sweep stored (`Keep`).
 template <int N, bool Fresh, bool Keep>
 __global__ void logits_kernel(const LogitsWork w, int from) {
     const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
@@ -168,8 +169,8 @@ __global__ void weight_kernel(const WeightWork w) {
     else
         below = below && wraps && w.lines > 1 && w.first_line_valid[sx];
     float sum = 0;
-    // Band by band, right then below, without fused operations, so that every tile and the CPU compute the
-    // same bits.
+    // The differences are added band by band, first right, then below, without fused operations. Therefore
+    // every tile and the CPU compute the same bits.
     for (int b = 0; b < w.bands; ++b) {
         const float* v = w.raw + b * w.window_pixels + at;
         if (right) {
@@ -188,9 +189,9 @@ __global__ void weight_kernel(const WeightWork w) {
 
 __global__ void kernel_matrix_kernel(double* k, const double* __restrict__ squares, int64_t samples,
                                      double gamma) {
-    // 32 x 32 tiles of the upper triangle; the mirror image is written through shared memory.
+    // The grid has 32 x 32 tiles of the upper triangle. The mirror image is written through shared memory.
     __shared__ double tile[32][33];
-    const int64_t ti = blockIdx.x, tj = blockIdx.y; // rows, columns of a column-major matrix
+    const int64_t ti = blockIdx.x, tj = blockIdx.y; // row and column of the tile, column-major
     if (ti > tj) return;
     const int64_t i = ti * 32 + threadIdx.x;
     for (int r = static_cast<int>(threadIdx.y); r < 32; r += static_cast<int>(blockDim.y)) {
@@ -207,14 +208,14 @@ __global__ void kernel_matrix_kernel(double* k, const double* __restrict__ squar
     for (int r = static_cast<int>(threadIdx.y); r < 32; r += static_cast<int>(blockDim.y)) {
         const int64_t j = tj * 32 + r;
         if (i < samples && j < samples && i <= j) k[j * samples + i] = tile[threadIdx.x][r];
-        // The element's row is in tile column tj, and its column in tile row ti.
+        // The row of the element is in tile column tj, and its column in tile row ti.
         const int64_t row = tj * 32 + threadIdx.x, column = ti * 32 + r;
         if (row < samples && column < samples && row > column)
             k[column * samples + row] = tile[r][threadIdx.x];
     }
 }
 
-/// Returns the sum over the block in thread 0; the order of additions is fixed.
+/// Returns the sum over the block to thread 0. The order of additions is fixed.
 __device__ double block_sum(double v) {
     __shared__ double warps[32];
     for (int o = 16; o > 0; o /= 2)
@@ -266,7 +267,7 @@ __global__ void right_side_kernel(int64_t samples, double beta, const double* __
                                   const double* __restrict__ multiplier, const double* __restrict__ r,
                                   double* g) {
     const int64_t d = samples + 1, k = blockIdx.y;
-    if (blockIdx.x == 0) { // the constant
+    if (blockIdx.x == 0) { // the sum for the constant
         double sum = 0;
         for (int64_t i = threadIdx.x; i < samples; i += blockDim.x)
             sum += r[k * samples + i];

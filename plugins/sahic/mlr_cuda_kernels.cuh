@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Class probabilities, spatial weights, and the steps of LORSAL's training, on one device. In double
-// precision, as on the CPU, because weights reach 1e4.
+// Class probabilities, spatial weights, and the steps of LORSAL's training, on one device. Training and
+// probabilities are in double precision, as on the CPU, because weights reach 1e4.
 #pragma once
 
 #include "cuda/check.h"
@@ -14,19 +14,20 @@ namespace hsi::sahic::gpu {
 /// Pixels are processed in products whose size depends only on the model. Products are always full, so that
 /// results do not depend on the tiling.
 struct Products {
-    int pixels = 0;   ///< of one product, a multiple of 256
-    int parts = 0;    ///< threads that share the anchors for one pixel
-    int features = 0; ///< padded to whole 32 bytes, as the matrix units require
-    int pitch = 0;    ///< weights per anchor, padded
+    int pixels = 0;   ///< pixels of one product, a multiple of 256
+    int parts = 0;    ///< number of threads that share the anchors for one pixel
+    int features = 0; ///< number of features, padded to a multiple of 32 bytes, as the matrix units require
+    int pitch = 0;    ///< number of weights per anchor, including padding
     Products() = default;
     Products(int features, int64_t anchors, int outputs);
 };
 
-/// Sets valid[i] if all values of the pixel are finite and at least one is not zero. raw: [band][pixel].
+/// Sets valid[i] to 1 if all values of the pixel are finite and at least one is not zero. `raw` is
+/// [band][pixel].
 void launch_valid(const float* raw, int64_t pixels, int bands, unsigned char* valid, cudaStream_t stream);
 
-/// Scales the pixels [first, first + products.pixels) of the core: x [feature][pixel] and |x|^2; zeros if
-/// invalid or after the core's last pixel.
+/// Scales the pixels [first, first + products.pixels) of the core. Computes x [feature][pixel] and |x|^2.
+/// Invalid pixels and pixels after the core's last pixel are zero.
 struct ScaleWork {
     const float* raw = nullptr; ///< [band][window line][window sample]
     const unsigned char* valid = nullptr;
@@ -38,8 +39,9 @@ struct ScaleWork {
 void launch_scale(const ScaleWork& work, cudaStream_t stream);
 
 struct LogitsWork {
-    double* product =
-        nullptr; ///< [anchor][pixel], -2 x a; replaced by kernel values if outputs need two sweeps
+    /// [anchor][pixel], -2 x a. If the outputs need two sweeps, the first sweep replaces it by the kernel
+    /// values.
+    double* product = nullptr;
     const double *x2 = nullptr, *a2 = nullptr;
     const double* weights = nullptr; ///< [anchor][pitch]
     int64_t anchors = 0;
@@ -50,19 +52,19 @@ struct LogitsWork {
 void launch_logits(const LogitsWork& work, cudaStream_t stream);
 
 struct SoftmaxWork {
-    double* sums = nullptr;           ///< of launch_logits(); overwritten
-    const double* constant = nullptr; ///< one per output
+    double* sums = nullptr;           ///< sums of launch_logits(); overwritten
+    const double* constant = nullptr; ///< constant of each output
     const unsigned char* valid = nullptr;
     const float* class_value = nullptr;
     int64_t window_samples = 0, core_samples = 0, core_pixels = 0, origin = 0, first = 0;
     int pixels = 0, outputs = 0, parts = 0;
     float *map = nullptr, *probabilities = nullptr, *confidence = nullptr; ///< [..][core pixel]; may be null
-    int* counts = nullptr; ///< one per class, then invalid pixels
+    int* counts = nullptr; ///< number of pixels of each class, then of invalid pixels
 };
 void launch_softmax(const SoftmaxWork& work, cudaStream_t stream);
 
-/// Computes a = 1 / (1 + |forward differences| / scale) with the CPU's bits. (window_x, window_y): the
-/// window's position in the scene.
+/// Computes a = 1 / (1 + |forward differences| / scale), bitwise equal to the CPU. (window_x, window_y) is
+/// the position of the window in the scene.
 struct WeightWork {
     const float* raw = nullptr;
     const unsigned char* valid = nullptr;
@@ -78,12 +80,14 @@ void launch_weight(const WeightWork& work, cudaStream_t stream);
 
 // ---- LORSAL ----------------------------------------------------------------------------------------------
 
-/// Converts inner products u_i . u_j (both triangles) to exp(-gamma |u_i - u_j|^2), exactly symmetric.
+/// Converts inner products u_i . u_j (both triangles) to exp(-gamma |u_i - u_j|^2). The result is exactly
+/// symmetric.
 void launch_kernel_matrix(double* k, const double* squares, int64_t samples, double gamma,
                           cudaStream_t stream);
-/// Computes r's first column and row from the sums of k's columns; r is d x d, d = samples + 1.
+/// Computes the first column and row of r from the sums of k's columns. r is d x d with d = samples + 1.
 void launch_border(const double* k, int64_t samples, double* r, cudaStream_t stream);
-/// Converts z [output][sample] (K w without the constant) to P - Y. losses: -log likelihood, one per sample.
+/// Converts z [output][sample] (K w without the constant) to P - Y. `losses` receives -log likelihood of each
+/// sample.
 struct ResidualWork {
     int64_t samples = 0;
     int outputs = 0;
@@ -92,7 +96,7 @@ struct ResidualWork {
     double *z = nullptr, *losses = nullptr;
 };
 void launch_residual(const ResidualWork& work, cudaStream_t stream);
-/// Computes rhs = beta (v + multiplier) - g; g's constants are the sums of r's columns.
+/// Computes rhs = beta (v + multiplier) - g. The constants of g are the sums of r's columns.
 void launch_right_side(int64_t samples, int outputs, double beta, const double* v, const double* multiplier,
                        const double* r, double* g_to_rhs, cudaStream_t stream);
 /// Solves the shifted systems in the basis in which they are diagonal.
@@ -101,7 +105,7 @@ void launch_shifted(int64_t d, int outputs, double beta, const double* values, c
 /// Computes v = soft(w - m, threshold), m = (v - (w - m)) / growth.
 void launch_soft(int64_t count, double threshold, double growth, const double* w, double* v,
                  double* multiplier, cudaStream_t stream);
-/// Computes out = sum of losses + lambda |v|_1, added in a fixed order.
+/// Computes out = sum of losses + lambda |v|_1. The order of additions is fixed.
 void launch_objective(const double* losses, int64_t samples, const double* v, int64_t count, double lambda,
                       double* out, cudaStream_t stream);
 

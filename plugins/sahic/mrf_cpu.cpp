@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs ADMM on the CPU. One step reads and writes the state once. A block of lines computes its part of V4, a
-// few rows at a time, from the spectrum of the last step (mrf_spectrum.h), and stores its own spectrum in the
-// same place. Between steps there is a recursion over blocks.
+// Runs ADMM on the CPU. One step reads and writes the state once. In each step, a block of lines computes its
+// part of V4 from the spectrum of the last step (mrf_spectrum.h), a few rows at a time. It then stores its
+// own spectrum in the same place. Between steps, a recursion over blocks runs.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "math/elementary.h"
@@ -20,15 +20,15 @@ namespace hsi::sahic {
 namespace {
 
 constexpr int64_t reach = SpectrumPlan::reach, width = SpectrumPlan::width;
-constexpr int64_t block_lines = 16; ///< lines per unit of work
-constexpr int64_t ring = 8;         ///< rows of V4: the result of two batches of lines
-constexpr int64_t chunk = 512;      ///< values per unit of the recursion over blocks
-constexpr int64_t margin = 16;      ///< floats before the first sample of temporary rows
+constexpr int64_t block_lines = 16; ///< number of lines in a unit of work
+constexpr int64_t ring = 8;         ///< number of V4 rows in the ring: the result of two batches of lines
+constexpr int64_t chunk = 512;      ///< number of values in a unit of the recursion over blocks
+constexpr int64_t margin = 16;      ///< number of floats before the first sample of temporary rows
 
 int64_t stride_of(int64_t samples) { return (samples + 15) / 16 * 16 + 32; }
 int64_t blocks_of(int64_t lines) { return (lines + block_lines - 1) / block_lines; }
 
-/// Returns the index of the line or sample that replaces one beyond the border.
+/// Returns the index of the line or sample that replaces a line or sample beyond the border.
 int64_t beyond(int64_t i, int64_t size, bool periodic) {
     if (periodic) return ((i % size) + size) % size;
     const int64_t period = 2 * size;
@@ -36,17 +36,18 @@ int64_t beyond(int64_t i, int64_t size, bool periodic) {
     return at < size ? at : period - 1 - at;
 }
 
-/// Buffers of one thread, for lines up to the limit's length.
+/// The buffers of one thread, for lines up to the length in MrfLimits.
 struct StepRows {
-    using Rows = std::array<float*, 2>; ///< per class of a spectrum's plane
+    using Rows = std::array<float*, 2>; ///< one row per class of a spectrum's plane
     float *sum = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
     float *uh = nullptr, *sh = nullptr;
-    std::array<Rows, 2> uv, sv;          ///< of a line and of the line above it
-    std::array<Rows, ring> v4;           ///< line y - y0 is at (y - y0) % ring
-    Rows below;                          ///< V4 of the line below the block
-    std::array<Rows, width / 4> lines{}; ///< right-hand sides of a batch's lines, extended on both sides
+    std::array<Rows, 2> uv, sv; ///< values of a line and of the line above it
+    std::array<Rows, ring> v4;  ///< ring of V4 rows; line y - y0 is at (y - y0) % ring
+    Rows below;                 ///< V4 of the line below the block
+    /// Right-hand sides of the lines of a batch, extended on both sides.
+    std::array<Rows, width / 4> lines{};
 
-    /// Assigns parts of `memory`, or only counts floats.
+    /// Assigns parts of `memory` and returns the number of floats. If `memory` is null, only counts them.
     int64_t place(float* memory, const SpectrumPlan& plan, int64_t samples) {
         int64_t used = 0;
         const auto take = [&](int64_t floats, int64_t before = margin) {
@@ -69,7 +70,8 @@ struct StepRows {
                 r = take(row);
         for (float*& r : below)
             r = take(row);
-        for (Rows& rows : lines) // the first sample aligned
+        // The first sample is aligned.
+        for (Rows& rows : lines)
             for (float*& r : rows)
                 r = take(std::max(plan.extended(), reach + stride), 2 * margin - reach);
         return used;
@@ -104,7 +106,8 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// Returns the size of t5 of the last lines of all blocks of a class, horizontal and vertical.
+    /// Returns the number of floats for t5, horizontal and vertical, of the last lines of all blocks of a
+    /// class.
     static int64_t last_floats(int64_t lines, int64_t stride) { return blocks_of(lines) * 2 * stride; }
     static int64_t spectrum_floats(const SpectrumPlan& plan, const MrfLimits& l) {
         return plan.planes(l.classes) * blocks_of(l.lines) * (block_lines / plan.lines()) * plan.batch();
@@ -130,7 +133,7 @@ class CpuSolver final : public MrfSolver {
         int side = 0;
         for (int it = 0; it < m_options.iterations; ++it) {
             if (cancel && cancel->requested()) throw Cancelled();
-            if (it + 1 == m_options.iterations) copy_out(q); // q before the last step, for the residuals
+            if (it + 1 == m_options.iterations) copy_out(q); // The residuals need q before the last step.
             m_team->run(m_blocks, [&](int64_t block, int member) {
                 update(block, it == 0, side, m_scratch[static_cast<size_t>(member)]);
             });
@@ -181,8 +184,8 @@ class CpuSolver final : public MrfSolver {
         m_team->run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
-    /// Clears parts of scratch that are read before they are written: lanes without a line, and the values
-    /// beyond a line's ends.
+    /// Sets parts of the scratch memory to zero that are read before they are written: lanes without a line,
+    /// and the values beyond the ends of a line.
     void clear(const StepRows& s) const {
         std::fill_n(s.zero, m_plan.extended(), 0.0f);
         std::fill_n(s.extra, m_plan.batch(), 0.0f);
@@ -230,13 +233,14 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// Returns t5 of a block's last line after the previous step, since the block may be a step ahead: the
-    /// horizontal one, and a stride later the vertical one.
+    /// Returns t5 of a block's last line after the previous step. It is stored separately, because the block
+    /// itself may already have done the next step. The horizontal values come first, the vertical values one
+    /// stride later.
     float* last_of(int side, int k, int64_t block) const {
         return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
     }
 
-    /// Returns the spectrum of line y from the previous step.
+    /// Returns the input of the edge kernel for line y of class k, with t5 of the previous step.
     EdgeRow edge_row(int k, int64_t y, const float* v4, const float* v4_below) const {
         EdgeRow r;
         const int64_t at = y * m_stride;
@@ -253,7 +257,7 @@ class CpuSolver final : public MrfSolver {
         return r;
     }
 
-    /// Returns the number of classes in a spectrum's plane: the last plane may have one less.
+    /// Returns the number of classes in a spectrum's plane. The last plane may have one class less.
     int classes_of(int64_t of_plane) const {
         return static_cast<int>(std::min<int64_t>(m_plan.parts, m_classes - of_plane * m_plan.parts));
     }
@@ -263,7 +267,7 @@ class CpuSolver final : public MrfSolver {
                ((of_plane * m_blocks + block) * (block_lines / m_plan.lines()) + i) * m_plan.batch();
     }
 
-    /// Makes one step of q and everything that follows from it for a block of lines, and their spectrum.
+    /// Does one step for a block of lines: q, the arrays that follow from it, and the spectrum of the lines.
     void update(int64_t block, bool first, int side, const StepRows& s) {
         const int64_t y0 = block * block_lines, y1 = std::min(y0 + block_lines, m_lines);
         std::fill_n(s.sum, block_lines * m_stride, 0.0f);
@@ -300,7 +304,7 @@ class CpuSolver final : public MrfSolver {
     /// Computes u and s of the line above the first line of a block.
     void above(int k, int64_t block, bool first, int side, void (*edges)(const EdgeRow&), const StepRows& s,
                size_t part) {
-        // Uv[0] and sv[0] belong to the first line
+        // uv[0] and sv[0] belong to the first line of the block.
         float *const uv = s.uv[1][part], *const sv = s.sv[1][part];
         if (first || (block == 0 && !m_problem->periodic)) {
             std::fill_n(uv, m_stride, 0.0f);
@@ -317,8 +321,8 @@ class CpuSolver final : public MrfSolver {
         edges(r);
     }
 
-    /// Returns V4 of the line below y. At the last line it returns V4 of the line itself, for a difference of
-    /// zero.
+    /// Returns V4 of the line below y. For the last line, returns V4 of the line itself, so that the
+    /// difference is zero.
     const float* v4_below(int64_t y, const StepRows& s, size_t part) const {
         const int64_t i = y % block_lines;
         if (i + 1 == block_lines || y + 1 == m_lines)
@@ -335,7 +339,7 @@ class CpuSolver final : public MrfSolver {
         const auto turn = static_cast<size_t>(in_block % 2);
         float *const uv = s.uv[turn][part], *const sv = s.sv[turn][part];
         SiteRow p;
-        if (first) { // at first V4 = p, V5 = 0 and D5 = 0
+        if (first) { // In the first step, V4 = p, V5 = 0 and D5 = 0.
             for (float* h : {s.uh, s.sh})
                 std::fill_n(h - margin, m_stride + margin, 0.0f);
             for (float* v : {uv, sv})
@@ -374,14 +378,15 @@ class CpuSolver final : public MrfSolver {
         p.rhs = line + reach;
         p.sum = s.sum + in_block * m_stride;
         m_simd.pixels(p);
-        // Beyond `reach` values to the right the result is zero.
+        // Beyond `reach` values to the right, the result is zero.
         for (size_t i = 0; i < reach; ++i) {
             line[i] = p.rhs[m_before[i]];
             p.rhs[m_samples + static_cast<int64_t>(i)] = p.rhs[m_behind[i]];
         }
     }
 
-    /// Fills the starts of the segments of a batch's lines: rows(line of the batch, class of the plane).
+    /// Sets the pointers to the starts of the segments of a batch's lines, from rows(line of the batch, class
+    /// of the plane).
     template <class T, class Rows>
     void segments(const Rows& rows, T* (&out)[2][width]) const {
         for (int64_t g = 0; g < m_plan.lines(); ++g)
@@ -393,7 +398,7 @@ class CpuSolver final : public MrfSolver {
             }
     }
 
-    /// Computes the spectrum of a batch's lines; missing lines and classes get zero.
+    /// Computes the spectrum of a batch's lines. Missing lines and classes are zero.
     void transform(int64_t f, int64_t block, int64_t i, const StepRows& s) {
         const int64_t lines = m_lines - block * block_lines - i * m_plan.lines();
         const float* from[2][width];
@@ -421,13 +426,14 @@ class CpuSolver final : public MrfSolver {
         return b;
     }
 
-    /// Computes V4 of the lines around a block and of its first batch, from the block's spectrum.
+    /// Computes V4 of the lines above and below a block and of the block's first batch, from the block's
+    /// spectrum.
     void begin_block(int64_t f, int64_t block, const StepRows& s) const {
         std::array<float*, block_lines> lines{};
         float* const beyond[2] = {s.extra, s.extra + m_plan.lanes};
         m_spectrum.solve(m_plan, lines_of(f, block, lines), beyond);
-        constexpr size_t waste =
-            ring / 2; // rows that the second batch fills; `extra` may have two more lanes
+        // Rows that the second batch overwrites. They take the results of the unused lanes of `extra`.
+        constexpr size_t waste = ring / 2;
         to_rows(s.extra, [&](int64_t g) -> const StepRows::Rows& {
             return g == 0 ? s.v4[ring - 1] : g == 1 ? s.below : s.v4[waste + static_cast<size_t>(g - 2)];
         });
@@ -448,13 +454,14 @@ class CpuSolver final : public MrfSolver {
         m_spectrum.backward(m_plan, batch);
         m_spectrum.scatter(m_plan, batch, to);
         for (int64_t g = 0; g < m_plan.lines(); ++g)
-            for (int part = 0; part < m_plan.parts; ++part) { // the last sample's right neighbour
+            // Sets the right neighbour of the last sample.
+            for (int part = 0; part < m_plan.parts; ++part) {
                 float* const row = rows(g)[static_cast<size_t>(part)];
                 row[m_samples] = row[m_problem->periodic ? 0 : m_samples - 1];
             }
     }
 
-    /// Carries the sums into each block from above and from below, for a chunk of a plane's frequencies.
+    /// Carries the sums into each block from above and from below, for one chunk of a plane's frequencies.
     void carry(int64_t f, int64_t unit) const {
         SpectrumCarry c;
         c.blocks = m_blocks;
@@ -476,8 +483,8 @@ class CpuSolver final : public MrfSolver {
         });
     }
 
-    /// Computes the residuals after the last step; `before` holds q of the previous step. This overwrites the
-    /// spectrum.
+    /// Computes the residuals after the last step. `before` holds q of the previous step. The function
+    /// overwrites the spectrum.
     MrfResiduals finish(const MrfProblem& p, const float* before) {
         const Rect& core = p.core;
         const int64_t first = core.y / block_lines, blocks = blocks_of(core.bottom()) - first;
@@ -528,7 +535,7 @@ class CpuSolver final : public MrfSolver {
                 r.objective += 0.5 * square(qi - static_cast<double>(plane(m_p, k)[i]));
             }
             r.v2 += square(qi - std::max(static_cast<double>(plane(m_t, k)[i]), 0.0));
-            // V3 = q - D3 before + b, and e = 2 b - D3 before.
+            // With D3 before the step, V3 = q - D3 + b and e = 2 b - D3, so V3 - q = e - b.
             r.v3 += square(static_cast<double>(m_e[s]) - static_cast<double>(m_d3[s]));
             r.v4 += square(qi - static_cast<double>(v4[x]));
             r.change += square(qi - static_cast<double>(before[(k * m_lines + y) * m_samples + x]));
@@ -537,7 +544,7 @@ class CpuSolver final : public MrfSolver {
                          v = static_cast<double>(v4_below[x]) - here;
             const auto limit = static_cast<double>(m_threshold[s]);
             const bool ch = m_h_counts[s] > 0, cv = m_v_counts[s] > 0;
-            const auto dual = [&](double t5h, double t5v) { // D5' from t5
+            const auto dual = [&](double t5h, double t5v) { // computes D5' from t5
                 const double ph = ch ? t5h : 0.0, pv = cv ? t5v : 0.0;
                 if (m_options.anisotropic)
                     return std::pair(-std::clamp(ph, -limit, limit), -std::clamp(pv, -limit, limit));
@@ -556,9 +563,9 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// The state of a line.
+    /// The properties of a line.
     struct Row {
-        bool whole = true;  ///< true if no pixel of the line and of the line below is invalid
+        bool whole = true;  ///< true if all pixels of the line and of the line below are valid
         bool fixed = false; ///< true if the line has a training pixel
         MrfResiduals residuals;
     };
@@ -572,15 +579,16 @@ class CpuSolver final : public MrfSolver {
     const MrfProblem* m_problem = nullptr;
     int m_classes = 0;
     int64_t m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_blocks = 0;
-    int64_t m_planes = 0;                              ///< planes of the spectrum
+    int64_t m_planes = 0;                              ///< number of planes of the spectrum
     HostBuffer<float> m_p, m_q, m_d1, m_t, m_th, m_tv; ///< [class][line][stride]
-    HostBuffer<float> m_last[2];                       ///< used alternately; see last_of()
+    HostBuffer<float> m_last[2];                       ///< used in turn by successive steps; see last_of()
     HostBuffer<float> m_e, m_d3, m_threshold, m_h_counts, m_v_counts, m_valid, m_fixed;
-    HostBuffer<float> m_f;                                        ///< [plane][block][batch], mrf_spectrum.h
-    HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]
-    std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< as in SpectrumCarry
-    std::array<int64_t, reach> m_before{}, m_behind{}; ///< the samples that extend a line on either side
-    HostBuffer<Row> m_rows;                            ///< per line
+    HostBuffer<float> m_f;              ///< spectrum [plane][block][batch], see mrf_spectrum.h
+    HostBuffer<float> m_above, m_below; ///< incoming sums [plane][block][row]
+    std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< the lists of SpectrumCarry
+    /// Samples that extend a line to the left and to the right.
+    std::array<int64_t, reach> m_before{}, m_behind{};
+    HostBuffer<Row> m_rows; ///< one entry per line
     std::vector<HostBuffer<float>> m_scratch_memory;
     std::vector<StepRows> m_scratch;
 };
@@ -612,8 +620,8 @@ uint64_t mrf_bytes(const MrfLimits& limits) { return CpuSolver::bytes(limits); }
 
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-        // Entries above the threshold share the excess over 1. Entries that fall below it are removed, until
-        // none falls.
+        // The entries above the threshold are reduced equally by the excess over 1. Entries that fall below
+        // the threshold are removed, until no entry falls below it.
         float threshold = -3e38f;
         for (int round = 0, active = classes + 1; round <= classes; ++round) {
             double sum = 0;

@@ -11,11 +11,11 @@
 namespace hsi::sahic::gpu {
 namespace {
 
-constexpr int tile_w = 32, tile_h = 8; ///< pixels per block of step
-constexpr int column_group = 16;       ///< frequencies per block of filter
-constexpr int segment = 10;            ///< lines per thread of filter: 0.382^20 is 4e-9
-constexpr int64_t reach = 16;          ///< minimum number of values that continue a line: 0.382^16 is 2e-7
-constexpr int segments = 16;           ///< segments of a column per block of filter
+constexpr int tile_w = 32, tile_h = 8; ///< pixels per block of the kernel `step`
+constexpr int column_group = 16;       ///< frequencies per block of the kernel `filter`
+constexpr int segment = 10;            ///< lines per thread of the kernel `filter`; 0.382^20 is 4e-9
+constexpr int64_t reach = 16;          ///< minimum number of values that extend a line; 0.382^16 is 2e-7
+constexpr int segments = 16;           ///< segments of a column per block of the kernel `filter`
 constexpr int residual_threads = 128;
 
 unsigned blocks_of(int64_t n, int64_t each) { return static_cast<unsigned>((n + each - 1) / each); }
@@ -30,12 +30,12 @@ Core core_of(const Rect& r) {
             static_cast<int>(r.bottom())};
 }
 
-// Operators for the values of two classes, or for a complex number.
+// Operators for the values of two classes, or for a complex number
 __device__ __forceinline__ float2 operator+(float2 a, float2 b) { return {a.x + b.x, a.y + b.y}; }
 __device__ __forceinline__ float2 operator-(float2 a, float2 b) { return {a.x - b.x, a.y - b.y}; }
 __device__ __forceinline__ float2 operator*(float f, float2 a) { return {f * a.x, f * a.y}; }
 
-/// The differences of a pixel to the right and down, for two classes.
+/// The differences of a pixel to its right and lower neighbour, for two classes.
 struct Pair {
     float2 h, v;
 };
@@ -53,7 +53,7 @@ __device__ __forceinline__ void project_one(float& h, float& v, float limit) {
     }
 }
 
-/// Projects the differences that count onto the ball of radius `limit`.
+/// Projects the penalised differences onto the ball of radius `limit`.
 template <bool isotropic>
 __device__ __forceinline__ Pair project(Pair t, uint32_t flags, float limit) {
     if (!(flags & flag_h_counts)) t.h = {0.0f, 0.0f};
@@ -65,7 +65,8 @@ __device__ __forceinline__ Pair project(Pair t, uint32_t flags, float limit) {
 
 /// The position of a pixel and its neighbours.
 struct Site {
-    int at = 0, wide_at = 0, right = 0, below = 0; ///< offsets in a plane; right and below in v4's planes
+    /// Offsets in a plane; right and below are offsets in v4's planes.
+    int at = 0, wide_at = 0, right = 0, below = 0;
     uint32_t flags = 0;
     float limit = 0;
     bool there = false;
@@ -88,7 +89,7 @@ __device__ __forceinline__ Site site_of(const MrfWork& w, int x, int y) {
     return s;
 }
 
-/// The values at a pixel's edges.
+/// The values at a pixel and its edges.
 struct EdgeValues {
     float2 v4{0.0f, 0.0f}, right{0.0f, 0.0f}, below{0.0f, 0.0f};
     Pair old{{0.0f, 0.0f}, {0.0f, 0.0f}};
@@ -106,7 +107,7 @@ __device__ __forceinline__ EdgeValues read_edge(const Site& s, const float2* __r
     return r;
 }
 
-/// w = V5' + D5', and g = V5 + D5 of the previous step minus H V4, so that H'g = D4'.
+/// w = V5' + D5'. g is V5 + D5 of the previous step minus H V4, so that H'g = D4'.
 struct Edge {
     Pair g, w, t5;
 };
@@ -125,7 +126,7 @@ __device__ __forceinline__ Edge edge_of(const Site& s, const EdgeValues& e) {
     return r;
 }
 
-/// Returns the sum of a value over a block of `count` threads, in thread 0; the order of additions is fixed.
+/// Returns the sum of a value over a block of `count` threads, in thread 0. The order of additions is fixed.
 __device__ double block_sum(double v, double* warps, int thread, int count) {
     for (int o = 16; o > 0; o /= 2)
         v += __shfl_down_sync(~0u, v, o);
@@ -146,7 +147,7 @@ struct Next {
 __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, float v4, float d4,
                                         float divergence, float e, float mu, float inverse, bool valid,
                                         uint32_t fixed, uint32_t wanted) {
-    const float v1 = valid ? fmaf(1.0f - mu, d1, p) : q; // V1 + D1; no data term where the pixel is invalid
+    const float v1 = valid ? fmaf(1.0f - mu, d1, p) : q; // V1 + D1; an invalid pixel has no data term
     Next r;
     r.q = 0.25f * ((v1 + fabsf(t)) + ((q + e) + (v4 + d4)));
     if (fixed) r.q = fixed == wanted ? 1.0f : 0.0f;
@@ -156,8 +157,8 @@ __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, flo
     return r;
 }
 
-/// Computes one step. A block covers tile_w x tile_h pixels of one pair of classes; its first threads also
-/// compute the edges left of and above the tile.
+/// Computes one step. A block of threads processes tile_w x tile_h pixels of one pair of classes. Its first
+/// threads also compute the edges to the left of the tile and above it.
 template <bool isotropic, bool first, bool last>
 __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core core, double* change_of) {
     struct Ends {
@@ -172,7 +173,7 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core 
                  wide = static_cast<size_t>(pair) * w.wide_plane();
     const Site mine = site_of(w, x0 + tx, y0 + ty);
     const size_t at = plane + static_cast<size_t>(mine.at);
-    // All reads come first, so that no read waits for another.
+    // All loads come first, so that no load waits for another.
     EdgeValues values, outer_values;
     float2 q{0.0f, 0.0f}, p = q, d1 = q, t = q;
     float e = 0;
@@ -224,7 +225,7 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core 
                                  valid, fixed, number);
         Next two = next_of(q.y, p.y, d1.y, t.y, values.v4.y, d4.y, divergence.y, e, w.mu, w.inverse, valid,
                            fixed, number + 1);
-        // The last class has no partner
+        // If the number of classes is odd, the last class has no partner.
         if (static_cast<int>(number) == w.classes) two = {0.0f, 0.0f, 0.0f, 0.0f};
         w.q[at] = {one.q, two.q};
         w.d1[at] = {one.d1, two.d1};
@@ -260,7 +261,7 @@ __global__ void fold(const MrfWork w) {
     fold_pixel(w, static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x);
 }
 
-/// Returns the index of the line (or sample) that continues the image beyond its border.
+/// Returns the index of the line (or sample) that replaces a line (or sample) beyond the border.
 __device__ __forceinline__ int beyond(int i, int size, bool periodic) {
     if (i >= 0 && i < size) return i;
     const int period = periodic ? size : 2 * size;
@@ -269,7 +270,7 @@ __device__ __forceinline__ int beyond(int i, int size, bool periodic) {
 }
 
 // ---- The transform is self-sorting (Stockham), with one line in shared memory. The first stage reads device
-// memory, and the last stage writes it.
+// memory, and the last stage writes to device memory.
 
 __device__ __forceinline__ float2 times(float2 a, float2 w) {
     return {fmaf(a.x, w.x, -a.y * w.y), fmaf(a.x, w.y, a.y * w.x)};
@@ -339,7 +340,7 @@ __device__ __forceinline__ void dft<8>(float2* v) {
     }
 }
 
-/// Returns the position of a value of a line in shared memory. A gap after every 16 values avoids bank
+/// Returns the position of a line's value in shared memory. A gap after every 16 values avoids bank
 /// conflicts.
 __device__ __forceinline__ int spread(int i) { return i + (i >> 4); }
 
@@ -374,7 +375,7 @@ HSI_TRANSFORM(3072, 8, 8, 8, 6);
 HSI_TRANSFORM(4096, 8, 8, 8, 8);
 #undef HSI_TRANSFORM
 
-/// Calls f(integral_constant) with the smallest compiled size that is at least `least`; returns false if all
+/// Calls f(integral_constant) with the smallest compiled size that is at least `least`. Returns false if all
 /// compiled sizes are smaller.
 template <class F>
 bool with_transform(int64_t least, const F& f) {
@@ -390,16 +391,16 @@ bool with_transform(int64_t least, const F& f) {
 }
 
 struct LineWork {
-    float2* data;       ///< device memory: first line of the block
+    float2* data;       ///< device memory, first line of the block of threads
     const float2* from; ///< shared memory, [line][spread(N)]
     float2* to;
     const float2* roots; ///< exp(-2 pi i k/N)
-    int lines, samples;  ///< number of lines and samples that exist
+    int lines, samples;  ///< number of existing lines and samples
     bool periodic;
 };
 
-/// Transforms a_k = x[b + k N/R], k = 0 .. R - 1, for all b, and writes the results to y[q + S (R p + j)]
-/// with b = q + S p. Calls itself for the next stage.
+/// Transforms a_k = x[b + k N/R], k = 0 .. R - 1, for all b. Writes the results to y[q + S (R p + j)] with b
+/// = q + S p. Calls itself for the next stage.
 template <int N, int Stage, int S, bool backward>
 __device__ __forceinline__ void fft_stages(LineWork l) {
     using Plan = Radices<N>;
@@ -420,8 +421,8 @@ __device__ __forceinline__ void fft_stages(LineWork l) {
             } else if constexpr (backward) {
                 v[k] = {there ? data[x].y : 0.0f, there ? data[x].x : 0.0f};
             } else {
-                // The line is continued beyond its end up to the middle of the gap. The rest of the gap
-                // continues it before its beginning.
+                // Values after the end extend the line up to the middle of the gap. The rest of the gap has
+                // the values that precede the start of the line.
                 int at = x;
                 if (x >= l.samples)
                     at = beyond(x - l.samples < (N - l.samples + 1) / 2 ? x : x - N, l.samples, l.periodic);
@@ -455,7 +456,7 @@ __device__ __forceinline__ void fft_stages(LineWork l) {
 }
 
 /// Transforms in place: lines of w.rhs to their spectra, or filtered spectra in w.v4 back to lines.
-/// Additional blocks fold the sums of q.
+/// Additional blocks of threads process the sums of q.
 template <int N, bool backward>
 __global__ void __launch_bounds__(Radices<N>::threads)
     transform(const MrfWork w, const float2* __restrict__ roots, int line_blocks) {
@@ -478,7 +479,7 @@ __global__ void __launch_bounds__(Radices<N>::threads)
     fft_stages<N, 0, 1, backward>(l);
 }
 
-/// Continues the lines of w.rhs beyond both ends, for cuFFT.
+/// Extends the lines of w.rhs beyond both ends, for cuFFT.
 __global__ void lengthen(const MrfWork w) {
     const int i = w.samples + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= w.n) return;
@@ -488,11 +489,11 @@ __global__ void lengthen(const MrfWork w) {
             line[beyond(i - w.samples < (w.n - w.samples + 1) / 2 ? i : i - w.n, w.samples, w.periodic)];
 }
 
-/// Solves the tridiagonal systems of column_group frequencies of one pair, for `count` segments of lines, by
-/// a causal and then an anticausal filter with the pole z. A thread keeps one segment in registers. Its
-/// initial state follows from the ends of the two previous segments, since z^(2 segment) is below rounding.
-/// The first and the last two threads of a column process segments outside the block's lines, and write
-/// nothing.
+/// Solves the tridiagonal systems of column_group frequencies of one pair, for `count` segments of lines. It
+/// applies a causal and then an anticausal filter with the pole z. A thread keeps one segment in registers.
+/// The initial state of a segment follows from the ends of the two previous segments, since z^(2 segment) is
+/// below rounding errors. The first two and the last two threads of a column process segments outside the
+/// block's lines, and write nothing.
 __global__ void filter(const MrfWork w, const float* __restrict__ pole, const float* __restrict__ gain,
                        int count) {
     extern __shared__ float2 ends[]; // [2][count + 4][column_group]
@@ -558,7 +559,7 @@ __global__ void filter(const MrfWork w, const float* __restrict__ pole, const fl
     }
 }
 
-/// Converts p, weights and training pixels from the host's layout to all data of the first iteration.
+/// Converts p, weights and training pixels from the host's layout to the data of the first iteration.
 __global__ void prepare(const MrfWork w, const float* __restrict__ p, const float* __restrict__ weight,
                         const uint16_t* __restrict__ fixed, float2* planes_p, double lambda, double mu) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
@@ -607,7 +608,7 @@ __global__ void pack(const MrfWork w, float* out) {
     }
 }
 
-/// Computes the residuals after the last iteration, one pixel of the core per thread.
+/// Computes the residuals after the last iteration. Each thread processes one pixel of the core.
 template <bool isotropic>
 __global__ void residuals_kernel(const MrfWork w, Core core, double mu, PartialResiduals* partial) {
     __shared__ double warps[residual_threads / 32];
@@ -663,7 +664,7 @@ __global__ void residuals_kernel(const MrfWork w, Core core, double mu, PartialR
             }
             r.v5 += square(h - (th - nh)) + square(v - (tv - nv)); // V5 = t5 + D5'
         }
-        r.v3 = square(1.0 - sum) / w.classes; // V3 - q = (1 - sum of q)/K in every class
+        r.v3 = square(1.0 - sum) / w.classes; // (V3 - q)^2, since V3 - q = (1 - sum of q)/K in every class
     }
     double* const each[] = {&r.v1, &r.v2, &r.v3, &r.v4, &r.v5, &r.objective};
     for (double* v : each)
@@ -690,14 +691,14 @@ dim3 step_grid(int64_t samples, int64_t lines, int64_t pairs) {
     return {blocks_of(samples, tile_w), blocks_of(lines, tile_h), static_cast<unsigned>(pairs)};
 }
 
-/// Returns the number of lines per call of cuFFT, small enough that cuFFT's scratch is small.
+/// Returns the number of lines per call of cuFFT. It is small enough to keep cuFFT's scratch memory small.
 int64_t slab_lines(int64_t all, int64_t n) {
     constexpr int64_t values = int64_t{4} << 20;
     const int64_t count = std::max<int64_t>(1, (all * n + values - 1) / values);
     return (all + count - 1) / count;
 }
 
-/// Returns the first multiple of 8, from `least` on, whose prime factors are at most 7.
+/// Returns the first multiple of 8 that is at least `least` and has no prime factor above 7.
 int64_t composite(int64_t least) {
     for (int64_t m = (least + 7) / 8;; ++m) {
         int64_t left = m;
@@ -716,7 +717,7 @@ struct Sizes {
         own = with_transform(least, [&](auto size) { n = size; });
         if (!own) n = composite(least);
         plane = l.lines * pitch;
-        // cuFFT's slabs have equal sizes, so there is a little space after the last line.
+        // All slabs for cuFFT have the same size, so there is some unused space after the last line.
         const int64_t all = pairs * l.lines;
         slab = slab_lines(all, n);
         wide_all = (own ? all : (all + slab - 1) / slab * slab) * n;
@@ -725,7 +726,7 @@ struct Sizes {
 
 } // namespace
 
-/// The data that depend on a window's size.
+/// The data that depend on the size of a window.
 struct DeviceMrf::Shape {
     int lines = 0, samples = 0;
     bool periodic = false, own = false;
@@ -798,13 +799,13 @@ DeviceMrf::DeviceMrf(const MrfOptions& options, const MrfLimits& limits)
     m_change = cuda::DeviceBuffer<double>(static_cast<size_t>(grid.x) * grid.y * grid.z);
     m_partial =
         cuda::DeviceBuffer<PartialResiduals>(blocks_of(limits.lines * limits.samples, residual_threads));
-    // Transforms and sums also read the few values after the last line.
+    // Transforms and sums also read the few values after the last line, which must be zero.
     HSI_CUDA_CHECK(cudaMemset(m_pixel.data(), 0, m_pixel.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_rhs.data(), 0, m_rhs.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_v4.data(), 0, m_v4.bytes()));
     m_host_change = HostBuffer<double>(m_change.size());
     m_host_partial = HostBuffer<PartialResiduals>(m_partial.size());
-    HSI_CUDA_CHECK(cudaDeviceSynchronize()); // other streams do not wait for the default one
+    HSI_CUDA_CHECK(cudaDeviceSynchronize()); // Other streams do not wait for the default stream.
 }
 
 DeviceMrf::~DeviceMrf() = default;
@@ -820,7 +821,8 @@ void DeviceMrf::shape_for(const MrfProblem& p) {
     for (const auto& s : m_shapes)
         if (s->lines == lines && s->samples == samples && s->periodic == p.periodic) m_shape = s.get();
     if (!m_shape) {
-        // Tiles have few sizes: inner tiles, tiles at the right and lower borders, and the corner tile.
+        // Tiles have only a few sizes: inner tiles, tiles at the right and lower borders, and the corner
+        // tile.
         if (m_shapes.size() >= 12) m_shapes.erase(m_shapes.begin());
         m_shapes.push_back(std::make_unique<Shape>(p.classes, lines, samples, p.periodic));
         m_shape = m_shapes.back().get();
@@ -863,7 +865,8 @@ void DeviceMrf::upload(const MrfProblem& p, cudaStream_t stream) {
     shape_for(p);
     const auto pixels = static_cast<size_t>(p.lines * p.samples);
     const size_t planes = static_cast<size_t>(m_work.pairs) * m_work.plane();
-    // p arrives in the memory of the right sides, weights and training pixels in the t5 that is cleared last.
+    // p is copied to the memory of the right sides. Weights and training pixels are copied to the t5 buffer
+    // that is cleared last.
     auto* const values = reinterpret_cast<float*>(m_rhs.data());
     auto* const weight = reinterpret_cast<float*>(m_state.data() + 4 * planes);
     auto* const fixed = reinterpret_cast<uint16_t*>(weight + pixels);

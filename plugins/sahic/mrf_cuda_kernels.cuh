@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The MRF's ADMM on one device. One iteration is four launches: step (edges, q, multipliers and the right
-// side of the linear system), an FFT along each line, the recursive filter down each column of the spectrum,
-// and the inverse FFT. See mrf_cpu.cpp for the mathematics. Two classes share a float2: a pair is one complex
-// transform, and the work of one thread.
+// The MRF's ADMM on one device. An iteration has four launches. The first is the step, which computes edges,
+// q, multipliers and the right side of the linear system. An FFT along each line, the recursive filter down
+// each column of the spectrum, and the inverse FFT follow. See mrf_cpu.cpp for the mathematics. Two classes
+// share a float2. Such a pair is one complex transform, and the work of one thread.
 //
 // The stored arrays differ from the CPU's in two places, because memory traffic dominates the time of an
 // iteration:
-//   t5 = H V4 - D5 is stored instead of D5, which follows from it (D5' = -projection of t5), and so does
-//   V5 + D5' = t5 + 2 D5';
-//   D4 is not stored: V4 solves V4 - (q - D4) + H'(H V4 - V5 - D5) = 0, so
-//   D4' = D4 - q + V4 = H'(V5 + D5 - H V4).
+//   t5 = H V4 - D5 is stored instead of D5. Both D5' = -projection of t5 and V5 + D5' = t5 + 2 D5' follow
+//   from t5. D4 is not stored. V4 solves V4 - (q - D4) + H'(H V4 - V5 - D5) = 0, so D4' = D4 - q + V4 = H'(V5
+//   + D5 - H V4).
 #pragma once
 
 #include "cuda/cufft.h"
@@ -23,22 +22,22 @@
 
 namespace hsi::sahic::gpu {
 
-/// All data that kernels read and write. All pointers are device memory.
+/// The data that kernels read and write. All pointers refer to device memory.
 struct MrfWork {
     int classes = 0, pairs = 0, lines = 0, samples = 0;
-    int pitch = 0; ///< pixels per line of p, q, d1, t, t5 and of the planes of a pixel
-    int n = 0;     ///< pixels per line of `rhs` and `v4`: the transform's size
+    int pitch = 0; ///< pixels per line of p, q, d1, t, t5 and of the planes with one value per pixel
+    int n = 0;     ///< pixels per line of `rhs` and `v4`, which is the size of the transform
     bool periodic = false;
-    float mu = 0, inverse = 0; ///< inverse: 1/(1 + mu)
+    float mu = 0, inverse = 0; ///< inverse = 1/(1 + mu)
     const float2* p = nullptr; ///< [pair][line][pitch]
     float2 *q = nullptr, *d1 = nullptr, *t = nullptr;
     const float2 *t5h_old = nullptr, *t5v_old = nullptr;
     float2 *t5h = nullptr, *t5v = nullptr;
-    float* sum = nullptr;                                    ///< of q, [pair][line][pitch]
+    float* sum = nullptr;                                    ///< sums of q, [pair][line][pitch]
     float *e = nullptr, *d3 = nullptr, *threshold = nullptr; ///< [line][pitch]
     uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the flag bits
-    float2* rhs = nullptr;     ///< [pair][line][n]; then the spectrum
-    float2* v4 = nullptr;      ///< [pair][line][n]; before that, the filtered spectrum
+    float2* rhs = nullptr;     ///< right side [pair][line][n]; later its spectrum
+    float2* v4 = nullptr;      ///< V4 [pair][line][n]; before that, the filtered spectrum
 
     __host__ __device__ size_t plane() const {
         return static_cast<size_t>(lines) * static_cast<size_t>(pitch);
@@ -50,12 +49,12 @@ struct MrfWork {
 inline constexpr uint32_t flag_valid = 1u << 16, flag_h_exists = 1u << 17, flag_h_counts = 1u << 18,
                           flag_v_exists = 1u << 19, flag_v_counts = 1u << 20;
 
-/// Sums over the core of one block of pixels, in double precision.
+/// The sums over the core's pixels in one block, in double precision.
 struct PartialResiduals {
     double v1, v2, v3, v4, v5, change, objective;
 };
 
-/// A solver's memory and launches. Create, use and destroy it while its device is current.
+/// The memory and the launches of a solver. Create, use and destroy the object while its device is current.
 class DeviceMrf {
   public:
     DeviceMrf(const MrfOptions& options, const MrfLimits& limits);
@@ -64,19 +63,20 @@ class DeviceMrf {
     ~DeviceMrf();
     static uint64_t bytes(const MrfLimits& limits);
 
-    /// Copies host arrays as in MrfProblem, packed; pinned memory makes the copies fast.
+    /// Copies packed host arrays, as described in MrfProblem. Pinned memory makes the copies fast.
     void upload(const MrfProblem& problem, cudaStream_t stream);
-    /// Runs iterations first .. first + count - 1 (of `iterations`), one launch after another.
+    /// Runs iterations first .. first + count - 1 (of `iterations`) as separate launches.
     void iterate(int first, int count, cudaStream_t stream);
-    /// Runs iterations as one CUDA graph, for even `count`, first > 0 and before the last iteration.
+    /// Runs iterations as one CUDA graph. Requires an even `count`, first > 0, and an end before the last
+    /// iteration.
     void iterate_graph(int count, cudaStream_t stream);
-    /// Computes the sums of the core after the last iteration.
+    /// Computes the sums over the core after the last iteration.
     void residuals(cudaStream_t stream);
     void download(float* q, cudaStream_t stream);
-    /// Returns the total of the sums of residuals(), after the stream is done.
+    /// Returns the total of the sums of residuals(). Call it after the stream has finished.
     MrfResiduals total() const;
 
-    // Launches single steps, for measurements.
+    // Launch single steps, for measurements
     void launch_step(int iteration, cudaStream_t stream);
     void launch_transform(bool backward, cudaStream_t stream);
     void launch_filter(cudaStream_t stream);
@@ -90,9 +90,9 @@ class DeviceMrf {
     const MrfLimits m_limits;
     MrfWork m_work;
     Rect m_core;
-    Shape* m_shape = nullptr; ///< of the last upload
+    Shape* m_shape = nullptr; ///< shape of the last upload
     std::vector<std::unique_ptr<Shape>> m_shapes;
-    cuda::DeviceBuffer<float2> m_state; ///< p, q, d1, t, and t5 twice
+    cuda::DeviceBuffer<float2> m_state; ///< p, q, d1, t, and two buffers for t5
     cuda::DeviceBuffer<float> m_pixel;  ///< threshold, e, d3, and the sums of q
     cuda::DeviceBuffer<uint32_t> m_flags;
     cuda::DeviceBuffer<float2> m_rhs, m_v4;

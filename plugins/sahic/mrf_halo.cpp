@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contains how far the Markov random field reaches, as measured and tested for every penalty and number of
-// iterations that has a halo (tests/sahic/mrf_test.cpp).
+// Contains the halo that the Markov random field needs. The halo was measured, and is tested for every
+// penalty and number of iterations for which it is defined (tests/sahic/mrf_test.cpp).
 #include "sahic/sahic.h"
 
 namespace hsi::sahic {

@@ -26,15 +26,16 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Sets the tile size for which the fewest pixels are computed twice; sets none when no tile fits.
+/// Sets the tile size with the fewest pixels that are computed twice. Sets nothing if no tile fits.
 void choose_tile(TileRequest& request, int64_t halo) {
     int64_t least = 0;
+    // The number of columns for the next smaller width.
     for (int64_t columns = 1, w = 0; columns <= (request.samples + 15) / 16;
-         columns = w > 1 ? (request.samples + w - 2) / (w - 1) : request.samples + 1) { // of the next width
+         columns = w > 1 ? (request.samples + w - 2) / (w - 1) : request.samples + 1) {
         w = (request.samples + columns - 1) / columns;
         const int64_t window_w = std::min(w + 2 * halo, request.samples);
-        // A lower bound of the pixels that are computed twice, for tiles as high as the scene; more columns
-        // have more.
+        // This is a lower bound of the pixels that are computed twice, for tiles as high as the scene. It
+        // grows with the number of columns.
         const int64_t beside = std::min((columns - 1) * request.samples, 2 * halo * columns);
         if (least > 0 && (request.samples + beside) * request.lines >= least) break;
         const auto fits = [&](int64_t h) {
@@ -42,7 +43,7 @@ void choose_tile(TileRequest& request, int64_t halo) {
                                       std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;
         };
         if (!fits(1)) continue;
-        int64_t low = 1, high = request.lines; // the most lines that fit
+        int64_t low = 1, high = request.lines; // binary search for the largest number of lines that fits
         while (low < high) {
             const int64_t middle = low + (high - low + 1) / 2;
             (fits(middle) ? low : high) = fits(middle) ? middle : middle - 1;
@@ -57,7 +58,7 @@ void choose_tile(TileRequest& request, int64_t halo) {
     }
 }
 
-/// Marks the training pixels of a window (scene coordinates, which wrap around).
+/// Marks the training pixels of a window, which is given in scene coordinates that wrap around.
 void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of,
                 const stream::CubeShape& shape, const Rect& window, uint16_t* fixed) {
     std::fill_n(fixed, window.area(), uint16_t{0});
@@ -74,27 +75,29 @@ void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of
     }
 }
 
-/// Keeps the core of each plane of a window, packed.
+/// Moves the core of each plane of a window to the start of the buffer, packed.
 void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
     float* to = q;
     for (size_t k = 0; k < planes; ++k)
-        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // writes never overtake reads
+        // Writes never overtake reads.
+        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w)
             std::memmove(to,
                          q + static_cast<int64_t>(k) * window.area() + (y - window.y) * window.w + core.x -
                              window.x,
                          static_cast<size_t>(core.w) * sizeof(float));
 }
 
-/// Computes the outputs from q, the smoothed probabilities, for a tile's core, strip by strip. All threads
+/// Computes the outputs of a tile's core from q, the smoothed probabilities, strip by strip. All threads
 /// share the lines of a strip.
 class Writer {
   public:
     Writer(const MrfOutputs& outputs, const std::vector<ModelClass>& classes, int threads)
         : m_outputs(outputs), m_classes(classes), m_team(threads),
           m_by_class(static_cast<size_t>(threads), std::vector<int64_t>(classes.size(), 0)) {}
-    /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
+    /// `q` is [class][line][sample] of `window`. `p0` is the first plane of the probabilities, NaN for
+    /// invalid pixels.
     void write(const Rect& core, const Rect& window, float* q, const float* p0) {
-        constexpr int64_t strip = 256; // as high as blocks of tiled files
+        constexpr int64_t strip = 256; // height of a strip in lines, equal to the block height of tiled files
         const auto classes = static_cast<int>(m_classes.size());
         const int bands = m_outputs.probability_bands > 0 ? m_outputs.probability_bands : classes;
         for (int64_t y = core.y; y < core.bottom();) {
@@ -103,7 +106,7 @@ class Writer {
             if (m_outputs.map) m_map.resize(pixels);
             if (m_outputs.confidence) m_best.resize(pixels);
             if (m_outputs.probabilities) m_p.resize(pixels * static_cast<size_t>(classes));
-            constexpr int64_t unit = 8; // lines
+            constexpr int64_t unit = 8; // number of lines in a unit of work
             m_team.run((lines + unit - 1) / unit, [&](int64_t i, int member) {
                 for (int64_t l = i * unit; l < std::min(lines, (i + 1) * unit); ++l) {
                     const int64_t from = (y + l - window.y) * window.w + core.x - window.x;
@@ -165,7 +168,7 @@ class Writer {
     const std::vector<ModelClass>& m_classes;
     Team m_team;
     std::vector<float> m_map, m_best, m_p;
-    std::vector<std::vector<int64_t>> m_by_class; ///< per member
+    std::vector<std::vector<int64_t>> m_by_class; ///< one list per thread of the team
 };
 
 } // namespace
@@ -174,7 +177,7 @@ MrfPlan plan_mrf(const MrfRequest& field) {
     const auto& shape = field.shape;
     const int classes = field.classes;
     const auto k = static_cast<uint64_t>(classes);
-    // In addition to the solver, a window needs p, the weights, the training pixels and q.
+    // In addition to the solver's memory, a window needs p, the weights, the training pixels and q.
     const auto window_bytes = [&](int64_t w, int64_t h) {
         const auto pixels = static_cast<uint64_t>(w) * static_cast<uint64_t>(h);
         return pixels * (4 * (2 * k + 1) + 2) + field.host_bytes({classes, h, w});
@@ -207,7 +210,8 @@ MrfPlan plan_mrf(const MrfRequest& field) {
             "-iterations.");
     }
     plan.halo = *halo;
-    plan.store_in_memory = store <= field.memory / 4; // larger tiles are worth more
+    // The store takes at most a quarter of the memory, because larger tiles save more time.
+    plan.store_in_memory = store <= field.memory / 4;
     const uint64_t budget = plan.store_in_memory ? field.memory - store : field.memory;
     TileRequest request;
     request.samples = shape.samples;
@@ -233,7 +237,7 @@ MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPl
     MrfSetup by;
     by.allocator = by.of_q = backend.allocator();
     if (ranks.several() && plan.whole && backend.joins()) {
-        // The buffers of the solver and q begin at new pages.
+        // The buffers of the solver and q start at page boundaries.
         constexpr uint64_t most_buffers = 64;
         const uint64_t q =
             static_cast<uint64_t>(request.shape.pixels()) * 4 * static_cast<uint64_t>(plan.limits.classes);
@@ -255,7 +259,7 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
                        const std::vector<ModelClass>& classes, const MrfOutputs& outputs,
                        const stream::PassOptions& pass) {
     const size_t k = classes.size();
-    std::vector<uint16_t> class_of(65536, 0); // indexed by any value that a label may have
+    std::vector<uint16_t> class_of(65536, 0); // index by label value; a label may have any 16-bit value
     for (size_t c = 0; c < k; ++c)
         class_of[static_cast<size_t>(classes[c].value)] = static_cast<uint16_t>(c + 1);
     const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
@@ -276,8 +280,8 @@ MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const Mrf
     report.lanes = 1;
     report.buffer_bytes = plan.host_bytes;
     const auto begin = Clock::now();
-    // Each rank solves each n-th tile; a single tile is solved by the ranks that can. The root writes all
-    // tiles in their order, so that sums per tile keep their order.
+    // Each rank solves every n-th tile. A single tile is solved by the ranks that have a solver. The root
+    // writes all tiles in order, so that sums over tiles are added in a fixed order.
     parallel::Ranks& ranks = parallel::ranks();
     std::vector<int> owners;
     for (int64_t t = 0; t < plan.tiles.size(); ++t)

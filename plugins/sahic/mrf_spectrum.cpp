@@ -23,7 +23,7 @@ constexpr int64_t width = SpectrumPlan::width;
 using Wide = hn::CappedTag<float, 16>;
 using Quad = hn::CappedTag<float, 4>;
 
-/// Transposes four rows of four.
+/// Transposes a 4 x 4 matrix of rows.
 HWY_INLINE void transpose(const float* const from[4], float* const to[4]) {
 #if HWY_TARGET == HWY_SCALAR
     for (int i = 0; i < 4; ++i)
@@ -85,7 +85,7 @@ HWY_INLINE Complex times(float f, const Complex& v) {
     const W c = hn::Set(Wide(), f);
     return {hn::Mul(c, v.re), hn::Mul(c, v.im)};
 }
-/// Returns a + f v. Fused explicitly here; the compiler fuses nothing.
+/// Returns a + f v. The operation is fused explicitly, since the compiler does not fuse operations here.
 HWY_INLINE Complex plus(const Complex& a, float f, const Complex& v) {
     const W c = hn::Set(Wide(), f);
     return {hn::MulAdd(c, v.re, a.re), hn::MulAdd(c, v.im, a.im)};
@@ -129,8 +129,8 @@ HWY_INLINE void dft(Complex* x) {
     }
 }
 
-/// Transforms x[p + m k] of each block, k < radix, in place. Forward: w^(p j) DFT(x)_j; back: DFT(w^(p j)
-/// x_j).
+/// Transforms x[p + m k] of each block, k < radix, in place. The forward step is w^(p j) DFT(x)_j; the
+/// backward step is DFT(w^(p j) x_j).
 template <int radix, bool back>
 void radix_step(const SpectrumPlan::RadixStep& st, float* re, float* im) {
     const Wide d;
@@ -175,14 +175,14 @@ void forward(const SpectrumPlan& plan, float* batch) {
         any_radix_step<false>(st, batch, batch + plan.part());
 }
 
-/// The inverse is the forward transform with real and imaginary parts exchanged.
+/// The inverse transform is the forward transform with real and imaginary parts exchanged.
 void backward(const SpectrumPlan& plan, float* batch) {
     for (size_t i = plan.steps.size(); i-- > 0;)
         any_radix_step<true>(plan.steps[i], batch + plan.part(), batch);
 }
 
-/// Calls f(d, i, at, to) for each register of a line's spectrum: the frequency, its position in a batch's
-/// line, and its position in a row.
+/// Calls f(d, i, at, to) for each register of a line's spectrum. i is the frequency, `at` the position in the
+/// line of a batch, and `to` the position in a row.
 template <int line_lanes, class F>
 HWY_INLINE void each(const SpectrumPlan& plan, const F& f) {
     const hn::CappedTag<float, line_lanes> d;
@@ -208,7 +208,7 @@ void solve_lanes(const SpectrumPlan& plan, const SpectrumBlock& b, float* const 
             hn::StoreU(c, d, x);
             hn::StoreU(s, d, x + imaginary);
         }
-        // Applies both filters one after the other: T_j = C_j + z T_(j+1), and Y = z T; below the block T =
+        // Applies both filters one after the other: T_j = C_j + z T_(j+1), and Y = z T. Below the block, T =
         // (z C above it + A)/(1 - z^2).
         c = hn::Mul(tail, hn::MulAdd(z, c, hn::LoadU(d, b.below + to)));
         s = hn::Mul(tail, hn::MulAdd(z, s, hn::LoadU(d, b.below + half + to)));
@@ -260,8 +260,8 @@ void ends(const SpectrumPlan& plan, const SpectrumBlock& block) {
         ends_lanes<4>(plan, block);
 }
 
-/// Calls f(position, power) for each register of each block's row, for `rows` from the first block to the
-/// last or back; power: the position of z^lines of the block.
+/// Calls f(position, power, i) for each register of each block's row, from the first block to the last, or in
+/// reverse order if `up` is true. `power` points to z^lines of the block.
 template <class F>
 HWY_INLINE void sweep(const SpectrumCarry& r, bool up, int64_t from, int64_t count, const F& f) {
     const auto lanes = static_cast<int64_t>(hn::Lanes(Wide()));
@@ -290,8 +290,8 @@ void carry(const SpectrumCarry& r, int64_t from, int64_t count) {
             hn::StoreU(hn::MulAdd(hn::LoadU(d, z), hn::LoadU(d, a + i), hn::LoadU(d, r.below + at)), d,
                        a + i);
         });
-        // The values above the first line: A of the first line if the scene is mirrored, C of the last line
-        // if it wraps.
+        // The values above the first line are A of the first line if the scene is mirrored, and C of the last
+        // line if the scene wraps around.
         for (int64_t i = 0; i < here; i += lanes) {
             const auto inverse = hn::LoadU(d, r.inverse + from + i), all = hn::LoadU(d, r.all + from + i);
             const auto down = hn::LoadU(d, c + i), up = hn::LoadU(d, a + i);
@@ -341,7 +341,7 @@ int64_t good_size(int64_t least) {
     return 4 * best;
 }
 
-/// Returns the position of frequency k of n after the steps.
+/// Returns the frequency at each position after all steps.
 std::vector<int64_t> frequencies(const std::vector<SpectrumPlan::RadixStep>& steps, int64_t n) {
     std::vector<int64_t> of(static_cast<size_t>(n));
     for (int64_t place = 0; place < n; ++place) {
@@ -359,8 +359,8 @@ std::vector<int64_t> frequencies(const std::vector<SpectrumPlan::RadixStep>& ste
 } // namespace
 
 SpectrumPlan::SpectrumPlan(int64_t samples, int classes) {
-    // Chooses the cut with the fewest values over all classes. Four lanes are narrow: they are used only
-    // where they save much.
+    // Chooses the division with the fewest values over all classes. Four lanes are slow, so they are used
+    // only if they save much.
     int64_t fewest = 0;
     for (const int64_t of_line : {8, 4})
         for (const int classes_together : {1, 2}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Probabilities of another classifier, in the form that the random field requires: cleaned, with the weights
-// of a scene.
+// Probabilities of another classifier, in the form that the Markov random field requires: cleaned, with the
+// weights of a scene.
 #pragma once
 
 #include "sahic/sahic.h"
@@ -12,31 +12,33 @@
 
 namespace hsi::sahic {
 
-/// Counts of a pass over probabilities; missing pixels only count in `invalid`.
+/// The counts of a pass over probabilities. Missing pixels count only in `invalid`.
 struct ProbabilityFacts {
     int64_t valid = 0, invalid = 0;
-    int64_t off = 0;   ///< pixels whose sum differs from 1 by more than 1e-3; for one band: values outside
-                       ///< 0..1
-    bool whole = true; ///< all values are whole numbers
+    /// Pixels whose sum differs from 1 by more than 1e-3; for one band, pixels with a value outside 0..1.
+    int64_t off = 0;
+    bool whole = true; ///< true if all values are integers
     double least = 0, greatest = 0;
-    /// Returns whether the values are class numbers rather than probabilities: whole numbers, in one band not
-    /// all 0 or 1, in several bands all above 1.
+    /// Returns whether the values are class numbers instead of probabilities. Class numbers are integers; a
+    /// single band has a value above 1, and in several bands all values are above 1.
     bool labels(int bands) const { return valid > 0 && whole && greatest > 1 && (bands == 1 || least > 1); }
     void add(const ProbabilityFacts& o);
 };
 
-/// The scene that follows the probabilities in the source.
+/// The scene whose bands follow the probabilities in the source.
 struct WeightScene {
     int bands = 0;
-    double scale = 1;                            ///< its greatest absolute value over valid pixels
-    std::vector<float> first_line, first_sample; ///< SpectralOptions'
+    double scale = 1;                            ///< greatest absolute value of the scene's valid pixels
+    std::vector<float> first_line, first_sample; ///< see SpectralOptions
 };
 
-/// Cleans probabilities: negative values become 0, then all are divided by their sum (in double precision, in
-/// band order). A pixel with NaN, an infinite value or the sum 0 is invalid. A single band p, clamped to
-/// 0..1, is followed by 1 - p; there 0 is a value. The source has `bands` probabilities, then the scene's
-/// bands if there is a scene; a pixel that is invalid in the scene is invalid. Outputs: the classes'
-/// probabilities (NaN: invalid), and a (SpatialWeights; 1 without a scene), one band.
+/// Cleans probabilities. Negative values become 0, then all values are divided by their sum (in double
+/// precision, in band order). A pixel is invalid if it has NaN, an infinite value or the sum 0. A single band
+/// p is clamped to 0..1, and 1 - p is added as the second class; in this case 0 is a valid value.
+///
+/// The source has `bands` probabilities, then the bands of the scene if there is a scene. A pixel that is
+/// invalid in the scene is invalid. The outputs are the probabilities of the classes (NaN: invalid), and one
+/// band with the weight a (SpatialWeights; 1 without a scene).
 class ProbabilityPass final : public stream::Operation {
   public:
     ProbabilityPass(const stream::CubeShape& shape, int bands, std::optional<WeightScene> scene);
@@ -47,7 +49,8 @@ class ProbabilityPass final : public stream::Operation {
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    const ProbabilityFacts& facts() const { return m_facts; } ///< complete after the pass
+    /// Returns the counts, which are complete after the pass.
+    const ProbabilityFacts& facts() const { return m_facts; }
 
   private:
     class PassWorker;

@@ -4,7 +4,7 @@
 // (MLR) on RBF features gives class probabilities pixel by pixel. A Markov random field whose potential is a
 // spatially adaptive vector total variation smooths them.
 //
-// This header is for all users: the MLR model and its file, class probabilities of a cube, the smoothing.
+// All users include this header: the MLR model and its file, class probabilities of a cube, the smoothing.
 // Training is in sahic/lorsal.h.
 #pragma once
 
@@ -35,13 +35,13 @@ namespace hsi::sahic {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost classifier{4e-10, 1e-12}; ///< per value and class
-inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< per pixel, class and iteration
+inline constexpr Cost classifier{4e-10, 1e-12}; ///< seconds per value and class
+inline constexpr Cost mrf{1.3e-8, 3e-11};       ///< seconds per pixel, class and iteration
 } // namespace cost
 
 // ---- The spectral model -------------------------------------------------------------------------------
 
-using model::ModelClass; ///< weight: unused
+using model::ModelClass; ///< ModelClass::weight is not used.
 
 /// Sparse multinomial logistic regression on RBF features. With u = x / scale:
 ///   h(x) = [1, K(x, a_1) .. K(x, a_J)],  K(x, a) = exp(-|u_x - u_a|^2 / (2 delta^2 spread)),
@@ -49,23 +49,23 @@ using model::ModelClass; ///< weight: unused
 /// Only anchors that some class uses are stored.
 struct MlrModel : model::ModelBands {
     double scale = 1;   ///< greatest absolute value of the training scene
-    double delta = 0.8; ///< width of the kernel, without a unit
+    double delta = 0.8; ///< width of the kernel, without unit
     double spread = 1;  ///< mean of |u_i - u_j|^2 over all ordered pairs of training pixels
 
-    std::vector<ModelClass> classes; ///< by value
+    std::vector<ModelClass> classes; ///< ordered by class value
 
-    // The regressors.
+    // The regressors
     std::vector<float> anchors;  ///< [anchor][band], values as in the scene
-    std::vector<double> weights; ///< [class, without the last][1 + anchor]: the constant first
+    std::vector<double> weights; ///< [class, without the last][1 + anchor]; the constant comes first
 
-    // Facts about the training.
-    std::string solver; ///< "paper": a fixed number of steps; "optimum": to a proven gap
+    // Information about the training
+    std::string solver; ///< "paper": a fixed number of steps; "optimum": iteration to a proven gap
     int iterations = 0;
     double lambda_c = 0, beta = 0;
     double objective = 0; ///< -log likelihood + lambda_c |w|_1
-    double gap = 0;       ///< optimum: objective - a proven lower bound of the minimum
+    double gap = 0;       ///< optimum: objective minus a proven lower bound of the minimum
     int64_t training_pixels = 0;
-    std::string trained_on, labels; ///< file names, for users
+    std::string trained_on, labels; ///< file names, for information only
     model::Origin origin;
 
     int features() const { return static_cast<int>(bands.size()); }
@@ -73,20 +73,22 @@ struct MlrModel : model::ModelBands {
     int64_t anchor_count() const {
         return bands.empty() ? 0 : static_cast<int64_t>(anchors.size() / bands.size());
     }
-    /// Returns the number of weights that are not zero.
+    /// Returns the number of non-zero weights.
     int64_t active_weights() const;
     /// Returns gamma of K(x, a) = exp(-gamma |u_x - u_a|^2).
     double gamma() const { return 1.0 / (2.0 * delta * delta * spread); }
 };
 
-/// Returns the model file: JSON, one text line per anchor. Numbers are restored to the last bit.
+/// Returns the model file: JSON with one line of text per anchor. Numbers are restored exactly when the file
+/// is read.
 std::string to_json(const MlrModel& model);
-/// Throws Error with the fault; any text is safe to read. `name` is for messages.
+/// Reads a model. Any text is safe to read. `name` is used in messages. Throws Error that describes the
+/// problem.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
-/// Converts the model to values that `by` converts to the model's values. Probabilities equal those of the
-/// rescaled values except for rounding. Throws Error that names the model's `file` if bands have different
-/// factors, because the kernel has only one scale.
+/// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
+/// The probabilities equal the probabilities of the rescaled values except for rounding errors. Throws Error
+/// that names the model's `file` if the factors of the bands differ, because the kernel has only one scale.
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 
@@ -97,18 +99,20 @@ const char* simd_target();
 
 /// The requested outputs, in this order.
 struct SpectralOptions {
-    bool map = false;           ///< class value of the most probable class (ties: the first), one band
+    /// Class value of the most probable class, one band; of equally probable classes, the first.
+    bool map = false;
     bool probabilities = false; ///< one band per class
     bool confidence = false;    ///< the largest probability, one band
-    /// a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2)) of the values divided by
-    /// the model's scale, one band. Differences that leave the scene or touch an invalid pixel are zero.
+    /// The spatial weight a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2)), one
+    /// band. Values are divided by the model's scale. Differences that leave the scene or touch an invalid
+    /// pixel are zero.
     bool weight = false;
-    /// The scene's first line and first sample, for a weight with a wrapping border: [band][sample] and
-    /// [band][line]. Empty: reflecting border.
+    /// The scene's first line [band][sample] and first sample [band][line], for the weight at a wrapping
+    /// border. If they are empty, the border is mirrored.
     std::vector<float> first_line, first_sample;
 };
 
-/// Computes the outputs. Invalid pixels are NaN (with a weight of 1).
+/// Computes the outputs. Invalid pixels are NaN, and their weight is 1.
 class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
@@ -118,16 +122,16 @@ class SpectralPass : public stream::Operation {
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     const MlrModel& model() const { return *m_model; }
-    /// Return the counts, which are complete after the pass.
+    /// The counts are complete after the pass.
     int64_t invalid() const { return m_invalid; }
     const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
-    /// Adds the counts of a worker; backends call it from stop().
+    /// Adds the counts of a worker. Backends call this function from stop().
     void count(const std::vector<int64_t>& by_class, int64_t invalid);
 
   protected:
     std::shared_ptr<const MlrModel> m_model;
     SpectralOptions m_options;
-    int64_t m_samples, m_lines; ///< of the scene
+    int64_t m_samples, m_lines; ///< size of the scene
 
   private:
     int64_t m_invalid = 0;
@@ -140,40 +144,42 @@ std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel>
 
 // ---- The Markov random field -----------------------------------------------------------------------------
 
-/// minimise over q  1/2 |q - p|_F^2 + lambda sum_i a(i) TV_i(q) subject to q >= 0, sum over classes = 1, q =
-/// one-hot at training pixels by ADMM with the splitting of the paper's Algorithm 1, with an exact number of
-/// iterations.
+/// Minimises over q: 1/2 |q - p|_F^2 + lambda sum_i a(i) TV_i(q), subject to q >= 0, sum over classes = 1,
+/// and q one-hot at training pixels. The method is ADMM with the splitting of the paper's Algorithm 1. The
+/// number of iterations is fixed.
 struct MrfOptions {
     double lambda = 2;
-    double mu = 0.05; ///< penalty; the threshold of V5 is lambda a(i) / mu
+    double mu = 0.05; ///< penalty mu; the threshold of V5 is lambda a(i) / mu
     int iterations = 200;
     bool anisotropic = false;
 };
 
-/// Returns the number of pixels that must surround a tile so that its core agrees with the whole scene's to
-/// 1e-4 (8e-6 was measured at mu = 0.05); empty if no reasonable halo is wide enough for this mu and number
-/// of iterations.
+/// Returns the halo of a tile: the number of pixels around the tile with which its core agrees with the
+/// result for the whole scene to 1e-4 (8e-6 was measured at mu = 0.05). Returns an empty value if no
+/// reasonable halo is wide enough for this mu and number of iterations.
 std::optional<int64_t> mrf_halo(const MrfOptions& options);
 
 /// One tile, or a whole scene. Arrays are packed, line by line.
 struct MrfProblem {
     int classes = 0;
     int64_t lines = 0, samples = 0;
-    const float* p = nullptr;        ///< [class][line][sample]; NaN in class 0: the pixel is invalid
-    const float* weight = nullptr;   ///< a, [line][sample]
-    const uint16_t* fixed = nullptr; ///< [line][sample]: 0 free, 1 + index of the class at training pixels
-    /// True if the scene wraps around (the window's right edge touches its left, and its bottom its top);
-    /// otherwise its border reflects. The window of a tile includes the pixels beyond a wrapping border.
+    const float* p = nullptr;      ///< [class][line][sample]; NaN in class 0 marks an invalid pixel
+    const float* weight = nullptr; ///< a, [line][sample]
+    /// [line][sample]: 0: free pixel; 1 + index of the class: training pixel.
+    const uint16_t* fixed = nullptr;
+    /// True if the scene wraps around, so that the right edge touches the left edge, and the bottom touches
+    /// the top. Otherwise its border is mirrored. The window of a tile includes the pixels beyond a wrapping
+    /// border.
     bool periodic = false;
-    Rect core; ///< part of the window that is used for the residuals
+    Rect core; ///< part of the window for which residuals are computed
 };
 
-/// Sums over the core at the last iteration; the root mean square is sqrt(sum / entries).
+/// Sums over the core in the last iteration. A root mean square is sqrt(sum / entries).
 struct MrfResiduals {
     double v1 = 0, v2 = 0, v3 = 0, v4 = 0; ///< sum of (q - V_i)^2
-    double v5 = 0;                         ///< sum of |H V4 - V5|^2, both directions
+    double v5 = 0;                         ///< sum of |H V4 - V5|^2 in both directions
     double change = 0;                     ///< sum of (q - q of the previous iteration)^2
-    double objective = 0;                  ///< 1/2 |q - p|^2 + lambda sum a TV(q), valid pixels
+    double objective = 0;                  ///< 1/2 |q - p|^2 + lambda sum a TV(q) over valid pixels
     int64_t entries = 0;                   ///< classes x pixels of the core
     MrfResiduals& operator+=(const MrfResiduals& o);
 };
@@ -181,29 +187,30 @@ struct MrfResiduals {
 class MrfSolver {
   public:
     virtual ~MrfSolver() = default;
-    /// q: [class][line][sample], as iterated (entries may be slightly negative). Invalid pixels contain
-    /// finite values. Throws Cancelled.
+    /// Solves the problem. `q` is [class][line][sample], as the iteration leaves it (values may be slightly
+    /// negative). Invalid pixels have finite values. Throws Cancelled.
     virtual MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) = 0;
-    /// Called by solve() on its own thread with the fraction of the iterations that are done.
+    /// solve() calls this function on its own thread with the fraction of the iterations that are done.
     std::function<void(double)> progress;
 };
 
-/// The largest window that a solver gets. The solver allocates for it once.
+/// The size of the largest window that a solver receives. The solver allocates its memory once.
 struct MrfLimits {
     int classes = 0;
     int64_t lines = 0, samples = 0;
 };
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
-/// Creates a solver with a team (parallel/team.h), whose members may belong to several processes. Then each
-/// process creates a solver with the same arguments, and solves the same problem, with q in the team's
-/// memory.
+/// Creates a solver with a team (parallel/team.h) whose threads may belong to several processes. In this
+/// case, each process creates a solver with the same arguments and solves the same problem. `q` is then in
+/// the memory of the team.
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
                                            std::unique_ptr<Team> team);
 /// Returns the host bytes that the CPU solver allocates.
 uint64_t mrf_bytes(const MrfLimits& limits);
 
-/// Projects q (count pixels, class planes `stride` apart) on the simplex, in place: non-negative, sum 1.
+/// Projects q onto the simplex (non-negative, sum 1) in place. There are `count` pixels, and class planes are
+/// `stride` apart.
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 
 // --- The backends
@@ -213,7 +220,7 @@ struct LorsalOptions;
 struct LorsalResult;
 
 /// All computations, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() is in sahic/lorsal.h,
-/// since training needs a BLAS.
+/// because training needs a BLAS.
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -223,20 +230,20 @@ class Backend {
                                                              int64_t lines) = 0;
     virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
-    /// Returns true if make_joint_mrf_solver() is supported.
+    /// Returns whether make_joint_mrf_solver() is supported.
     virtual bool joins() const { return false; }
-    /// Creates a solver of all processes that share this memory.
+    /// Creates a solver that all processes with this shared memory use together.
     virtual std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions&, const MrfLimits&,
                                                              std::shared_ptr<parallel::JointMemory>) {
         return nullptr;
     }
-    /// Return host and device bytes of a solver.
+    /// Return the host bytes and device bytes of a solver.
     virtual uint64_t mrf_host_bytes(const MrfLimits& limits) const = 0;
     virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;
     /// Returns the allocator of host buffers that the solver reads and writes.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
-    /// Returns the seconds of all kernels since the backend was created, without copies: training,
-    /// probabilities, MRF.
+    /// Returns the total time in seconds of all kernels since the backend was created, without copies, for
+    /// training, probabilities and MRF.
     virtual std::array<double, 3> kernel_seconds() const { return {}; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

@@ -40,7 +40,7 @@ struct DeviceModel {
     gpu::Products products;
     int64_t anchors;
     int outputs;
-    DeviceBuffer<double> vectors; ///< [anchor][feature], scaled, padded
+    DeviceBuffer<double> vectors; ///< [anchor][feature], scaled and padded
     DeviceBuffer<double> squares, weights, constant;
     DeviceBuffer<float> class_value, first_line, first_sample;
     DeviceBuffer<unsigned char> first_line_valid, first_sample_valid;
@@ -258,7 +258,7 @@ class SpectralWorker final : public stream::Worker {
     cuda::KernelClock m_clock;
     cuda::Event m_done;
     cuda::TileInput m_input;
-    const float* m_raw = nullptr; ///< the tile, packed
+    const float* m_raw = nullptr; ///< the tile's pixels, packed
     DeviceBuffer<unsigned char> m_valid;
     DeviceBuffer<double> m_x, m_x2, m_product, m_sums;
     DeviceBuffer<int> m_counts;
@@ -319,7 +319,7 @@ class CudaMrfSolver final : public MrfSolver {
         d.clock.start(stream);
         const int all = m_options.iterations;
         int done = 0, launched = 0;
-        // Lets the host prepare one piece of work while the device computes another.
+        // The host prepares one piece of work while the device computes another.
         const auto keep_pace = [&] {
             if (launched > 0) d.reached[(launched - 1) % 2].wait();
             d.reached[launched++ % 2].record(stream);
@@ -356,8 +356,8 @@ class CudaMrfSolver final : public MrfSolver {
         gpu::DeviceMrf field;
         OnDevice(const MrfOptions& options, const MrfLimits& limits) : field(options, limits) {}
     };
-    /// Returns the iterations of one graph. The number is even, so that the multipliers end where they began;
-    /// among 16 to 32, it leaves the smallest remainder.
+    /// Returns the number of iterations in a graph. The number is even, so that each graph starts with the
+    /// same multiplier buffers. Among the even numbers from 16 to 32, it leaves the smallest remainder.
     static int piece_of(int inner) {
         int best = 0;
         for (int n = 16; n <= 32 && n <= inner; n += 2)
@@ -372,7 +372,7 @@ class CudaMrfSolver final : public MrfSolver {
 
 // ---- LORSAL -----------------------------------------------------------------------------------------------
 
-/// Trains by the paper's method, as lorsal.cpp does on the CPU.
+/// Trains by the paper's method. lorsal.cpp has the same method on the CPU.
 class Trainer {
   public:
     Trainer(int ordinal, const TrainingSet& set, const LorsalOptions& options)
@@ -410,7 +410,8 @@ class Trainer {
     }
 
   private:
-    /// Computes c (rows x cols) = op(a) (rows x inner) b (inner x cols), column-major.
+    /// Computes c = op(a) b for column-major matrices; c is rows x cols, op(a) rows x inner, and b inner x
+    /// cols.
     void multiply(bool transposed, int64_t rows, int64_t cols, int64_t inner, const double* a, int64_t lda,
                   const double* b, int64_t ldb, double* c, int64_t ldc) {
         const double one = 1, zero = 0;
@@ -430,7 +431,8 @@ class Trainer {
                 u[count_of(i * bands + b)] = v;
                 mean[count_of(b)] += v / static_cast<double>(m_samples);
             }
-        for (int64_t i = 0; i < m_samples; ++i) // centred, so that differences keep their digits
+        // The spectra are centred, so that differences of nearly equal values stay accurate.
+        for (int64_t i = 0; i < m_samples; ++i)
             for (int64_t b = 0; b < bands; ++b) {
                 double& v = u[count_of(i * bands + b)];
                 v -= mean[count_of(b)];
@@ -441,7 +443,7 @@ class Trainer {
                  m_kernel.data(), m_samples);
         gpu::launch_kernel_matrix(m_kernel.data(), squares.data(), m_samples,
                                   1.0 / (2.0 * m_options.delta * m_options.delta * m_spread), m_stream.get());
-        m_stream.synchronize(); // the host's spectra end here
+        m_stream.synchronize(); // The spectra on the host must outlive the copy.
     }
 
     /// Decomposes R = H H' = U diag(values) U'.
@@ -538,7 +540,7 @@ class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
     LorsalResult train(const TrainingSet& set, const LorsalOptions& options) override {
-        // The optimum uses a small working set and many steps, so the CPU computes it for all devices.
+        // The optimum uses a small working set and many steps, so the CPU computes it for all backends.
         if (options.optimum) return sahic::train(set, options);
         const DeviceGuard guard(first());
         return Trainer(first(), set, options).run(m_kernel_seconds[0]);
@@ -564,7 +566,8 @@ class CudaBackend final : public Backend {
     std::array<double, 3> kernel_seconds() const override { return m_kernel_seconds; }
 
   private:
-    int first() const { return m_devices.front().ordinal; } ///< trains, and solves the Markov random field
+    /// Returns the device that trains and solves the Markov random field.
+    int first() const { return m_devices.front().ordinal; }
     const std::vector<CudaDevice> m_devices;
     std::array<double, 3> m_kernel_seconds{};
 };

@@ -17,13 +17,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using V = hn::Vec<Tag>;
 
-// Rows are padded to whole vectors, so loops run past the end.
+// Rows are padded to whole vectors, so loops may run past the end.
 
-/// Prefetches, because the state is read from memory, and the processor's own prefetching stops at every page
-/// boundary (4 KiB) of each plane.
+/// Prefetches from memory. The processor's own prefetching stops at each page boundary (4 KiB) of each plane.
 HWY_INLINE void soon(const float* at) { hwy::Prefetch(at + 256); }
 
-/// Computes D5' from t5: minus its projection on the ball of the threshold.
+/// Computes D5' from t5. D5' is minus the projection of t5 on the ball of the threshold.
 template <bool isotropic>
 HWY_INLINE void dual(V threshold, V& h, V& v) {
     const Tag d;
@@ -32,7 +31,8 @@ HWY_INLINE void dual(V threshold, V& h, V& v) {
     if (isotropic) {
         const V square = hn::MulAdd(h, h, hn::Mul(v, v));
         const auto outside = hn::Gt(square, hn::Mul(threshold, threshold));
-        if (!hn::AllFalse(d, outside)) { // rare: the threshold is many times a difference
+        // This case is rare, since the threshold is many times as large as most differences.
+        if (!hn::AllFalse(d, outside)) {
             const V factor = hn::Div(threshold, hn::Sqrt(square));
             h = hn::IfThenElse(outside, hn::Mul(h, factor), h);
             v = hn::IfThenElse(outside, hn::Mul(v, factor), v);
@@ -96,13 +96,13 @@ void pixels_of(const SiteRow& r) {
         soon(r.t + i);
         const V q = hn::LoadU(d, r.q + i), v4 = hn::LoadU(d, r.v4 + i), p = hn::LoadU(d, r.p + i),
                 d1 = hn::LoadU(d, r.d1 + i), t = hn::LoadU(d, r.t + i);
-        // H' of edges: the flow from the left and from above, minus the outgoing flow.
+        // Applies H' to the edges: the flow from the left and from above, minus the outgoing flow.
         const auto gathered = [&](const float* h, const float* v, const float* v_above) HWY_ATTR {
             return hn::Add(hn::Sub(hn::LoadU(d, h + i - 1), hn::LoadU(d, h + i)),
                            hn::Sub(hn::LoadU(d, v_above + i), hn::LoadU(d, v + i)));
         };
         const V d4 = gathered(r.uh, r.uv, r.uv_above);
-        V v1 = hn::MulAdd(rest, d1, p); // V1 + D1; no data term where the pixel is invalid
+        V v1 = hn::MulAdd(rest, d1, p); // V1 + D1; an invalid pixel has no data term
         if (!all) v1 = hn::IfThenElse(hn::Gt(hn::LoadU(d, r.valid + i), zero), v1, q);
         V next = hn::Mul(quarter, hn::Add(hn::Add(v1, hn::Abs(t)),
                                           hn::Add(hn::Add(q, hn::LoadU(d, r.e + i)), hn::Add(v4, d4))));

@@ -24,7 +24,7 @@ void SpatialWeights::find_valid(const CubeView<const float>& in, int64_t line) {
     valid_pixels(in, line, m_row, m_valid);
 }
 
-/// Finds the pixels of the core's line whose right neighbour and whose neighbour below count.
+/// Determines the pixels of the core's line whose differences to the right and to the line below count.
 void SpatialWeights::find_neighbours(const Tile& tile, const CubeView<const float>& in, int64_t line,
                                      bool below) {
     const int64_t scene_line = tile.core.y + line;
@@ -34,7 +34,8 @@ void SpatialWeights::find_neighbours(const Tile& tile, const CubeView<const floa
         m_right[i] = m_valid[dx + i] && m_valid[dx + i + 1];
     if (tile.core.right() < m_samples) {
         m_right[w - 1] = m_valid[dx + w - 1] && m_valid[dx + w];
-    } else if (!m_first_line.empty() && m_samples > 1) { // the line's first sample
+        // The right neighbour of the last sample is the line's first sample.
+    } else if (!m_first_line.empty() && m_samples > 1) {
         PixelLook<float> look;
         for (int b = 0; b < in.bands; ++b)
             look.at(first_sample(b, scene_line));
@@ -55,7 +56,7 @@ void SpatialWeights::weigh(const Tile& tile, const CubeView<const float>& in, in
     const bool last_line = tile.core.y + line + 1 == m_lines, last_sample = tile.core.right() == m_samples;
     const auto w = static_cast<size_t>(tile.core.w);
     m_sum.assign(w, 0.0f);
-    // Neighbours below: the next line of the window, or the scene's first line.
+    // The neighbours below are in the next line of the window, or in the scene's first line.
     const bool below = !last_line || (wraps && m_lines > 1);
     const CubeView<const float> first(m_first_line.data() + (wraps ? tile.window.x : 0), in.bands, 1,
                                       in.samples, m_samples, m_samples);

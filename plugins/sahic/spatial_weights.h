@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The weights a of the random field's total variation, line by line of a tile, and the valid pixels.
+// The weights a in the total variation of the Markov random field, line by line of a tile, and the valid
+// pixels.
 #pragma once
 
 #include "core/cube_view.h"
@@ -12,22 +13,23 @@
 namespace hsi::sahic {
 
 /// Computes a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2) / scale) (equation
-/// 6). Differences that leave the scene or touch an invalid pixel are zero. Use one object per thread.
+/// 6). Differences that leave the scene or touch an invalid pixel are zero. Each thread has its own object.
 class SpatialWeights {
   public:
-    /// Uses a scene of this size. first_line [band][sample] and first_sample [band][line]: those of the
-    /// scene, for a wrapping border; empty: a reflecting border. They must outlive the object.
+    /// The arguments describe the size of the scene. `first_line` [band][sample] and `first_sample`
+    /// [band][line] are the scene's first line and sample, for a wrapping border. If they are empty, the
+    /// border is mirrored. Both must outlive the object.
     SpatialWeights(int64_t samples, int64_t lines, double scale, const std::vector<float>& first_line,
                    const std::vector<float>& first_sample)
         : m_samples(samples), m_lines(lines), m_scale(scale), m_first_line(first_line),
           m_first_sample(first_sample) {}
-    /// Writes the weights of `line` of the core into out. Call it for the lines of a tile in order, from 0.
-    /// `in` is the tile's window, with a halo of one pixel. Afterwards valid() describes that line. Sums are
-    /// in band order, so that every tile gives the same bits.
+    /// Writes the weights of `line` of the core into `out`. Call it for the lines of a tile in order, from 0.
+    /// `in` is the tile's window, with a halo of one pixel. Afterwards, valid() describes this line. Sums are
+    /// in band order, so that the result is bitwise equal for every tile.
     void weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out);
-    /// Finds only the valid pixels of `line` of the window.
+    /// Determines only the valid pixels of `line` of the window.
     void find_valid(const CubeView<const float>& in, int64_t line);
-    /// Returns one flag per sample of the window.
+    /// Returns the validity of the pixels, one flag per sample of the window.
     const unsigned char* valid() const { return m_valid.data(); }
 
   private:

@@ -15,13 +15,14 @@
 namespace hsi::sahic {
 namespace {
 
-/// Merges values bit by bit: each rank has some of them, and zero elsewhere.
+/// Merges the values of all ranks bit by bit. Each value is known to one rank and zero in all others.
 template <class T>
 void join(parallel::Group& ranks, const std::string& what, std::vector<T>& values) {
     const std::string whole =
         ranks.reduce(what, BytePacker().put(values).take(), [](std::string a, const std::string& b) {
             if (a.size() != b.size()) throw Error("internal: values of another number");
-            for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // after their number
+            // The bytes after the number of values are merged.
+            for (size_t i = sizeof(uint64_t); i < a.size(); ++i)
                 a[i] = static_cast<char>(a[i] | b[i]);
             return a;
         });
@@ -57,7 +58,7 @@ class TrainingScan::ScanWorker final : public stream::Worker {
     int64_t invalid = 0;
 
   private:
-    /// Each pixel belongs to one tile, so lanes write to different memory.
+    /// Each pixel belongs to one tile, so workers write to different parts of memory.
     void gather(const Tile& tile, const CubeView<float>& in) {
         const auto& index = m_owner.m_index;
         const int64_t samples = m_owner.m_shape.samples, lines = m_owner.m_shape.lines;

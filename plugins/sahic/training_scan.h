@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The data that training needs from a scene, in one scan: its greatest absolute value, the spectra of given
-// pixels, and for a wrapping border its first line and sample.
+// The data that training needs from a scene, in one scan: the scene's greatest absolute value, the spectra of
+// given pixels, and for a wrapping border its first line and sample.
 #pragma once
 
 #include "core/tile_plan.h"
@@ -14,15 +14,15 @@ namespace hsi::sahic {
 
 class TrainingScan final : public stream::Operation {
   public:
-    /// `index`: line * samples + sample of the requested pixels, ascending.
+    /// `index` has line * samples + sample of the requested pixels, in rising order.
     TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
     uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
-    /// Returns the tiles of the plan that contain a requested pixel or a part of the border. They suffice if
-    /// the greatest value is already known.
+    /// Returns the tiles of the plan that contain a requested pixel or a part of the border. Reading these
+    /// tiles is enough if the greatest value is already known.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
 
     struct Result {
@@ -30,15 +30,16 @@ class TrainingScan final : public stream::Operation {
         std::vector<int> empty;
         const std::vector<int>& empty_bands() const { return empty; }
     };
-    /// Returns the result of a pass over all tiles.
+    /// Returns the counts of a pass over all tiles.
     Result result() const { return {m_shape.pixels() - m_invalid, m_invalid, empty_bands()}; }
 
-    // Complete after the pass.
-    float largest() const { return m_largest; } ///< of the valid pixels; 0 without valid pixels
+    // The results below are complete after the pass.
+    /// Returns the greatest absolute value of the valid pixels; 0 if there are none.
+    float largest() const { return m_largest; }
     int64_t invalid() const { return m_invalid; }
-    /// Returns the bands (0-based) without any finite value.
+    /// Returns the bands (0-based) that have no finite value.
     std::vector<int> empty_bands() const;
-    /// Returns [pixel][band] in the order of `index`.
+    /// Returns the spectra [pixel][band] in the order of `index`.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
     const std::vector<float>& first_line() const { return m_first_line; }     ///< [band][sample]

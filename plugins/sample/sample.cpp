@@ -16,7 +16,7 @@
 namespace hsi::sample {
 namespace {
 
-/// Returns a whole number below n, without bias. The standard library's distributions differ between
+/// Returns an unbiased random integer below n. The distributions of the standard library differ between
 /// implementations.
 int64_t below(std::mt19937_64& random, int64_t n) {
     const auto bound = static_cast<uint64_t>(n);
@@ -27,14 +27,15 @@ int64_t below(std::mt19937_64& random, int64_t n) {
     return static_cast<int64_t>(x % bound);
 }
 
-/// Returns the stream of random numbers of a class: the share of one class does not change another's choice.
+/// Returns the random number stream of a class. Each class has its own stream, so the share of one class does
+/// not affect another class.
 std::mt19937_64 stream_of(uint64_t seed, int value) {
     std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(value)};
     return std::mt19937_64(mix);
 }
 
-/// Returns the stream of a class in a fold.
+/// Returns the random number stream of a class in a fold.
 std::mt19937_64 stream_of(uint64_t seed, int value, int fold) {
     std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                       static_cast<uint32_t>(value), static_cast<uint32_t>(fold) + 1};
@@ -45,7 +46,7 @@ std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-/// Returns the requested number of training pixels of a class, of which `available` may be drawn.
+/// Returns the requested number of training pixels of a class with `available` pixels.
 int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
@@ -57,10 +58,10 @@ int64_t wanted(const LabelClass& c, const Options& options, int64_t available) {
 struct Lack {
     const LabelClass* of;
     int64_t available, asked;
-    int fold = 0; ///< the fold with the fewest pixels outside of it; 0 without folds
+    int fold = 0; ///< fold with the fewest pixels outside it, counted from 1; 0 without folds
 };
 
-/// \throws Error naming all classes that lack pixels, with advice.
+/// Checks for lacking pixels. \throws Error with advice that names all classes with too few pixels.
 void check_lacks(const std::vector<Lack>& lacks) {
     if (lacks.empty()) return;
     const Lack& first = lacks.front();
@@ -72,8 +73,8 @@ void check_lacks(const std::vector<Lack>& lacks) {
         if (&lack != &first)
             text += (&lack == &first + 1 ? "; also too few: " : ", ") + label(*lack.of) + ": " +
                     std::to_string(lack.available);
-        // The pixels of a fold are its test pixels; without folds, some of the available pixels must remain
-        // for the test.
+        // With folds, the test pixels are the pixels of the fold. Without folds, some of the available pixels
+        // must remain for the test set.
         const int64_t good = lack.fold > 0 ? lack.available : std::max<int64_t>(1, lack.available * 3 / 4);
         advice += " -n " + std::to_string(good) + ":" + std::to_string(lack.of->value);
     }
@@ -81,7 +82,7 @@ void check_lacks(const std::vector<Lack>& lacks) {
                           (lacks.size() == 1 ? "this class" : "these classes") + ":" + advice + ".");
 }
 
-/// Checks folds in the same way: `fold_of` has the fold of each pixel (0-based).
+/// Checks the classes of folds. `fold_of` has the fold of each pixel (0-based).
 void check_folds(const std::vector<LabelClass>& classes, const Options& options,
                  const std::map<int, std::vector<size_t>>& members, const std::vector<int>& fold_of,
                  int count) {
@@ -95,7 +96,7 @@ void check_folds(const std::vector<LabelClass>& classes, const Options& options,
         for (int k = 0; k < count; ++k) {
             const int64_t available = outside[static_cast<size_t>(k)];
             const int64_t asked = wanted(c, options, available);
-            // The caller warns of a class that is entirely in one fold.
+            // The caller prints a warning if a class is entirely in one fold.
             if (available == 0 || asked <= available || (worst && worst->available <= available)) continue;
             worst = Lack{&c, available, asked, k + 1};
         }
@@ -104,7 +105,8 @@ void check_folds(const std::vector<LabelClass>& classes, const Options& options,
     check_lacks(lacks);
 }
 
-/// Draws `n` of `pixels` with equal probability (a partial Fisher-Yates shuffle); reorders `pixels`.
+/// Moves `n` randomly drawn elements to the front of `pixels` (a partial Fisher-Yates shuffle). All elements
+/// have equal probability.
 void draw(std::vector<size_t>& pixels, int64_t n, std::mt19937_64& random) {
     for (int64_t i = 0; i < n; ++i) {
         const int64_t j = i + below(random, static_cast<int64_t>(pixels.size()) - i);
@@ -112,7 +114,7 @@ void draw(std::vector<size_t>& pixels, int64_t n, std::mt19937_64& random) {
     }
 }
 
-/// Grows patches of a class: the nearest free pixels around each drawn centre.
+/// Grows patches of a class. A patch consists of the nearest free pixels around its drawn centre.
 void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>& index, int64_t samples,
                   int64_t n, int patches, std::mt19937_64& random, std::vector<Part>& part) {
     std::vector<size_t> free = pixels;
@@ -135,10 +137,10 @@ void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>&
     }
 }
 
-/// Pixels by patch: patch k has pixels[first[k]] to pixels[first[k + 1] - 1].
+/// Pixels grouped by patch. Patch k has pixels[first[k]] to pixels[first[k + 1] - 1].
 struct Pieces {
     std::vector<size_t> pixels, first{0};
-    std::vector<size_t> order; ///< order of the patches; at first by number
+    std::vector<size_t> order; ///< order of the patches, initially by number
 
     int64_t size(size_t k) const { return static_cast<int64_t>(first[k + 1] - first[k]); }
     template <class Visit>
@@ -148,7 +150,7 @@ struct Pieces {
     }
 };
 
-/// Groups pixels by patch. `patch`: empty where each pixel is a patch.
+/// Groups pixels by patch. If `patch` is empty, each pixel is a patch.
 Pieces by_patch(std::vector<size_t> pixels, const std::vector<size_t>& patch) {
     Pieces pieces;
     pieces.pixels = std::move(pixels);
@@ -164,8 +166,8 @@ Pieces by_patch(std::vector<size_t> pixels, const std::vector<size_t>& patch) {
     return pieces;
 }
 
-/// Marks whole patches for training until there are n pixels. `stay`: the number of patches that are not
-/// taken. Returns the number of missing pixels.
+/// Marks whole patches for training until they have n pixels. `stay` is the number of patches that must not
+/// be used. Returns the number of missing pixels.
 int64_t draw_patches(Pieces patches, int64_t n, size_t stay, std::mt19937_64& random,
                      std::vector<Part>& part) {
     auto& order = patches.order;
@@ -178,7 +180,7 @@ int64_t draw_patches(Pieces patches, int64_t n, size_t stay, std::mt19937_64& ra
     return std::max<int64_t>(0, n);
 }
 
-/// Removes test pixels that are nearer than `distance` to a training pixel.
+/// Removes test pixels that are closer than `distance` to a training pixel.
 void keep_distance(const std::vector<int64_t>& index, int64_t samples, int64_t lines, double distance,
                    Split& split) {
     std::vector<char> near(static_cast<size_t>(samples * lines), 0);
@@ -203,7 +205,7 @@ void keep_distance(const std::vector<int64_t>& index, int64_t samples, int64_t l
 
 struct ShareText {
     Share share;
-    std::vector<std::string> classes; ///< empty: all
+    std::vector<std::string> classes; ///< empty: all classes
 };
 
 ShareText parse_share(const std::string& text, bool fraction) {
@@ -270,7 +272,7 @@ Patches::Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>&
     : m_index(index), m_value(value), m_parent(index.size()) {
     for (size_t i = 0; i < index.size(); ++i)
         m_parent[i] = i;
-    size_t above = 0; // the first pixel, starting at the corner, that may be in the row above
+    size_t above = 0; // first pixel that may touch the current pixel in the row above, starting at the corner
     for (size_t i = 0; i < index.size(); ++i) {
         const int64_t column = index[i] % samples;
         if (i > 0 && column > 0 && index[i - 1] == index[i] - 1) unite(i - 1, i);
@@ -293,7 +295,8 @@ void Patches::unite(size_t i, size_t j) {
     if (m_value[i] != m_value[j]) return;
     const size_t a = root(i), b = root(j), first = std::min(a, b);
     m_parent[a] = m_parent[b] = first;
-    for (size_t k : {i, j}) // shortens the paths of later searches
+    // Shortens the paths of later searches.
+    for (size_t k : {i, j})
         while (m_parent[k] != first && k != first)
             k = std::exchange(m_parent[k], first);
 }
@@ -322,7 +325,7 @@ std::vector<size_t> Patches::numbers() const {
 
 namespace {
 
-/// Leaves out pixels that are too near, and counts the rest.
+/// Leaves out pixels that are too close, and counts the others.
 void conclude(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
               int64_t lines, const Options& options, Split& result) {
     if (options.min_distance > 0) keep_distance(index, samples, lines, options.min_distance, result);
@@ -418,7 +421,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                     one.part[i] = Part::test;
                 else
                     others.push_back(i);
-            if (others.empty()) continue; // the caller warns of it
+            if (others.empty()) continue; // The caller prints a warning.
             const auto n = wanted(c, options, static_cast<int64_t>(others.size()));
             auto random = stream_of(options.seed, c.value, k);
             draw_patches(by_patch(std::move(others), patch), n, 0, random, one.part);
@@ -432,7 +435,7 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed) {
     struct Group {
-        std::map<uint16_t, int64_t> pixels; ///< per class
+        std::map<uint16_t, int64_t> pixels; ///< number of pixels per class
         int64_t all = 0;
         std::vector<size_t> members;
     };
@@ -458,8 +461,8 @@ std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::
     std::vector<int64_t> dealt_all(count, 0);
     std::vector<int> fold(value.size());
     for (const Group* const one : order) {
-        // Returns the part of these classes that the fold has, and the number of all its pixels. Each class
-        // is weighted by its pixels in the group, divided by all its pixels.
+        // Returns the fold's share of the group's classes, and the number of all pixels in the fold. The
+        // share of each class is weighted by its pixels in the group, divided by all its pixels.
         const auto weight = [&](size_t k) {
             double sum = 0;
             for (const auto& entry : one->pixels)

@@ -15,39 +15,43 @@ namespace hsi::sample {
 
 /// The number of training pixels of a class.
 struct Share {
-    int64_t count = -1;   ///< the count; -1: use fraction
-    double fraction = 0;  ///< this fraction of the class, rounded to the nearest whole number, at least 1
-    bool at_most = false; ///< fewer if the class has fewer
+    int64_t count = -1;   ///< number of pixels; -1: use fraction
+    double fraction = 0;  ///< fraction of the class, rounded to the nearest integer, at least 1
+    bool at_most = false; ///< true: use fewer pixels if the class has fewer
 };
 
 struct Options {
-    Share share{50, 0};            ///< of every class that is not in by_class
-    std::map<int, Share> by_class; ///< class value to share
+    Share share{50, 0};            ///< share of every class that is not in by_class
+    std::map<int, Share> by_class; ///< share by class value
     uint64_t seed = 1;
-    double min_distance = 0; ///< pixels; every test pixel is at least this far from all training pixels
-    int patches = 1;         ///< with min_distance: compact training patches per class
+    /// Distance in pixels; every test pixel is at least this far from all training pixels.
+    double min_distance = 0;
+    int patches = 1; ///< with min_distance: number of compact training patches per class
 };
 
-using hsi::LabelClass; ///< pixels: with a label
+using hsi::LabelClass; ///< LabelClass::pixels counts the pixels with the label.
 
 enum class Part : uint8_t { left_out = 0, train = 1, test = 2 };
 
 struct Split {
-    std::vector<Part> part;             ///< one per labelled pixel, in the given order
-    std::map<int, int64_t> train, test; ///< pixels per class
-    int64_t left_out = 0;               ///< too close to a training pixel
-    /// By patches: the number of training pixels that a class lacks, because its last patch is kept for the
-    /// test.
+    std::vector<Part> part;             ///< one value per labelled pixel, in the given order
+    std::map<int, int64_t> train, test; ///< number of pixels per class
+    int64_t left_out = 0;               ///< number of pixels that are too close to a training pixel
+    /// For whole patches: the number of training pixels that a class lacks, because its last patch is kept
+    /// for the test set.
     std::map<int, int64_t> missing;
 };
 
-/// The patches of labelled pixels: pixels of a class that touch, also at corners.
+/// The patches of labelled pixels. A patch is a set of connected pixels of a class; pixels that share a
+/// corner are connected.
 class Patches {
   public:
-    /// `index`: line * samples + sample, ascending; `value`: the class. Both must outlive this object.
+    /// `index` has line * samples + sample of each pixel in rising order, `value` its class. Both must
+    /// outlive this object.
     Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples);
-    /// Joins the pixels with label `value` in `pixels` (as `index`), and all pixels that they touch, to one
-    /// patch. Use it for the pixels of one polygon, which may be disconnected at narrow places.
+    /// Joins the pixels in `pixels` that have the label `value`, and all pixels that touch these, to one
+    /// patch. Use this function for the pixels of one polygon, which may be disconnected where it is narrow.
+    /// `pixels` has the form of `index`.
     void join(uint16_t value, const std::vector<int64_t>& pixels);
     /// Returns the patch of every pixel, numbered from 0 in the order of their first pixels.
     std::vector<size_t> numbers() const;
@@ -58,49 +62,51 @@ class Patches {
 
     const std::vector<int64_t>& m_index;
     const std::vector<uint16_t>& m_value;
-    std::vector<size_t> m_parent; ///< the first pixel of a patch is its own parent
+    std::vector<size_t> m_parent; ///< parent of each pixel; the first pixel of a patch is its own parent
 };
 
-/// Splits labelled pixels. `index`: line * samples + sample of every labelled pixel, ascending; `value`: its
-/// class. Without a minimum distance, training pixels are drawn at random from the class and all others are
-/// test pixels. With a minimum distance, the training pixels of a class are grown as compact patches around
-/// drawn pixels. Test pixels that are too close to a training pixel (Euclidean distance between pixel
-/// centres) are left out of both sets; scattered training pixels would leave no test pixel. The same seed
-/// gives the same split on every machine. Throws Error that names the class and its number of pixels if a
-/// class has fewer pixels than requested, or if no test pixel remains.
+/// Splits labelled pixels. `index` has line * samples + sample of every labelled pixel in rising order;
+/// `value` has its class. Without a minimum distance, training pixels are drawn at random from the class, and
+/// all others are test pixels. With a minimum distance, the training pixels of a class are compact patches
+/// that grow around drawn pixels. Scattered training pixels would leave no test pixel. Test pixels that are
+/// too close to a training pixel (Euclidean distance between pixel centres) are left out of both sets. The
+/// same seed gives the same split on every computer. Throws an Error that names the class and its number of
+/// pixels if a class has fewer pixels than requested, or if no test pixel remains.
 ///
-/// `patch`: patch of every pixel, as numbered by Patches; empty: pixels are drawn one by one. Otherwise whole
-/// patches are drawn in random order until the class has at least the requested number of training pixels.
-/// The last patch of a class with several patches is kept for the test; all pixels of a class with one patch
-/// are training pixels. With a minimum distance, patches are then not grown.
+/// `patch` has the patch of every pixel, as numbered by Patches. If it is empty, pixels are drawn one by one.
+/// Otherwise, whole patches are drawn in random order until the class has at least the requested number of
+/// training pixels. If a class has several patches, its last patch is kept for the test set. If a class has
+/// one patch, all its pixels are training pixels. With a minimum distance, patches do not grow in this case.
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
             int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
             const std::vector<size_t>& patch = {});
 
-/// Returns `count` splits in which each pixel (or patch) is tested once. Pixels are shuffled class by class
-/// and dealt out, the largest patches first, each to the fold with the fewest pixels of the class, then of
-/// all. Training pixels of a fold are drawn from all others by the shares of the options (all of them: a
-/// fraction of 1), pixel by pixel or by whole patches, as in split(), except that a fold may take all of
-/// them. Throws Error as split() does, and if there are fewer patches (or pixels) than folds.
+/// Returns `count` splits in which each pixel (or patch) is in one test set. Pixels are shuffled class by
+/// class and distributed, the largest patches first. Each patch goes to the fold with the fewest pixels of
+/// the class; among equal folds, to the fold with the fewest pixels. The training pixels of a fold are drawn
+/// from all other pixels by the shares of the options; a fraction of 1 uses all of them. They are drawn pixel
+/// by pixel or by whole patches, as in split(), except that a fold may take all of them. Throws Error like
+/// split(), and if there are fewer patches (or pixels) than folds.
 std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});
 
-/// Returns a fold (from 0 on) for each pixel, so that the pixels of a group are in one fold. Groups may
-/// contain several classes. They are dealt out, the largest first and equal ones in the order of the seed,
-/// each to the fold that then has the fewest pixels of its classes, relative to their sizes, and of all
-/// pixels. There are at most as many folds as groups.
+/// Returns the fold of each pixel, counted from 0, so that all pixels of a group are in one fold. Groups may
+/// contain several classes. The largest groups are distributed first; equal groups are in the order of the
+/// seed. Each group goes to the fold that has the fewest pixels of the group's classes relative to the sizes
+/// of the classes; among equal folds, to the fold with the fewest pixels. There are at most as many folds as
+/// groups.
 std::vector<int> folds_of_groups(const std::vector<uint16_t>& value, const std::vector<size_t>& group,
                                  int folds, uint64_t seed);
 
-/// Parses an option value, "50", "150 at most" or "15:1,9,7" (the classes by value or by name, as in
-/// listed_words()), and sets options.share or by_class. `fraction`: the numbers are fractions between 0 and 1
-/// (-fraction) rather than counts (-n). Throws UsageError, also for a class that was named before. Names are
-/// searched in `classes`.
+/// Parses an option value such as "50", "150 at most" or "15:1,9,7", and sets options.share or by_class.
+/// Classes are given by value or by name, as in listed_words(); names are searched in `classes`. If
+/// `fraction` is true, the numbers are fractions between 0 and 1 (-fraction), otherwise counts (-n). Throws
+/// UsageError, also if a class is given twice.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 
-/// Checks only the form, before any file is opened. Throws UsageError.
+/// Checks only the syntax, before any file is opened. Throws UsageError.
 void check_share(const std::string& text, bool fraction);
 
 } // namespace hsi::sample

@@ -31,8 +31,8 @@ std::vector<Segment> segments_of(const std::vector<double>& wavelengths, double 
 
 namespace {
 
-/// Returns the weights w of n values at t for which sum w_k y_k is coefficient d of their polynomial of
-/// degree p: w = Q R^-T e_d, where V = Q R has the powers of t as columns.
+/// Returns the weights w for which sum w_k y_k is coefficient d of the least-squares polynomial of degree p
+/// through n values at t. w = Q R^-T e_d, where V = Q R has the powers of t as columns.
 std::vector<double> coefficient_weights(const std::vector<double>& t, size_t p, size_t d) {
     const size_t n = t.size();
     std::vector<std::vector<double>> q(p + 1, std::vector<double>(n, 1.0)),
@@ -40,7 +40,8 @@ std::vector<double> coefficient_weights(const std::vector<double>& t, size_t p, 
     for (size_t j = 0; j <= p; ++j) {
         for (size_t k = 0; k < n && j > 0; ++k)
             q[j][k] = std::pow(t[k], static_cast<double>(j));
-        for (int twice = 0; twice < 2; ++twice) // one pass is not orthogonal to rounding precision
+        // A single pass leaves rounding errors, so the projection is subtracted twice.
+        for (int twice = 0; twice < 2; ++twice)
             for (size_t i = 0; i < j; ++i) {
                 double dot = 0;
                 for (size_t k = 0; k < n; ++k)
@@ -137,7 +138,7 @@ Whittaker::Whittaker(const std::vector<double>& wavelengths, std::vector<Segment
     for (const Segment& segment : segments) {
         if (segment.size() <= m_order) continue;
         m_segments.push_back(segment);
-        // The band matrix, then its factors in the same memory.
+        // First the band matrix is built, then its factors replace it in the same memory.
         for (size_t first = segment.begin; first + m_order < segment.end; ++first) {
             std::vector<double> d(m_order + 1, factorial);
             for (size_t j = 0; j <= m_order; ++j)
@@ -153,7 +154,7 @@ Whittaker::Whittaker(const std::vector<double>& wavelengths, std::vector<Segment
             const size_t reach = std::min(m_order, b - segment.begin);
             double* const row = m_lower.data() + b * m_order;
             for (size_t back = reach; back > 0; --back) {
-                const size_t j = b - back; // until here, row[back - 1] is L(b, j) D(j)
+                const size_t j = b - back; // before this step, row[back - 1] is L(b, j) D(j)
                 for (size_t further = back + 1; further <= reach && further - back <= m_order; ++further) {
                     const size_t i = b - further;
                     row[back - 1] -=
@@ -177,7 +178,8 @@ void Whittaker::smooth(double* values, size_t pixels) const {
         for (size_t b = segment.begin; b < segment.end; ++b)
             for (size_t back = 1; back <= std::min(m_order, b - segment.begin); ++back)
                 subtract(row(b), row(b - back), m_lower[b * m_order + back - 1]);
-        for (size_t b = segment.end; b-- > segment.begin;) { // the diagonal, then back substitution
+        // Divides by the diagonal, then substitutes backwards.
+        for (size_t b = segment.end; b-- > segment.begin;) {
             double* const to = row(b);
             for (size_t i = 0; i < pixels; ++i)
                 to[i] /= m_diagonal[b];

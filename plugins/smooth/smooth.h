@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Transforms of single spectra, also as an operation on the pixels of a scene. Each value is computed in
-// double precision. A pixel depends only on itself, so results do not depend on tiles or threads.
+// double precision. The result for a pixel depends only on this pixel, so results do not depend on tiles or
+// threads.
 //
 // R. J. Barnes, M. S. Dhanoa, S. J. Lister: Standard normal variate transformation and de-trending of
 // near-infrared diffuse reflectance spectra, Applied Spectroscopy 43(5), 1989. P. Geladi, D. MacDougall, H.
@@ -22,19 +23,21 @@
 
 namespace hsi::smooth {
 
-/// x: a spectrum, m its mean, n its bands.
+/// In the formulas, x is a spectrum, m its mean, and n its number of bands.
 enum class Method {
-    savgol,       ///< savitzky_golay() with window, degree and derivative
-    mean,         ///< moving_mean() with window
-    whittaker,    ///< Whittaker with lambda and order
-    absorbance,   ///< -log10(factor x)
-    snv,          ///< (x - m)/s, s the standard deviation, divided by n - 1
-    msc,          ///< (x - a)/b, of x = a + b reference by least squares; b > 0
-    detrend,      ///< x minus its least-squares polynomial of `degree` in wavelength, over all bands
-    normalise,    ///< x divided by `norm`, which must be above 0
-    gain,         ///< gain x + offset, band by band
-    logarithm,    ///< ln x
-    log_residual, ///< exp(ln x - mean of ln x - reference + mean of reference); reference: mean ln of a scene
+    savgol,     ///< savitzky_golay() with window, degree and derivative
+    mean,       ///< moving_mean() with window
+    whittaker,  ///< Whittaker with lambda and order
+    absorbance, ///< -log10(factor x)
+    snv,        ///< (x - m)/s, where s is the standard deviation with n - 1
+    msc,        ///< (x - a)/b, where x = a + b reference by least squares and b > 0
+    detrend,    ///< x minus its least-squares polynomial of `degree` in wavelength, over all bands
+    normalise,  ///< x divided by `norm`, which must be above 0
+    gain,       ///< gain x + offset, band by band
+    logarithm,  ///< ln x
+    /// exp(ln x - mean of ln x - reference + mean of reference), where reference is the mean of ln x over a
+    /// scene.
+    log_residual,
 };
 inline constexpr std::pair<const char*, Method> method_names[] = {{"savgol", Method::savgol},
                                                                   {"mean", Method::mean},
@@ -56,39 +59,40 @@ inline constexpr std::pair<const char*, Norm> norm_names[] = {
 
 struct Transform {
     Method method = Method::savgol;
-    /// nm, by band: for savgol, mean, whittaker, detrend and the area, which is summed by trapezoids within
-    /// segments.
+    /// Wavelengths in nm, one per band. They are needed for savgol, mean, whittaker, detrend and the norm
+    /// `area`. The area is computed by the trapezoidal rule within segments.
     std::vector<double> wavelengths;
-    double max_gap = 0; ///< nm, of segments_of()
+    double max_gap = 0; ///< max_gap of segments_of(), in nm
     int window = 9, degree = 2, derivative = 0;
     double lambda = 10;
     int order = 2;
     Norm norm = Norm::area;
     double factor = 1;
-    std::vector<double> reference;    ///< one per band, for msc and log_residual
-    std::vector<double> gain, offset; ///< one per band
+    std::vector<double> reference;    ///< one value per band; for msc and log_residual
+    std::vector<double> gain, offset; ///< one value per band; for gain
 };
 
 /// Returns true for methods that use wavelengths.
 bool needs_wavelengths(const Transform& transform);
-/// Returns true for savgol and mean, whose results are weighted sums of bands.
+/// Returns true for savgol and mean, which give weighted sums of bands.
 bool is_sum(Method method);
-/// Returns the weights of these sums. \throws Error for other methods.
+/// Returns the weighted sums. \throws Error for other methods.
 Rows rows_of(const Transform& transform);
 
-/// A setting of a transform in documents and pixel functions, which also state its name: the settings of its
-/// method, but not of sums.
+/// A setting of a transform in documents and pixel functions. The documents also have the name of the method.
+/// Only methods whose results are not weighted sums have such settings.
 struct Setting {
     enum class Kind { word, number, list };
     const char* name;
     Kind kind;
-    std::string word;            ///< value of a word
-    std::vector<double> numbers; ///< one number, or for a list one per band
+    std::string word; ///< value, if the setting is a word
+    /// Value, if the setting is a number, or one value per band, if it is a list.
+    std::vector<double> numbers;
 };
 std::vector<Setting> settings_of(const Transform& transform);
-/// Makes a transform from such settings. `word(name, names)` returns the value of a word in a table like
-/// norm_names, `number(name, least, most)` a number, `whole(name, least, most)` a whole number, `list(name)`
-/// the numbers of all bands.
+/// Creates a transform from its settings. `word(name, names)` returns the value of a word in a table like
+/// norm_names. `number(name, least, most)` returns a number, `whole(name, least, most)` an integer, and
+/// `list(name)` one number per band.
 template <class Word, class Number, class Whole, class List>
 Transform transform_of(Method method, const Word& word, const Number& number, const Whole& whole,
                        const List& list) {
@@ -114,16 +118,16 @@ Transform transform_of(Method method, const Word& word, const Number& number, co
 /// A transform of spectra with this number of bands.
 class Transformer {
   public:
-    /// Lists of the transform have one entry per band.
+    /// The lists of `transform` have one entry per band.
     Transformer(size_t bands, Transform transform);
-    /// Returns the number of bands of the result, at most those of a spectrum: savgol leaves out short
-    /// segments.
+    /// Returns the number of bands of the result. It is at most the number of bands of a spectrum, since
+    /// savgol omits short segments.
     size_t outputs() const { return is_sum(m_transform.method) ? m_rows.bands.size() : m_bands; }
-    /// Returns the index among the spectrum's bands of each band of the result.
+    /// Returns, for each band of the result, the index of the spectrum's band.
     std::vector<size_t> kept() const;
-    /// Transforms values in place: a row of `pixels` (at most most_pixels) per band. The first outputs() rows
-    /// are then the results. If a result does not exist (a logarithm, a quotient), some of the pixel's values
-    /// are not finite.
+    /// Transforms values in place. `values` has a row of `pixels` (at most most_pixels) values per band.
+    /// Afterwards, the first outputs() rows are the results. If a pixel has no result (a logarithm, a
+    /// quotient), some of its values are not finite.
     void apply(double* values, size_t pixels, std::vector<double>& scratch) const;
     static constexpr size_t most_pixels = 64;
 
@@ -137,18 +141,18 @@ class Transformer {
     Transform m_transform;
     Rows m_rows;
     std::optional<Whittaker> m_whittaker;
-    std::vector<double> m_weights;            ///< of an area; msc: of b
-    std::vector<std::vector<double>> m_basis; ///< orthonormal, of polynomials
-    double m_mean = 0;                        ///< of the reference
+    std::vector<double> m_weights;            ///< weights of an area; for msc, weights that give b
+    std::vector<std::vector<double>> m_basis; ///< orthonormal polynomials
+    double m_mean = 0;                        ///< mean of the reference
 };
 
-/// Transforms spectra, each by its finite values alone (which then form its segments); NaN elsewhere and
-/// where the result does not exist. `transform` has lists for all bands.
+/// Transforms spectra, each by its finite values only, which then form the segments. The result is NaN at the
+/// other bands, and where it does not exist. `transform` has lists for all bands.
 std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
                                              const Transform& transform);
 
 namespace cost {
-inline constexpr Cost value{3e-10, 0}; ///< a pixel and a band
+inline constexpr Cost value{3e-10, 0}; ///< seconds per pixel and band
 } // namespace cost
 
 /// Transforms a scene. The counts are complete after the pass.
@@ -156,16 +160,18 @@ class Transforming : public stream::Operation {
   public:
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    int64_t valid() const { return m_valid; } ///< includes undefined pixels
+    /// Returns the number of valid pixels, including undefined pixels.
+    int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
-    int64_t undefined() const { return m_undefined; } ///< valid pixels without a result
+    /// Returns the number of valid pixels without a result.
+    int64_t undefined() const { return m_undefined; }
 
   protected:
     int64_t m_valid = 0, m_invalid = 0, m_undefined = 0;
 };
 
-/// Makes one output with a band for each of Transformer::outputs(). A pixel is NaN in all bands if it is
-/// invalid, or if one of its results does not exist or exceeds single precision.
+/// Creates an operation whose output has a band for each of Transformer::outputs(). A pixel is NaN in all
+/// bands if it is invalid, or if one of its results does not exist or exceeds single precision.
 std::unique_ptr<Transforming> make_transform(int inputs, Transform transform);
 
 } // namespace hsi::smooth

@@ -42,7 +42,7 @@ Pixels means_of(const double* values, size_t bands, size_t pixels) {
     return sums;
 }
 
-/// Divides; pixels whose divisor is not above 0 become NaN.
+/// Divides each pixel by its divisor. Pixels whose divisor is not above 0 become NaN.
 void divide(double* values, size_t bands, size_t pixels, Pixels& by) {
     for (double& v : by)
         v = v > 0 ? v : nothing;
@@ -57,7 +57,7 @@ void each(double* values, size_t count, Function function) {
         values[i] = function(values[i]);
 }
 
-/// Returns the trapezoidal weights of each segment.
+/// Returns the weights of the trapezoidal rule in each segment.
 std::vector<double> area_weights(const std::vector<double>& nm, double max_gap) {
     std::vector<double> weights(nm.size());
     for (const Segment& one : segments_of(nm, max_gap))
@@ -68,8 +68,8 @@ std::vector<double> area_weights(const std::vector<double>& nm, double max_gap) 
     return weights;
 }
 
-/// Returns polynomials up to the degree, orthonormal over the wavelengths; fewer where there are too few
-/// wavelengths.
+/// Returns polynomials up to the degree, orthonormal over the wavelengths. If there are too few wavelengths,
+/// there are fewer polynomials.
 std::vector<std::vector<double>> polynomials(const std::vector<double>& nm, int degree) {
     const auto [least, most] = std::minmax_element(nm.begin(), nm.end());
     const double middle = (*least + *most) / 2, half = std::max((*most - *least) / 2, 1e-9);
@@ -79,7 +79,8 @@ std::vector<std::vector<double>> polynomials(const std::vector<double>& nm, int 
         for (const double x : nm)
             q.push_back(k > 0 ? basis.back()[q.size()] * (x - middle) / half : 1);
         const double before = std::sqrt(std::inner_product(q.begin(), q.end(), q.begin(), 0.0));
-        for (int twice = 0; twice < 2; ++twice) // one pass is not orthogonal to rounding precision
+        // A single pass leaves rounding errors, so the projection is subtracted twice.
+        for (int twice = 0; twice < 2; ++twice)
             for (const auto& other : basis) {
                 const double dot = std::inner_product(q.begin(), q.end(), other.begin(), 0.0);
                 for (size_t b = 0; b < q.size(); ++b)
@@ -193,7 +194,7 @@ void Transformer::sum(double* values, size_t pixels, std::vector<double>& scratc
     }
 }
 
-/// Corrects scatter: x = a + b r gives (x - a)/b = (x - mean x)/b + mean r.
+/// Corrects scatter. From x = a + b r follows (x - a)/b = (x - mean x)/b + mean r.
 void Transformer::correct_scatter(double* values, size_t pixels) const {
     const Pixels means = means_of(values, m_bands, pixels);
     Pixels slope{};
@@ -309,7 +310,7 @@ bool storable(double v) { return std::fabs(v) <= std::numeric_limits<float>::max
 
 std::vector<std::vector<double>> transformed(const std::vector<std::vector<double>>& spectra,
                                              const Transform& transform) {
-    // Most libraries have few patterns of missing bands
+    // Most libraries have few patterns of missing bands, so transformers are reused.
     std::map<std::vector<size_t>, Transformer> transformers;
     std::vector<std::vector<double>> results;
     std::vector<double> scratch;
@@ -373,7 +374,7 @@ class TransformWorker final : public stream::Worker {
     }
     void put(const CubeView<float>& out, int64_t line, int64_t first, size_t pixels) {
         Pixels greatest{};
-        Pixels rest{}; // NaN where the pixel has a missing value
+        Pixels rest{}; // NaN if the pixel has a missing value
         for (int b = 0; b < out.bands; ++b) {
             const double* const row = m_values.data() + static_cast<size_t>(b) * pixels;
             for (size_t i = 0; i < pixels; ++i) {
@@ -413,7 +414,7 @@ class CpuTransforming final : public Transforming {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return 2 * m_inputs * Transformer::most_pixels * sizeof(double);
     }
-    /// A tile of this size stays in the last-level cache of a small machine.
+    /// A tile of this size fits into the last-level cache of a small computer.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     bool reads_in_place() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {

@@ -11,7 +11,7 @@
 namespace hsi::spectra {
 namespace {
 
-/// Calls visit(label, its position in `in`) for each labelled pixel of a tile.
+/// Calls visit(label, line, sample) for each labelled pixel of a tile, with its position in the tile.
 template <class Visit>
 void for_labels(const Labels& labels, const Tile& tile, Visit visit) {
     for (int64_t line = tile.core.y; line < tile.core.bottom(); ++line) {
@@ -44,14 +44,14 @@ double value_at(const CubeView<float>& in, int parts, int b, int64_t line, int64
     return stream::joined(in.row(b * parts, line) + sample, in.band_stride);
 }
 
-/// a b without rounding, as the sum high + low.
+/// The product a b without rounding, as the sum high + low.
 struct Product {
     double high, low;
     Product(double a, double b) : high(a * b), low(std::fma(a, b, -high)) {}
 };
 
-constexpr int lowest_square = -298,
-              highest_square = 256 + 40; ///< exponents of squares of floats, and of sums
+/// Range of the exponents of squares of floats, and of their sums.
+constexpr int lowest_square = -298, highest_square = 256 + 40;
 
 } // namespace
 
@@ -66,7 +66,7 @@ class ClassScan::ClassWorker final : public stream::Worker {
             for (size_t b = 0; b < m_bands; ++b) {
                 const double v = value_at(in, m_parts, static_cast<int>(b), line, sample);
                 m_values[b] = v;
-                m_values[m_bands + b] = v * v; // exact for a float
+                m_values[m_bands + b] = v * v; // exact if the value is a single float
                 m_values[2 * m_bands + b] = std::fma(v, v, -v * v);
             }
             const size_t c = m_labels.class_of[label];
@@ -127,11 +127,11 @@ std::vector<ClassSpectra> ClassScan::result() const {
                 one.deviation.push_back(none);
                 continue;
             }
-            // The sum of (v - mean)^2, from the sums of v^2, of -2 mean v, and n mean^2, each with its
-            // rounding error, so that common parts cancel exactly.
+            // This is the sum of (v - mean)^2. It is computed from the sums of v^2, of -2 mean v, and n
+            // mean^2, each with its rounding error. Their common parts therefore cancel exactly.
             const double rest = m_sums.value_with(at, {-sum});
             const Product twice(-2 * mean, sum), square(mean, mean), all(n, square.high);
-            const double left = std::fma(-n, mean, sum) + rest; // the rounding error of the mean
+            const double left = std::fma(-n, mean, sum) + rest; // rounding error of the mean
             const double squares = m_sums.value_with(
                 at + m_bands, {m_sums.value(at + 2 * m_bands), twice.high, twice.low, -2 * mean * rest,
                                all.high, all.low, n * square.low, -left * left / n});
@@ -145,7 +145,7 @@ class PixelScan::PixelWorker final : public stream::Worker {
   public:
     explicit PixelWorker(PixelScan& owner) : m_owner(owner) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        // Each pixel belongs to one tile, so lanes write to different rows.
+        // Each pixel belongs to one tile, so workers write to different rows.
         for_labels(m_owner.m_labels, tile, [&](size_t label, int64_t line, int64_t sample) {
             const size_t length = m_owner.m_bands * static_cast<size_t>(m_owner.m_parts);
             for (size_t b = 0; b < length; ++b)

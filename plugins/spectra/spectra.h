@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Spectra of labelled pixels: mean and standard deviation of classes, or every spectrum. Makes one scan over
+// Spectra of labelled pixels: mean and standard deviation of classes, or every spectrum. The scan reads only
 // the tiles that contain a labelled pixel.
 #pragma once
 
@@ -14,34 +14,37 @@
 
 namespace hsi::spectra {
 
-// parts: floats per value of the cube, 1 or stream::value_parts; `bands` counts values.
+// `parts` is the number of floats per value of the cube, 1 or stream::value_parts. `bands` counts values.
 
-/// Labelled pixels of a scene.
+/// The labelled pixels of a scene.
 struct Labels {
-    int64_t samples = 0;            ///< of the scene
-    std::vector<int64_t> index;     ///< line * samples + sample, ascending
-    std::vector<uint16_t> class_of; ///< class of each: from 0 to below `classes`
+    int64_t samples = 0;            ///< width of the scene
+    std::vector<int64_t> index;     ///< line * samples + sample of each pixel, ascending
+    std::vector<uint16_t> class_of; ///< class of each pixel, from 0 to classes - 1
     size_t classes = 0;
 };
 
-/// The statistics of a class. Pixels with a value that is not finite, or with only zeros, do not count.
+/// The statistics of a class. Pixels are ignored if a value is not finite or if all values are zero.
 struct ClassSpectra {
     int64_t pixels = 0, invalid = 0;
-    std::vector<double> mean;      ///< by band; NaN without pixels
-    std::vector<double> deviation; ///< of the sample, with n - 1; NaN for fewer than two pixels
+    std::vector<double> mean; ///< mean of each band; NaN if the class has no pixels
+    /// Sample standard deviation (n - 1) of each band; NaN for fewer than two pixels.
+    std::vector<double> deviation;
 };
 
-/// The scan for the classes' statistics. Sums of values and of squares are exact, so the result is the same
-/// to the last bit for every tiling and number of threads, and a standard deviation is accurate even if it is
-/// small compared with the mean.
+/// The scan for the statistics of classes. Sums of values and of squares are exact. The result is therefore
+/// bitwise equal for every tiling and number of threads. A standard deviation is accurate even if it is small
+/// compared with the mean.
 class ClassScan final : public stream::Operation {
   public:
     ClassScan(int bands, const Labels& labels, int parts = 1);
-    std::vector<int64_t> tiles(const TilePlan& plan) const; ///< those that contain a labelled pixel
+    /// Returns the tiles that contain a labelled pixel.
+    std::vector<int64_t> tiles(const TilePlan& plan) const;
     uint64_t scratch_bytes(const stream::TileLimits&) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    std::vector<ClassSpectra> result() const; ///< by class; complete after the pass
+    /// Returns the statistics of each class. They are complete after the pass.
+    std::vector<ClassSpectra> result() const;
 
   private:
     class ClassWorker;
@@ -49,8 +52,8 @@ class ClassScan final : public stream::Operation {
     size_t m_bands;
     const Labels& m_labels;
     const int m_parts;
-    math::ExactSums
-        m_sums; ///< for each class the bands' values, their squares, and the rounding errors of the squares
+    /// Sums for each class: the bands' values, their squares, and the rounding errors of the squares.
+    math::ExactSums m_sums;
     std::vector<int64_t> m_pixels, m_invalid;
 };
 
@@ -60,7 +63,8 @@ class PixelScan final : public stream::Operation {
     PixelScan(int bands, const Labels& labels, int parts = 1);
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
-    /// Returns the spectrum of the label at `pixel`: one value per band; empty if the pixel is invalid.
+    /// Returns the spectrum of the label with index `pixel`, one value per band; empty if the pixel is
+    /// invalid.
     std::vector<double> spectrum(size_t pixel) const;
 
   private:

@@ -10,7 +10,7 @@
 namespace hsi::spp {
 namespace {
 
-constexpr int64_t strip = 1024; ///< pixels whose factors stay in the first-level cache
+constexpr int64_t strip = 1024; ///< number of pixels whose factors stay in the first-level cache
 
 class BandWorker final : public stream::Worker {
   public:

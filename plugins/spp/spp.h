@@ -7,7 +7,7 @@
 //   beta(a,b) = 1/(a^2+b^2), gamma the spectral angle in radians;
 //   rho = (1 + sqrt(alpha))^2;  y' = (y - c)/rho + c, c the mean of the scene.
 // At the scene's border and next to invalid pixels, the weights are renormalised over the existing
-// neighbours; a pixel without neighbours has alpha 0. Invalid pixels are NaN in the output.
+// neighbours. A pixel without neighbours has alpha 0. Invalid pixels are NaN in the output.
 #pragma once
 
 #include "core/cost.h"
@@ -21,9 +21,9 @@ namespace hsi::spp {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost value{1.8e-9, 0};   ///< per value
-inline constexpr Cost angle{0.09e-9, 0};  ///< per value and angle that uses it
-inline constexpr Cost window{0, 2.5e-14}; ///< per byte of the scene and pixel of the window
+inline constexpr Cost value{1.8e-9, 0};   ///< seconds per value
+inline constexpr Cost angle{0.09e-9, 0};  ///< seconds per value and angle that uses it
+inline constexpr Cost window{0, 2.5e-14}; ///< seconds per byte of the scene and pixel of the window
 } // namespace cost
 
 inline constexpr int min_window = 3, max_window = 63;
@@ -35,37 +35,38 @@ struct Options {
     bool rho = false;   ///< output: rho (one band)
 };
 
-/// The enabled outputs are in this order: y', alpha, rho. The halo is d. The single-precision angle is 2
+/// The enabled outputs are in the order y', alpha, rho. The halo is d. In single precision, the angle is 2
 /// asin(|u - v|/2) of unit vectors u, v. If alpha is below double_below, it is computed again in double
-/// precision, because the square root in rho magnifies rounding there.
+/// precision, because the square root in rho magnifies rounding errors of small values.
 inline constexpr double double_below = 2e-3;
 
-/// Creates the CPU backend (SIMD chosen at run time). `centroid`: c, one value per band, in the data's unit.
+/// Creates the CPU backend's operation (SIMD chosen at run time). `centroid` is c, one value per band, in the
+/// data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
-/// Creates the operation for a scene that is computed more than once. The search around each pixel yields one
-/// number, 1/rho, with which the next pass needs no neighbourhood. It is make_displacement() with two
-/// outputs: y', and 1/rho as used for the product, one band; NaN for invalid pixels. window: as
-/// Options::window.
+/// Creates the operation for the first pass over a scene that is computed more than once. It is
+/// make_displacement() with two outputs: y', and one band with 1/rho, the factor in y'; NaN for invalid
+/// pixels. With 1/rho, the next pass needs no neighbourhood. `window` is Options::window.
 std::unique_ptr<stream::Operation> make_finding_displacement(int window, std::vector<double> centroid);
-/// Creates the operation that computes y' of a scene with 1/rho as a further band after its own. The result
-/// equals that of make_finding_displacement() to the bit.
+/// Creates the operation for later passes. It computes y' of a scene that has 1/rho as an additional last
+/// band. The result is bitwise equal to the result of make_finding_displacement().
 std::unique_ptr<stream::Operation> make_repeated_displacement(std::vector<double> centroid);
 
-/// Creates the displacement of one band with known alpha: from a scene of two bands, y and alpha in radians,
-/// to one band, y'. Invalid (NaN in the output) if a value is not finite or alpha is negative; y = 0 is a
-/// value. Equal to make_displacement() up to the rounding of alpha to single precision.
+/// Creates the displacement of one band with known alpha. The scene has two bands, y and alpha in radians;
+/// the output has one band, y'. A pixel is invalid (NaN in the output) if a value is not finite or alpha is
+/// negative; y = 0 is a valid value. The result differs from make_displacement() only by the rounding of
+/// alpha to single precision.
 std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 
 /// Returns the instruction set of the CPU backend's SIMD code ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid is computed before by a scan of
+/// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid comes from an earlier scan on
 /// the CPU (stream::StatisticsScan), during which a device starts.
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Works as make_displacement(); an invalid Options::window is a UsageError.
+    /// Creates the same operation as make_displacement(). \throws UsageError if Options::window is invalid.
     virtual std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                                  std::vector<double> centroid) = 0;
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.

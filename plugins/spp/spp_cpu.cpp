@@ -13,14 +13,14 @@
 namespace hsi::spp {
 namespace {
 
-/// Neighbours whose distances are computed together: `rows` lines starting at `down`, `columns` columns
-/// starting at `right`.
+/// Neighbours whose distances are computed together. They are `rows` lines that start `down` lines below the
+/// pixel, and `columns` columns that start `right` columns to the right.
 struct Group {
     int down, right, rows, columns;
 };
 
-/// Returns the neighbours to the right and below, (0, 1..d) and (1..d, -d..d), which cover each unordered
-/// pair of pixels once. They go line by line, left to right: the order in which angles are added.
+/// Returns the neighbours to the right and below, (0, 1..d) and (1..d, -d..d). They cover each unordered pair
+/// of pixels once. Their order is line by line, left to right, which is the order in which angles are added.
 std::vector<Group> half_window(int d) {
     std::vector<Group> groups;
     const auto add_line = [&](int down, int from, int to) {
@@ -28,7 +28,7 @@ std::vector<Group> half_window(int d) {
     };
     add_line(0, 1, d);
     for (int a = 1; a <= d; ++a) {
-        if (d == 2) { // both lines together
+        if (d == 2) { // both lines form one group
             groups.push_back({a, -d, 2, 2 * d + 1});
             break;
         }
@@ -37,24 +37,25 @@ std::vector<Group> half_window(int d) {
     return groups;
 }
 
-/// Returns the number of neighbours in the largest group: one line of the window, or two where d is 2.
+/// Returns the number of neighbours in the largest group: one line of the window, or two lines if d is 2.
 size_t squared_rows(int d) { return static_cast<size_t>(d == 2 ? 10 : 2 * d + 1); }
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// Returns the columns of a tile that are processed together. They are few enough that d+1 lines of their
-/// unit vectors stay in the second-level cache, but at least 12 d, so that the 2 d columns of the halo cost a
-/// sixth at most.
+/// Returns the number of columns of a tile that are processed together. They are few enough that d+1 lines of
+/// their unit vectors stay in the second-level cache. They are at least 12 d, so that the 2 d columns of the
+/// halo add at most a sixth.
 int64_t strip_width(int bands, int d) {
     constexpr int64_t cache = 1024 << 10;
     const int64_t fitting = cache / (int64_t{4} * bands * (d + 1)) - 4 * d;
     return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(12 * d, 16)), 512);
 }
 
-/// A strip. Its rows hold the core, d halo columns on each side whose angles are needed, and d more so that
-/// the neighbours of these are addressable (as invalid).
+/// A strip of a tile. Its rows have the core and d halo columns on each side, whose angles are needed.
+/// Further d columns on each side are allocated, so that the neighbours of the halo columns can be addressed
+/// (as invalid pixels).
 struct Strip {
-    int64_t core; ///< columns that are produced
+    int64_t core; ///< number of columns that are computed
     int64_t pitch;
     static Strip make(int64_t core_samples, int bands, int d) {
         Strip s{};
@@ -76,7 +77,7 @@ struct Strip {
 
 class DisplacementWorker final : public stream::Worker {
   public:
-    /// finding: 1/rho is an additional, last output.
+    /// If `finding` is true, the last output is 1/rho.
     DisplacementWorker(const Options& options, bool finding, const std::vector<double>& centroid,
                        const stream::TileLimits& limits)
         : m_simd(simd_kernels()), m_options(options), m_finding(finding), m_d(options.window / 2),
@@ -109,12 +110,12 @@ class DisplacementWorker final : public stream::Worker {
     size_t inverse_slot(int64_t line) const { return static_cast<size_t>(line % (2 * m_d + 1)) * pitch(); }
     float* unit(int64_t line) { return m_unit.data() + slot(line) * static_cast<size_t>(m_bands); }
 
-    // Column k of a strip row is scene sample x0 - 2d + k.
+    // Column k of a strip's row is sample x0 - 2d + k of the scene.
     void process_strip(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t width) {
         const Rect& window = tile.window;
         const int64_t origin = x0 - 2 * m_d;
         const int64_t first_centre = std::max(window.y, tile.core.y - m_d);
-        int64_t next_line = first_centre; // the next line whose unit vectors will be computed
+        int64_t next_line = first_centre; // next line whose unit vectors will be computed
         std::fill(m_num.begin(), m_num.end(), 0.0);
         std::fill(m_den.begin(), m_den.end(), 0.0);
         for (int64_t line = first_centre; line < tile.core.bottom(); ++line) {
@@ -123,7 +124,7 @@ class DisplacementWorker final : public stream::Worker {
                 make_units(in, window, next_line, origin, x0, width);
             add_angles(line, last_line, m_d, width + 2 * m_d);
             if (line >= tile.core.y) finish_line(tile, in, line, x0, width);
-            // From now on the slot is used for line + d + 1.
+            // The slot is reused for line + d + 1.
             std::fill_n(m_num.begin() + static_cast<ptrdiff_t>(slot(line)), pitch(), 0.0);
             std::fill_n(m_den.begin() + static_cast<ptrdiff_t>(slot(line)), pitch(), 0.0);
         }
@@ -134,21 +135,22 @@ class DisplacementWorker final : public stream::Worker {
         const int64_t from = std::max(window.x, x0 - m_d), to = std::min(window.right(), x0 + width + m_d);
         float* const mask = m_mask.data() + slot(line);
         double* const inverse = m_inverse.data() + inverse_slot(line);
-        std::fill_n(mask, pitch(), 0.0f); // columns outside of the window do not count
+        std::fill_n(mask, pitch(), 0.0f); // Columns outside the window have no weight.
         const int64_t at = from - origin;
         m_simd.unit_row(in.row(0, line - window.y) + (from - window.x), in.band_stride, m_bands, to - from,
                         unit(line) + at, m_strip.pitch, mask + at, inverse + at);
     }
 
     /// Adds the angles between the pixels of `line` (columns [first, first+count)) and their neighbours to
-    /// the right and below, to both pixels of each pair. The order of additions to a pixel depends only on
-    /// its own position in the scene: line by line, offset by offset, its own term first.
+    /// the right and below to both pixels of each pair. The order of additions to a pixel depends only on its
+    /// own position in the scene: line by line, offset by offset. For each offset, the pixel's own pair is
+    /// added first.
     void add_angles(int64_t line, int64_t last_line, int64_t first, int64_t count) {
         for (const Group& g : m_groups) {
             const int rows = static_cast<int>(std::min<int64_t>(g.rows, last_line - line - g.down + 1));
             if (rows <= 0) break;
-            check_cancelled(); // a line of a wide window takes long
-            // Where a group has two lines, the last line of a window may have only one line below it.
+            check_cancelled(); // One line of a wide window takes long.
+            // If a group has two lines, only one of them may exist at the end of a window.
             const float* neighbour[2] = {};
             for (int r = 0; r < rows; ++r)
                 neighbour[r] = unit(line + g.down + r) + first + g.right;
@@ -202,7 +204,7 @@ class DisplacementWorker final : public stream::Worker {
                                 m_out_cube->band_stride);
     }
 
-    /// Replaces the alphas of a line for which single precision is too coarse.
+    /// Computes alpha of a line again in double precision, for pixels where single precision is too coarse.
     void compute_exactly(const Rect& window, const CubeView<float>& in, int64_t line, int64_t x0,
                          int64_t width) {
         for (int a = -m_d; a <= m_d; ++a) {
@@ -232,10 +234,10 @@ class DisplacementWorker final : public stream::Worker {
     std::vector<float> m_centroid;
     HostBuffer<float> m_unit;         ///< [line mod (d+1)][band][column]
     std::vector<float> m_mask;        ///< [line mod (d+1)][column]
-    std::vector<double> m_num, m_den; ///< the same layout: sums of beta gamma and of beta
-    std::vector<double> m_inverse;    ///< [line mod (2d+1)][column]: 1/|y|, 0 where invalid
+    std::vector<double> m_num, m_den; ///< [line mod (d+1)][column]: sums of beta gamma and of beta
+    std::vector<double> m_inverse;    ///< [line mod (2d+1)][column]: 1/|y|; 0 if invalid
     std::vector<float> m_squared, m_angle, m_weight, m_inverse_rho, m_rho;
-    std::vector<double> m_alpha; ///< alpha of the line that is being finished
+    std::vector<double> m_alpha; ///< alpha of the current line
     std::vector<const float*> m_exact_row;
     std::vector<const double*> m_exact_inverse;
     const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr,

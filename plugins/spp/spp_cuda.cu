@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so: displacement on GPUs. A lane is a stream with its own device buffers, which are allocated
-// once. Lanes are distributed over the devices, so copies of one lane overlap kernels of another.
+// hsi_cuda_spp.so: displacement on GPUs. Each worker has a stream and its own device buffers, which are
+// allocated once. Workers are distributed over the devices, so copies of one worker overlap kernels of
+// another.
 #include "core/error.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"

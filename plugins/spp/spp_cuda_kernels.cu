@@ -18,7 +18,7 @@ __host__ __device__ constexpr int round_up(int a, int b) { return ceil_div(a, b)
 
 // ---------------------------------------------------------------------------------------------------- norms
 
-constexpr int norm_slices = 8; // threads that share a pixel's bands
+constexpr int norm_slices = 8; // number of threads that share the bands of a pixel
 
 __global__ void __launch_bounds__(32 * norm_slices)
     norms_kernel(const float* __restrict__ cube, int bands, int pixels, double* __restrict__ inverse,
@@ -49,14 +49,15 @@ __global__ void __launch_bounds__(32 * norm_slices)
 
 // --------------------------------------------------------------------------------------------------- angles
 //
-// Angles are stored as planes of one offset each, over the "domain": all samples of the window and its lines
-// down to the core's last one. The angle of pixel p and offset o is that between p and p + o; o runs over
-// half of the window, so each pair of pixels is computed once. -1: the pair takes no part. NaN: single
+// Angles are stored in one plane per offset. A plane covers the "domain": all samples of the window, and its
+// lines down to the core's last line. The angle of pixel p and offset o is the angle between pixels p and p +
+// o. The offsets o are half of the window, so each pair of pixels is computed once. An angle of -1 means that
+// the pair is excluded. NaN means that single precision is not accurate enough.
 // precision is not good enough here.
 
 struct Domain {
     const float* cube;
-    size_t plane; // elements between two bands
+    size_t plane; // number of elements between two bands
     int bands, samples, lines;
     int domain_lines;
     const float* inverse;
@@ -65,19 +66,20 @@ struct Domain {
     size_t angle_plane;
 };
 
-constexpr int tile_samples = 64; // per thread block; each thread has 4 neighbouring samples
-// Number of bands per partial sum, or slightly more; partial sums reduce rounding errors
+constexpr int tile_samples = 64; // samples per block of threads; each thread has 4 neighbouring samples
+// Approximate number of bands per partial sum. Partial sums reduce rounding errors.
 constexpr int segment = 256;
 
-__device__ __forceinline__ float quick_sqrt(float x) { // exact to two units in the last place
+// The result is accurate to two units in the last place.
+__device__ __forceinline__ float quick_sqrt(float x) {
     float r;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
 
-/// Returns the angle 2 asin(|u-v|/2) from |u-v|^2. Above 3.5 (138 degrees), the sine of the half angle is too
-/// imprecise. Up to 60 degrees, the function uses a polynomial (error 2e-8), beyond that asin(t) = pi/2 - 2
-/// asin(sqrt((1-t)/2)).
+/// Returns the angle 2 asin(|u-v|/2) from |u-v|^2. Up to 60 degrees, the function uses a polynomial (error
+/// 2e-8). Beyond that, it uses asin(t) = pi/2 - 2 asin(sqrt((1-t)/2)). For |u-v|^2 above 3.5 (138 degrees),
+/// the sine of the half angle is too inaccurate, and the result is NaN.
 __device__ __forceinline__ float angle_of(float squared, float inverse_p, float inverse_q) {
     const bool wide = squared > 1.0f;
     const float half = 0.5f * quick_sqrt(squared);
@@ -94,8 +96,8 @@ __device__ __forceinline__ float angle_of(float squared, float inverse_p, float 
     return inverse_p == 0.0f || inverse_q == 0.0f ? -1.0f : angle;
 }
 
-/// Adds the sums of 4 neighbouring pixels for one offset to their earlier parts, and after the last part
-/// converts them to angles.
+/// Adds the sums of 4 neighbouring pixels for one offset to the earlier partial sums. After the last part,
+/// converts the sums to angles.
 __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last,
                                       const float* own, const float* other) {
     float4 s = make_float4(sum[0], sum[1], sum[2], sum[3]);
@@ -112,13 +114,14 @@ __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool fir
     *reinterpret_cast<float4*>(at) = s;
 }
 
-// Shared memory is accessed by 32-bit addresses, so that the loops below keep one register for each position
-// they read or write.
+// Shared memory is accessed by 32-bit addresses, so that the loops below need only one register for each
+// position.
 using SharedAddress = unsigned;
 
 __device__ __forceinline__ SharedAddress address_of(const void* p) {
     auto address = static_cast<SharedAddress>(__cvta_generic_to_shared(p));
-    asm volatile("" : "+r"(address)); // kept in a register instead of computed at each use
+    // The address stays in a register instead of being computed at each use.
+    asm volatile("" : "+r"(address));
     return address;
 }
 #if __CUDA_ARCH__ >= 800
@@ -131,7 +134,7 @@ template <int Pending>
 __device__ __forceinline__ void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
-#else // GPUs without asynchronous copies copy through registers
+#else // GPUs without asynchronous copies copy through registers.
 template <int Bytes>
 __device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
     if (Bytes == 8) {
@@ -157,19 +160,19 @@ __device__ __forceinline__ void load_row(float (&v)[4 * Vectors], SharedAddress 
                      : "r"(from + 16 * i));
 }
 
-/// Copies the values of Cells pixels to shared memory, V neighbouring values per copy, in the order of the
-/// cube.
+/// Copies the values of Cells pixels to shared memory, in the order of the cube. Each copy transfers V
+/// neighbouring values.
 template <int Cells, int Threads, int V>
 struct Loader {
     static constexpr int per_thread = ceil_div(Cells / V, Threads);
-    unsigned offset[per_thread]; // bytes in a band
+    unsigned offset[per_thread]; // offset in bytes within a band
 
     static __device__ __forceinline__ int cell(int i) {
         return (static_cast<int>(threadIdx.x) + i * Threads) * V;
     }
     static __device__ __forceinline__ bool exists(int i) { return i < per_thread - 1 || cell(i) < Cells; }
-    /// Assigns the window's pixels from (x, y) on to this thread's i-th cell and the V-1 following cells.
-    /// Pixels outside get arbitrary values with scale 0.
+    /// Assigns pixels of the window, starting at (x, y), to this thread's i-th cell and the V-1 following
+    /// cells. Pixels outside get arbitrary values with scale 0.
     __device__ __forceinline__ void place(int i, const Domain& d, int x, int y, float* scales) {
         const bool inside = x >= 0 && x < d.samples && y >= 0 && y < d.lines;
         const int pixel = inside ? y * d.samples + x : 0;
@@ -180,7 +183,7 @@ struct Loader {
                 scales[cell(i) + v] = inside ? __ldg(d.inverse + pixel + v) : 0.0f;
         }
     }
-    /// Starts copying the band at `from` to this thread's cells, which begin at `to`.
+    /// Starts copying the band at `from` to this thread's cells, which start at `to`.
     __device__ __forceinline__ void fetch(const char* from, SharedAddress to) const {
 #pragma unroll
         for (int i = 0; i < per_thread; ++i)
@@ -188,9 +191,9 @@ struct Loader {
     }
 };
 
-/// Loops over bands. Shared memory holds Chunks chunks of Bands bands: one chunk is in use, the others are
-/// being loaded. use(shift) adds the band that is `shift` bytes after the first band in shared memory to the
-/// sums; put_aside(first, last) ends a segment of bands.
+/// Loops over bands. Shared memory holds Chunks chunks of Bands bands: one chunk is in use while the others
+/// are being loaded. use(shift) adds one band to the sums; the band is `shift` bytes after the first band in
+/// shared memory. put_aside(first, last) ends a segment of bands.
 template <int Bands, int Chunks, int Cells, int Threads, int V, class Use, class PutAside>
 __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
                                            const Loader<Cells, Threads, V>& loader, const Use& use,
@@ -199,7 +202,7 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
     const SharedAddress mine = address_of(tile + loader.cell(0));
     const size_t plane_bytes = d.plane * 4;
     const char* from = reinterpret_cast<const char*>(d.cube);
-    int next = 0; // first band of the chunk to load
+    int next = 0; // first band of the next chunk to load
     const auto start = [&](SharedAddress shift) {
         const int count = min(Bands, d.bands - next);
 #pragma unroll 2
@@ -216,7 +219,7 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
     int segment_end = segment;
     for (int band = 0; band < d.bands; band += Bands) {
         wait_copies<Chunks - 2>();
-        // The chunk has arrived for all threads, and all threads have finished the previous one
+        // The chunk has arrived for all threads, and all threads have finished the previous chunk.
         __syncthreads();
         start(free);
         const int count = min(Bands, d.bands - band);
@@ -236,7 +239,7 @@ __device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
 
 /// Computes the angles of small windows, d = D. A thread holds the sums of all 2D(D+1) offsets of its 4
 /// pixels. The scales of a pixel and its neighbour are applied in the subtraction: |u-v|^2 = sum (y/|y| -
-/// z/|z|)^2 costs two instructions per term.
+/// z/|z|)^2 takes two instructions per term.
 template <int D, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const Domain d) {
     constexpr int threads = 16 * Lines, left = round_up(D, V), skip = left - D;
@@ -305,15 +308,15 @@ __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const 
         });
 }
 
-/// Computes the angles of larger windows. `Groups` groups of warps share a tile; each group takes the offsets
-/// (a, b), b = b0..b0+Offsets-1, of one row a of the half window. blockIdx.z counts the rows of the half
-/// window and, in wide windows, the pieces of rows.
+/// Computes the angles of larger windows. `Groups` groups of warps share a tile. Each group processes the
+/// offsets (a, b), b = b0..b0+Offsets-1, of one row a of the half window. blockIdx.z counts the rows of the
+/// half window and, in wide windows, the pieces of rows.
 template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     angles_rows_kernel(const Domain d, int half, int row_begin, int row_end, int pieces) {
     constexpr int group_threads = 16 * Lines, threads = group_threads * Groups;
-    constexpr int skip =
-        V == 1 ? 0 : Offsets / 2 % V; // V = 2: b0 is -Offsets/2, and copies begin at even samples
+    // If V = 2, b0 is -Offsets/2, and copies start at even samples.
+    constexpr int skip = V == 1 ? 0 : Offsets / 2 % V;
     constexpr int vectors = ceil_div(skip + 4 + Offsets - 1, 4), pitch = tile_samples - 4 + 4 * vectors;
     constexpr int centre_cells = tile_samples * Lines, cells = centre_cells + pitch * (Lines + Groups - 1);
     static_assert(group_threads % 32 == 0, "a warp must not be in two groups");
@@ -368,7 +371,7 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
             }
         },
         [&](bool first, bool last) {
-            // Planes are ordered as the half window, from row row_begin on; row 0 has only b = 1..d.
+            // Planes are in the order of the half window, starting at row row_begin. Row 0 has only b = 1..d.
             const int before =
                 a == 0 ? -half - 1 : (row_begin == 0 ? half : 0) + (a - max(row_begin, 1)) * (2 * half + 1);
             float* at = d.angles +
@@ -388,7 +391,7 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
 
 struct Results {
     float *alpha, *rho, *scale;
-    /// Computes rho by eq. 4; `rho` may be null.
+    /// Stores alpha, rho (eq. 4) and 1/rho; `rho` may be null.
     __device__ __forceinline__ void set(int i, float a) const {
         const double root = 1.0 + sqrt(static_cast<double>(a));
         alpha[i] = a;
@@ -398,7 +401,7 @@ struct Results {
 };
 
 /// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the
-/// core, in the order of the offsets. For each offset, the pair (p, p+o) comes before (p-o, p).
+/// core, in the order of the offsets. For each offset, the pair (p, p+o) comes before the pair (p-o, p).
 __global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane,
                               TileShape shape, int half, int row_begin, int row_end, bool last,
                               const double* __restrict__ weights, const double* __restrict__ inverse,
@@ -436,8 +439,8 @@ __global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_
     results.set(i, result);
 }
 
-/// Computes alpha of the listed pixels, one pixel per warp and one neighbour per lane. A fixed tree sums over
-/// the lanes.
+/// Computes alpha of the listed pixels, one pixel per warp and one neighbour per lane. The sum over the lanes
+/// has a fixed order.
 __global__ void __launch_bounds__(128)
     double_angles_kernel(const float* __restrict__ cube, int bands, TileShape shape, int half,
                          const double* __restrict__ inverse, const int* __restrict__ list,
@@ -458,7 +461,7 @@ __global__ void __launch_bounds__(128)
             const int q = qy * shape.samples + qx;
             const double other = inverse[q];
             if (other == 0.0) continue;
-            double apart = 0, together = 0; // |u-v|^2, |u+v|^2
+            double apart = 0, together = 0; // |u-v|^2 and |u+v|^2
             bool same = true;
 #pragma unroll 4
             for (int s = 0; s < bands; ++s) {
@@ -482,13 +485,13 @@ __global__ void __launch_bounds__(128)
 
 // --------------------------------------------------------------------------------------------- displacement
 
-constexpr int displacement_bands = 16; // per thread
+constexpr int displacement_bands = 16; // bands per thread
 
 __device__ __forceinline__ float displaced(float y, float k, float2 c) {
     return fmaf((y - c.x) - c.y, k, c.y) + c.x;
 }
 
-/// Displaces any core, one pixel per thread.
+/// Computes the displacement for any core, one pixel per thread.
 __global__ void __launch_bounds__(256)
     displacement_kernel(const float* __restrict__ cube, int bands, size_t plane, TileShape shape,
                         const float* __restrict__ scale, const float2* __restrict__ centroid,
@@ -506,7 +509,8 @@ __global__ void __launch_bounds__(256)
         __stcs(to, displaced(__ldcs(from), k, __ldg(centroid + b)));
 }
 
-/// Displaces cores as wide as their window, where each band's pixels are contiguous and aligned to four.
+/// Computes the displacement for cores as wide as their window. There, each band's pixels are contiguous and
+/// aligned to four.
 __global__ void __launch_bounds__(256)
     displacement4_kernel(const float* __restrict__ from, int bands, size_t plane, int pixels,
                          const float* __restrict__ scale, const float2* __restrict__ centroid,
@@ -533,9 +537,9 @@ int offsets_in(int half, int begin, int end) {
     return (begin == 0 ? half : 0) + (end - std::max(begin, 1)) * (2 * half + 1);
 }
 
-/// The division of a window's offsets in angles_rows_kernel: rows of at most 15 offsets (wider rows are cut
-/// into pieces), `block_rows` rows per block. Batches of rows limit the angles of large windows to about a
-/// kilobyte per pixel.
+/// The division of a window's offsets in angles_rows_kernel. A row has at most 15 offsets; wider rows are cut
+/// into pieces. A block processes `block_rows` rows. Large windows are processed in batches of rows, which
+/// limits the memory for angles to about a kilobyte per pixel.
 struct RowPlan {
     int half, pieces, offsets, block_rows, batch_rows;
     explicit RowPlan(int window)
@@ -573,8 +577,8 @@ void run_rows(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, i
     HSI_CUDA_LAUNCHED("angles_rows_kernel");
 }
 
-/// Selects the tile lines, bands per chunk, chunks, and blocks per multiprocessor that were fastest on an
-/// H200.
+/// Selects the tile lines, bands per chunk, chunks, and blocks per multiprocessor. These values were the
+/// fastest on an H200.
 void run_angles(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
                 cudaStream_t stream) {
     switch (plan.half) {
@@ -658,7 +662,7 @@ void launch_angles(const AlphaWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemsetAsync(work.count, 0, sizeof(int), stream));
 
     const int rows = plan.half + 1, pixels = t.core_pixels();
-    // One copy transfers two pixels if lines begin at even addresses.
+    // A copy can transfer two pixels at once if lines start at even addresses.
     const bool pairs = t.samples % 2 == 0 && reinterpret_cast<uintptr_t>(work.cube) % 8 == 0;
     for (int begin = 0; begin < rows; begin += plan.batch_rows) {
         const int end = std::min(rows, begin + plan.batch_rows);

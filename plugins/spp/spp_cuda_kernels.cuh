@@ -2,9 +2,9 @@
 // SPP on one GPU, on raw device pointers. The module, the tests and the benchmark launch it.
 //
 // All launches are asynchronous on `stream` and throw Error if they fail. Cubes are band-sequential and
-// packed: bands x lines x samples, single precision. A pixel's result depends only on the values of its
-// window, never on its tile: the order of every sum is determined by the band number, the offset in the
-// window or the position in the scene.
+// packed: bands x lines x samples, single precision. The result for a pixel depends only on the values in its
+// window. It does not depend on the tile, because the order of every sum is given by the band number, the
+// offset in the window or the position in the scene.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,9 +17,9 @@ namespace hsi::spp::gpu {
 
 /// A tile and its window, in pixels.
 struct TileShape {
-    int samples = 0, lines = 0;           ///< the window
-    int core_x = 0, core_y = 0;           ///< the core's first sample and line in the window
-    int core_samples = 0, core_lines = 0; ///< the core
+    int samples = 0, lines = 0;           ///< size of the window
+    int core_x = 0, core_y = 0;           ///< the core's first sample and line, relative to the window
+    int core_samples = 0, core_lines = 0; ///< size of the core
 
     int pixels() const { return samples * lines; }
     int core_pixels() const { return core_samples * core_lines; }
@@ -36,8 +36,8 @@ struct AlphaSizes {
 };
 AlphaSizes alpha_sizes(int window, int64_t window_samples, int64_t window_lines, int64_t core_pixels);
 
-/// Returns beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window: row a = 0..d, column b = -d..d, 0 at the
-/// centre.
+/// Returns beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window. Rows are a = 0..d, columns b = -d..d; beta is
+/// 0 at the centre.
 std::vector<double> half_window_weights(int window);
 
 struct AlphaWork {
@@ -45,11 +45,11 @@ struct AlphaWork {
     int bands = 0;
     TileShape shape;
     int window = 5; ///< ws, odd, 3..63
-    // Results, one value per pixel of the core; NaN if the pixel is invalid.
-    float* alpha = nullptr; ///< radians (eq. 1)
-    float* rho = nullptr;   ///< (eq. 4); may be null
+    // Results, one value per pixel of the core; NaN if the pixel is invalid
+    float* alpha = nullptr; ///< alpha in radians (eq. 1)
+    float* rho = nullptr;   ///< rho (eq. 4); may be null
     float* scale = nullptr; ///< 1/rho
-    // Scratch, see AlphaSizes.
+    // Scratch memory, see AlphaSizes
     double* inverse = nullptr;
     float* inverse_single = nullptr;
     float* angles = nullptr;
@@ -60,24 +60,25 @@ struct AlphaWork {
     const double* weights = nullptr; ///< half_window_weights(window)
 };
 
-/// Computes alpha, rho and 1/rho of the core's pixels by the three steps below.
+/// Computes alpha, rho and 1/rho of the core's pixels with the three functions below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
-/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision. The latter is
-/// NaN if single precision lacks the range; the pixel's angles are then computed in double precision.
+/// Computes inverse = 1/|y|, 0 for an invalid pixel, and inverse_single in single precision. If single
+/// precision lacks the range, inverse_single is NaN. The pixel's angles are then computed in double
+/// precision.
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
-/// Computes the angles between the window's pixels and the results from the angles, in single precision.
-/// Lists pixels that need double precision.
+/// Computes the angles between the window's pixels, and from these the results, in single precision. Also
+/// lists the pixels that need double precision.
 void launch_angles(const AlphaWork& work, cudaStream_t stream);
 /// Computes the results of the listed pixels in double precision from the cube's values.
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
 
-/// Computes y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats per band, high and low part. `out`:
-/// bands x core pixels.
+/// Computes y' = (y - c)/rho + c (eq. 5). `centroid` has c as two floats per band, the high and the low part.
+/// `out` is bands x core pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream);
-/// Returns c as a high and a low part.
+/// Splits c into a high and a low part.
 std::vector<float2> split_centroid(const std::vector<double>& centroid);
 
 } // namespace hsi::spp::gpu

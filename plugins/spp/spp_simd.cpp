@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using DoubleTag = hn::ScalableTag<double>;
-using HalfTag = hn::Rebind<float, DoubleTag>; // as many floats as a vector has doubles
+using HalfTag = hn::Rebind<float, DoubleTag>; // vector of as many floats as a vector has doubles
 
 void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
               ptrdiff_t unit_stride, float* mask, double* inverse) {
@@ -32,7 +32,7 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     const int64_t whole = count - count % lanes;
     for (int64_t i = 0; i < count; ++i)
         inverse[i] = 0;
-    // The norm is in double precision: in single precision, rounding would appear as an angle between
+    // The norm is in double precision. In single precision, rounding errors would appear as an angle between
     // parallel spectra.
     for (int b = 0; b < bands; ++b) {
         const float* HWY_RESTRICT x = in + b * in_stride;
@@ -42,8 +42,8 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
             hn::StoreU(hn::MulAdd(v, v, hn::LoadU(dd, inverse + i)), dd, inverse + i);
         }
         for (; i < count; ++i) {
-            // The same operations as in the vectors, fused in the same positions: a pixel's value must not
-            // depend on where its tile begins.
+            // The operations are the same as in the vectors, and fused in the same positions. A pixel's value
+            // must not depend on where its tile starts.
             const auto v = hn::Set(dd, static_cast<double>(x[i]));
             inverse[i] = hn::GetLane(hn::MulAdd(v, v, hn::Set(dd, inverse[i])));
         }
@@ -67,12 +67,12 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
             u[i] = static_cast<float>(static_cast<double>(x[i]) * inverse[i]);
         if (!all_valid)
             for (int64_t j = 0; j < count; ++j)
-                if (mask[j] == 0.0f) u[j] = 0.0f; // NaN times zero is NaN
+                if (mask[j] == 0.0f) u[j] = 0.0f; // NaN times zero is NaN, so the value is set.
     }
 }
 
-/// Adds the squared differences over the bands [from, to) to ROWS lines of COLUMNS adjacent neighbours. One
-/// pointer per line; the columns are constants in the addresses, since twelve pointers would not fit into the
+/// Adds the squared differences over the bands [from, to) to ROWS lines of COLUMNS adjacent neighbours. Each
+/// line has one pointer, and the columns are constant offsets. Twelve pointers would not fit into the
 /// registers.
 template <int ROWS, int COLUMNS>
 void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride, int from,
@@ -132,8 +132,8 @@ void distances_of_group(int rows, int columns, const float* centre, const float*
 
 void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
                        ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
-    // Processes a few bands at a time: their rows stay in the first-level cache while the run's vectors pass
-    // over them, one group of columns after another.
+    // A few bands are processed at a time. Their rows stay in the first-level cache while the vectors of the
+    // run pass over them, one group of columns after the other.
     constexpr int bands_at_once = 16;
     const int groups = rows > 1 ? 1 : (columns + max_group - 1) / max_group;
     for (int from = 0; from < bands; from += bands_at_once)
@@ -206,9 +206,9 @@ void inverse_rho(const float* alpha, int64_t count, float* inverse) {
     }
 }
 
-/// Returns alpha of hn::Lanes(dd) pixels from column i of the run on. Each lane does the operations of a
-/// single pixel in the same order, so the grouping of pixels does not matter. Columns outside of the scene
-/// are left out; with more than one lane, there must be none.
+/// Computes alpha of hn::Lanes(dd) pixels, starting at column i of the run. Each lane does the operations of
+/// a single pixel in the same order, so the grouping of pixels does not matter. Columns outside the scene are
+/// left out. With more than one lane, all columns must be inside.
 template <class D>
 void exact_pixels(D dd, const ExactWindow& w, int64_t i, double* alpha) {
     using V = hn::Vec<D>;

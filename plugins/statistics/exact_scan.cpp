@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Blocks of pixels, each band in slices whose products add up without rounding (statistics/statistics.h).
+// Blocks of pixels, each band divided into slices whose products add up without rounding
+// (statistics/statistics.h).
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
@@ -27,28 +28,29 @@
 #define HSI_STATISTICS_EXACT_CONSTANTS
 namespace hsi::statistics {
 namespace {
-/// Bits of a slice, for the pixels of a block: 2 * 20 + 13 = 53.
+/// Number of bits of a slice. The sum of the products over a block needs 2 * 20 + 13 = 53 bits.
 constexpr int slice_bits = 20;
 constexpr int64_t block_pixels = int64_t{1} << 13;
-/// The largest number of slices per band. Digits more than 60 bits below the block's greatest value are added
-/// pixel by pixel.
+/// The largest number of slices per band. If a value has digits more than 60 bits below the block's greatest
+/// value, its pixel is added separately.
 constexpr int most_slices = 3;
-/// Pixels per run. Their products are added in registers before they are added to the sums of the block.
+/// Number of pixels in a run. Their products are added in registers before they are added to the sums of the
+/// block.
 constexpr int64_t run_pixels = stream::chunk_of<double>;
 
-/// The source of values: pixels, or differences to the next pixel of the line.
+/// The values that are summed: pixels, or differences to the next pixel of the line.
 enum class Kind { pixels, pairs };
 
-/// The slices of a band in a block. Adding and subtracting step[k] rounds the remainder after the previous
-/// slices to a multiple of the unit of slice k.
+/// The slices of a band in a block. Adding and then subtracting step[k] rounds the remainder after the
+/// previous slices to a multiple of slice k's unit.
 struct Slices {
     std::array<double, most_slices> step{};
 };
 
-/// Facts about a band in a block, found by a first look at its values.
+/// The properties of a band in a block. look() determines them before the products are computed.
 struct BandLook {
-    std::array<bool, most_slices> used{}; ///< slices that are not all zero
-    bool deep = false;                    ///< some pixels have digits below the last slice
+    std::array<bool, most_slices> used{}; ///< slices that are not zero for all pixels
+    bool deep = false;                    ///< true if some pixels have digits below the last slice
 };
 } // namespace
 } // namespace hsi::statistics
@@ -62,8 +64,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using stream::PixelRun;
 using DoubleTag = hn::CappedTag<double, 8>;
 
-/// Calls visit(d, values, pixel of the run) for registers of the run's values; values are 0 where keep[i] is
-/// 0, which may hide NaN.
+/// Calls visit(d, values, pixel of the run) for registers of the run's values. Values are 0 if keep[i] is 0,
+/// even if they are NaN.
 template <Kind kind, class Visit>
 HWY_INLINE void each_register(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
                               Visit visit) {
@@ -106,8 +108,8 @@ double greatest_pair(const float* band, const PixelRun& run, const double* keep)
     return greatest<Kind::pairs>(band, run, keep);
 }
 
-/// Finds the slices; sets deep[i] to 1 where pixel i of the run has more digits of this band than the slices
-/// hold.
+/// Determines the slices that are needed. Sets deep[i] to 1 if this band has more digits in pixel i of the
+/// run than the slices can hold.
 template <Kind kind>
 BandLook look(const float* band, const PixelRun& run, const double* keep, const Slices& slices,
               double* HWY_RESTRICT deep) {
@@ -143,7 +145,7 @@ BandLook look_at_pairs(const float* band, const PixelRun& run, const double* kee
     return look<Kind::pairs>(band, run, keep, slices, deep);
 }
 
-/// Puts slice k of the values into out[k], if that is not null.
+/// Stores slice k of the values in out[k], unless out[k] is null.
 template <Kind kind>
 void slice(const float* band, const PixelRun& run, const double* keep, const Slices& slices,
            const std::array<double*, most_slices>& out) {
@@ -166,12 +168,13 @@ void slice_pairs(const float* band, const PixelRun& run, const double* keep, con
     slice<Kind::pairs>(band, run, keep, slices, out);
 }
 
-/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), as in stream's add_scatter().
+/// Adds the sum of x_a x_b to scatter[a * rows + b] for b <= a (and some b > a). It is stream's
+/// add_scatter().
 void add_exact_scatter(const double* x, int used, int rows, int64_t count, double* scatter) {
     stream::HWY_NAMESPACE::add_scatter(x, used, rows, count, scatter);
 }
 
-/// Adds magnitudes, as in stream's add_magnitudes().
+/// Adds magnitudes with stream's add_magnitudes().
 void add_band_magnitudes(const float* band, ptrdiff_t next, const PixelRun& run, float* magnitude) {
     stream::HWY_NAMESPACE::add_magnitudes(band, next, run, magnitude);
 }
@@ -201,7 +204,7 @@ int padded_rows(int rows) {
     return (rows + stream::panel_columns - 1) / stream::panel_columns * stream::panel_columns;
 }
 
-/// Returns the units of slices, of which the first holds `most`, the greatest magnitude.
+/// Returns the units of slices, chosen so that the first slice can hold `most`, the greatest magnitude.
 Slices slices_below(double most) {
     Slices slices;
     if (!(most > 0)) return slices;
@@ -211,8 +214,8 @@ Slices slices_below(double most) {
     return slices;
 }
 
-/// Adds values to sums first, first + 1 ... It leaves out zeros, which would reach digits that no other term
-/// reaches.
+/// Adds values to the sums first, first + 1, and so on. Zeros are skipped, since they would use digits that
+/// no other term needs.
 void add_terms(math::ExactSums& sums, size_t first, const double* x, size_t count) {
     for (size_t i = 0; i < count;) {
         if (x[i] == 0) {
@@ -237,7 +240,7 @@ class ExactWorker final : public stream::Worker {
         extremes.low.assign(n, std::numeric_limits<float>::infinity());
         extremes.high.assign(n, -std::numeric_limits<float>::infinity());
     }
-    /// Bytes in addition to the sums, for tiles with this number of pixels.
+    /// Returns the bytes in addition to the sums, for tiles with this number of pixels.
     static uint64_t bytes(int bands, int64_t most_pixels) {
         const auto rows = static_cast<uint64_t>(padded_rows(most_slices * bands + 1));
         return rows * rows * 8 + rows * static_cast<uint64_t>(run_pixels) * 8 + rows * 64 +
@@ -259,7 +262,7 @@ class ExactWorker final : public stream::Worker {
     Extremes extremes;
 
   private:
-    /// A row of products: one slice of a band.
+    /// A row of the product matrix: one slice of a band.
     struct Row {
         int band, slice;
     };
@@ -285,7 +288,7 @@ class ExactWorker final : public stream::Worker {
         for (int b = 0; b < m_bands; ++b)
             look_at_values(in.row(b, 0), run, static_cast<size_t>(b), valid == pixels);
     }
-    /// Finds whether values are finite, and the extremes of a band.
+    /// Counts the finite values of a band, and updates its extremes.
     void look_at_values(const float* band, const PixelRun& run, size_t b, bool whole) {
         int64_t finite = whole ? run.count : 0;
         float low = extremes.low[b], high = extremes.high[b];
@@ -306,7 +309,8 @@ class ExactWorker final : public stream::Worker {
     template <Kind kind>
     int64_t keep_counted(const PixelRun& run) {
         int64_t counted = 0;
-        const int64_t width = kind == Kind::pairs ? run.samples + 1 : run.samples; // of a line of the tile
+        // Width of a line of the tile.
+        const int64_t width = kind == Kind::pairs ? run.samples + 1 : run.samples;
         for (int64_t i = 0; i < run.count; ++i) {
             const int64_t number = run.first + i;
             const auto at = static_cast<size_t>(number / run.samples * width + number % run.samples);
@@ -332,14 +336,15 @@ class ExactWorker final : public stream::Worker {
             const float* const band = in.row(b, 0);
             slices = slices_below(pairs ? HWY_DYNAMIC_DISPATCH(greatest_pair)(band, run, m_keep.data())
                                         : HWY_DYNAMIC_DISPATCH(greatest_pixel)(band, run, m_keep.data()));
-            if (slices.step[0] == 0) continue; // only zeros
+            if (slices.step[0] == 0) continue; // the block has only zeros
             auto& found = looks[static_cast<size_t>(b)];
             found =
                 pairs ? HWY_DYNAMIC_DISPATCH(look_at_pairs)(band, run, m_keep.data(), slices, m_deep.data())
                       : HWY_DYNAMIC_DISPATCH(look_at_pixels)(band, run, m_keep.data(), slices, m_deep.data());
             deep = deep || found.deep;
         }
-        for (int k = 0; k < most_slices; ++k) // the first slices of all bands, then the second slices ...
+        // First come the first slices of all bands, then the second slices, and so on.
+        for (int k = 0; k < most_slices; ++k)
             for (int b = 0; b < m_bands; ++b)
                 if (looks[static_cast<size_t>(b)].used[static_cast<size_t>(k)]) m_rows.push_back({b, k});
         if (deep) add_deep<kind>(in, run);
@@ -347,7 +352,7 @@ class ExactWorker final : public stream::Worker {
         take_scatter<kind>();
     }
 
-    /// Adds the pixels with digits that no slice holds, one by one.
+    /// Adds the pixels that have more digits than the slices hold, one by one.
     template <Kind kind>
     void add_deep(const CubeView<float>& in, const PixelRun& run) {
         const auto n = static_cast<size_t>(m_bands);
@@ -366,7 +371,7 @@ class ExactWorker final : public stream::Worker {
             for (size_t a = 0; a < n; ++a) {
                 for (size_t b = 0; b <= a; ++b) {
                     high[b] = x[a] * x[b];
-                    low[b] = std::fma(x[a], x[b], -high[b]); // the rounding error: zero for pixels
+                    low[b] = std::fma(x[a], x[b], -high[b]); // rounding error of the product: zero for pixels
                 }
                 const size_t at = at_lower(static_cast<int>(a), 0);
                 add_terms(products, at, high.data(), a + 1);
@@ -375,8 +380,8 @@ class ExactWorker final : public stream::Worker {
         }
     }
 
-    /// Computes the products of all rows over the block and, with `pixels`, their sums: the products with a
-    /// row of ones.
+    /// Computes the products of all rows over the block. With `pixels`, also computes the sums, as products
+    /// with a row of ones.
     template <Kind kind>
     void add_scatter_of(const CubeView<float>& in, const PixelRun& run) {
         const int used = static_cast<int>(m_rows.size()) + (kind == Kind::pixels ? 1 : 0);
@@ -411,7 +416,7 @@ class ExactWorker final : public stream::Worker {
         }
     }
 
-    /// Adds the block's products, each of two slices, to the sums.
+    /// Adds the block's products of pairs of slices to the sums.
     template <Kind kind>
     void take_scatter() {
         auto& products = kind == Kind::pairs ? sums.difference : sums.product;
@@ -421,8 +426,8 @@ class ExactWorker final : public stream::Worker {
             const int a = m_rows[r].band;
             for (size_t c = 0; c <= r;) {
                 const int b = m_rows[c].band;
-                // Rows of one slice number are in the order of their bands. As long as these are consecutive
-                // and not greater than a, their products are added together.
+                // Rows with the same slice index are in the order of their bands. As long as their bands are
+                // consecutive and not greater than a, their products are added together.
                 size_t end = c;
                 while (end < r && m_rows[end].band <= a && m_rows[end + 1].band == m_rows[end].band + 1 &&
                        m_rows[end + 1].band < a)
@@ -430,7 +435,7 @@ class ExactWorker final : public stream::Worker {
                 if (b < a) {
                     add_terms(products, at_lower(a, b), row + c, end - c + 1);
                 } else {
-                    // Two slices of one band meet twice.
+                    // The product of two slices of one band occurs twice.
                     const double term = b == a && c != r ? 2 * row[c] : row[c];
                     add_terms(products, at_lower(b, a), &term, 1);
                     end = c;
@@ -445,12 +450,13 @@ class ExactWorker final : public stream::Worker {
     }
 
     const int m_bands;
-    std::vector<Slices> m_slices; ///< of the block, per band
-    std::vector<Row> m_rows;      ///< of the block
+    std::vector<Slices> m_slices; ///< slices of each band in the block
+    std::vector<Row> m_rows;      ///< rows of the block
     std::vector<float> m_magnitude;
-    std::vector<char> m_valid;            ///< per pixel of the tile
-    std::vector<double> m_keep, m_deep;   ///< 1 or 0 per pixel of the block
-    std::vector<double> m_run, m_scatter; ///< m_pitch rows of run_pixels, and of m_pitch
+    std::vector<char> m_valid;          ///< validity of each pixel of the tile
+    std::vector<double> m_keep, m_deep; ///< 1 or 0 for each pixel of the block
+    /// m_run: m_pitch rows of run_pixels values; m_scatter: m_pitch rows of m_pitch values.
+    std::vector<double> m_run, m_scatter;
     int m_pitch = 0;
 };
 
@@ -468,7 +474,7 @@ uint64_t ExactScan::scratch_bytes(const stream::TileLimits& limits) const {
 }
 
 uint64_t ExactScan::preferred_bytes() const {
-    // Tiles have at least 2^14 pixels and fill blocks.
+    // Tiles have at least 2^14 pixels, so that blocks are full.
     constexpr int64_t pixels = 2 * block_pixels;
     return Sums::most_bytes(m_scene.bands) + ExactWorker::bytes(m_scene.bands, pixels) +
            static_cast<uint64_t>(pixels) * static_cast<uint64_t>(m_scene.bands) * sizeof(float);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file: JSON that people can read but for its sums, whose numbers come back to the last bit.
+// The file: JSON that people can read except for its sums, with numbers that are read back exactly.
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -21,7 +21,8 @@ namespace {
 constexpr const char* statistics_format = "gdal_hsi_statistics";
 constexpr int statistics_version = 1;
 constexpr int64_t most_pixels = int64_t{1} << 56;
-/// Parts per exact sum: a part has at least 51 bits, and sums of products of floats have about 700.
+/// Maximum number of parts per exact sum. A part has at least 51 bits, and sums of products of floats have
+/// about 700 bits.
 constexpr size_t most_parts = 16;
 
 using model::Reader;
@@ -34,7 +35,7 @@ std::string hexadecimal(uint64_t x) {
 
 std::string float_row(const std::vector<float>& v) { return model::row(v.data(), v.size()); }
 
-/// Returns `"name": [[..],[..]]` with one text line per part.
+/// Returns `"name": [[..],[..]]` with one line of text per part.
 std::string sums_text(const char* name, const math::ExactSums& sums) {
     std::string text = "\"" + std::string(name) + "\": [";
     const char* before = "\n  ";
@@ -64,7 +65,7 @@ std::string scene_text(const SceneRecord& s) {
            "}";
 }
 
-/// Returns the file's text without the checksum.
+/// Returns the text of the file without the checksum.
 std::string body_text(const Statistics& s, const std::string& maker) {
     std::string text = "\"format\": \"" + std::string(statistics_format) +
                        "\",\n\"version\": " + std::to_string(statistics_version) +
@@ -110,8 +111,7 @@ class FileReader {
         auto bands = m_in.bands(m_in.member(m_root, "features"));
         const size_t n = bands.bands.size();
         if (n > model::most_bands) m_in.fail("it has too many bands");
-        // The file must be long enough for the sums, or it is damaged: this is checked before memory is
-        // allocated.
+        // A file that is too short for the sums is damaged. This is checked before memory is allocated.
         const size_t entries = stream::at_lower(static_cast<int>(n), 0);
         for (const char* const name : {"products", "differences"})
             for (const Json& part : parts(name))
@@ -182,8 +182,8 @@ class FileReader {
         return s;
     }
 
-    /// Checks that the writer's output for the parsed content equals the text: any change of a number then
-    /// shows.
+    /// Checks that the writer's output for the parsed content equals the text, which detects any change of a
+    /// number.
     void check(const Statistics& s) const {
         int64_t valid = 0, invalid = 0;
         for (const SceneRecord& scene : s.scenes) {
@@ -219,7 +219,7 @@ Statistics from_json(const std::string& text, const std::string& name) {
 }
 
 bool is_statistics(const std::string& begin) {
-    // Another program may have written the file again, with other blanks and a byte order mark.
+    // Another program may have saved the file again, with other white space or with a byte order mark.
     std::string text;
     for (const char c : begin.substr(begin.compare(0, 3, "\xEF\xBB\xBF") == 0 ? 3 : 0))
         if (std::isspace(static_cast<unsigned char>(c)) == 0) text += c;

@@ -33,7 +33,7 @@ void take(Digest& digest, const math::ExactSums& sums) {
             digest.take(x);
 }
 
-/// Subtracts: to -= what.
+/// Subtracts `what` from `to`.
 void take_away(math::ExactSums& to, const math::ExactSums& what) {
     for (auto part : parts_of(what)) {
         for (double& x : part)
@@ -48,13 +48,13 @@ std::vector<std::vector<double>> parts_of(const math::ExactSums& sums) {
     math::ExactSums rest(sums.size());
     rest.add(sums);
     std::vector<std::vector<double>> parts;
-    // A sum of doubles has at most 2300 bits, and a part takes at least 51.
+    // A sum of doubles has at most 2300 bits, and a part has at least 51 bits.
     constexpr size_t most = 48;
     while (parts.size() < most) {
         std::vector<double> part(sums.size()), negative(sums.size());
         bool any = false;
         for (size_t i = 0; i < part.size(); ++i) {
-            part[i] = rest.value(i) + 0.0; // + 0.0 turns -0 into 0
+            part[i] = rest.value(i) + 0.0; // turns -0 into 0
             negative[i] = -part[i];
             any = any || part[i] != 0;
         }
@@ -80,7 +80,7 @@ void Sums::subtract(const Sums& other) {
 stream::SceneStatistics Sums::result() const {
     stream::StatisticsSums all(bands, stream::Statistics::differences);
     all.PixelSums::add(*this);
-    return all.result(); // without a value, and without a constant band
+    return all.result(); // `all` has no values of pixels, so `constant` stays empty.
 }
 
 uint64_t Sums::digest() const {
@@ -104,7 +104,7 @@ bool comes_before(const SceneRecord& a, const SceneRecord& b) {
     return std::tie(a.name, a.digest, a.modified) < std::tie(b.name, b.digest, b.modified);
 }
 
-/// Returns the scene with the same pixels or, without valid pixels, the scene of the same name.
+/// Returns the scene with the same pixels. A scene without valid pixels must also have the same name.
 const SceneRecord* find_same(const std::vector<SceneRecord>& scenes, const SceneRecord& one) {
     const auto found = std::find_if(scenes.begin(), scenes.end(), [&](const SceneRecord& other) {
         return other.digest == one.digest && other.valid == one.valid && other.invalid == one.invalid &&

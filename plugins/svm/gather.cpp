@@ -19,7 +19,7 @@ class Gather::GatherWorker final : public stream::Worker {
             const int64_t first = line * m_owner.m_samples + tile.core.x;
             auto it = std::lower_bound(index.begin(), index.end(), first);
             for (; it != index.end() && *it < first + tile.core.w; ++it) {
-                // Each pixel belongs to one tile, so lanes write to different rows.
+                // Each pixel belongs to one tile, so workers write to different rows.
                 float* row = m_owner.m_spectra.data() + static_cast<size_t>(it - index.begin()) * bands;
                 for (int b = 0; b < in.bands; ++b)
                     row[b] = in.at(b, line - tile.window.y, *it - first + tile.core.x - tile.window.x);
@@ -54,11 +54,11 @@ std::unique_ptr<stream::Worker> Gather::start(int, const stream::TileLimits&) {
     return std::make_unique<GatherWorker>(*this);
 }
 
-/// Merges the ranks' values: one rank has read a pixel, and all others have zeros.
+/// Merges the values of all ranks. One rank has read the pixel, and all other ranks have zeros.
 void Gather::exchange(parallel::Group& ranks) {
     const std::string whole =
         ranks.reduce("spectra", BytePacker().put(m_spectra).take(), [](std::string a, const std::string& b) {
-            for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // after the count
+            for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // The bytes after the count are merged.
                 a[i] = static_cast<char>(a[i] | b.at(i));
             return a;
         });

@@ -13,15 +13,16 @@ namespace hsi::svm {
 
 class Gather final : public stream::Operation {
   public:
-    /// `index`: line * samples + sample, ascending. `samples`: of the scene.
+    /// `index` has line * samples + sample of each pixel in rising order. `samples` is the width of the
+    /// scene.
     Gather(int bands, int64_t samples, std::vector<int64_t> index);
     /// Returns the tiles of the plan that contain a pixel.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     bool divides() const override { return true; }
     void exchange(parallel::Group& ranks) override;
-    /// Return the spectra, [pixel][band], and whether a pixel is valid (core/valid_pixel.h). Complete after
-    /// the pass.
+    /// Return the spectra, [pixel][band], and whether a pixel is valid (core/valid_pixel.h). Both are
+    /// complete after the pass.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Classification of spectra with a support vector machine: C-SVC with an RBF kernel as LIBSVM (C.-C. Chang,
-// C.-J. Lin, ACM TIST 2(3), 2011) trains and evaluates it, one against one.
+// Classification of spectra with a support vector machine: C-SVC with an RBF kernel, one against one.
+// Training and evaluation are the same as in LIBSVM (C.-C. Chang, C.-J. Lin, ACM TIST 2(3), 2011).
 //
-// A pixel's features are its values scaled by the training set's minimum and maximum of each band and rounded
-// to single precision: f = float((value - minimum) / (maximum - minimum)), computed in double precision. So
-// LIBSVM, the CPU and the GPU use the same numbers. A whole tile is evaluated as matrix products in double
-// precision, |x - s|^2 = |x|^2 + |s|^2 - 2 x s. If a decision value is so close to zero that rounding could
-// change its sign, the pixel is evaluated again in LIBSVM's own order of operations. So labels equal those of
-// svm_predict for every pixel.
+// The features of a pixel are its values, scaled by the training set's minimum and maximum of each band and
+// rounded to single precision: f = float((value - minimum) / (maximum - minimum)), computed in double
+// precision. LIBSVM, the CPU and the GPU therefore use the same features. A whole tile is evaluated as matrix
+// products in double precision, |x - s|^2 = |x|^2 + |s|^2 - 2 x s. If a decision value is so close to zero
+// that rounding errors could change its sign, the pixel is evaluated again in LIBSVM's order of operations.
+// The labels therefore equal the labels of svm_predict for every pixel.
 #pragma once
 
 #include "core/cost.h"
@@ -24,30 +24,30 @@ namespace hsi::svm {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost kernel{1.9e-10, 1.5e-13}; ///< per value and support vector
+inline constexpr Cost kernel{1.9e-10, 1.5e-13}; ///< seconds per value and support vector
 } // namespace cost
 
-using model::ModelClass; ///< weight: a factor of C
+using model::ModelClass; ///< ModelClass::weight is a factor of C.
 
-/// A trained model with all data for its use. Classes are ordered by value; pair p of classes (i, j), i <
-/// j, counts through i, then j. minimum and maximum, the training set's range of each feature, are always
+/// A trained model with all data for its use. Classes are ordered by value. Pairs of classes (i, j), i < j,
+/// are ordered by i, then by j. minimum and maximum, the training set's range of each feature, are always
 /// set.
 struct Model : model::ModelBands {
     std::vector<ModelClass> classes;
 
-    // The support vector machine.
+    // The support vector machine
     double c = 1, gamma = 1;
     std::vector<int> support_count;     ///< number of support vectors per class, in the order below
     std::vector<float> support_vectors; ///< [vector][feature], scaled
     std::vector<double> coefficients;   ///< [class - 1][vector], LIBSVM's sv_coef
-    std::vector<double> rho;            ///< by pair
-    std::vector<double> prob_a, prob_b; ///< by pair; empty without probability estimates
+    std::vector<double> rho;            ///< one value per pair
+    std::vector<double> prob_a, prob_b; ///< one value per pair; empty without probability estimates
 
-    // Facts about the training.
+    // Information about the training
     int folds = 0;          ///< 0: no cross-validation
-    double cv_accuracy = 0; ///< of the chosen C and gamma
+    double cv_accuracy = 0; ///< cross-validation accuracy of the chosen C and gamma
     uint64_t seed = 1;
-    std::string trained_on, labels; ///< file names, for users
+    std::string trained_on, labels; ///< file names, for information only
     model::Origin origin;
 
     int features() const { return static_cast<int>(minimum.size()); }
@@ -57,25 +57,27 @@ struct Model : model::ModelBands {
         return static_cast<int64_t>(features() ? support_vectors.size() / minimum.size() : 0);
     }
     bool has_probabilities() const { return !prob_a.empty(); }
-    /// Returns 1 / (maximum - minimum); 0 for a feature that was constant in training.
+    /// Returns 1 / (maximum - minimum), or 0 for a feature that was constant in training.
     double factor(int feature) const;
 };
 
-/// Converts the model to values that `by` converts to the model's values. Labels equal those of the rescaled
-/// values except for rounding.
+/// Converts the model to another scale of values. `by` converts values of the scene to the model's values.
+/// Labels equal the labels of the rescaled values except for rounding errors.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 inline float scaled(float value, double minimum, double factor) {
     return static_cast<float>((static_cast<double>(value) - minimum) * factor);
 }
 
-/// Returns the model file: JSON, one text line per support vector. Numbers are restored to the last bit.
+/// Returns the model file: JSON with one line of text per support vector. Numbers are restored exactly when
+/// the file is read.
 std::string to_json(const Model& model);
-/// Throws Error with the fault; any text is safe to read. `name` is for messages.
+/// Reads a model. Any text is safe to read. `name` is used in messages. Throws Error that describes the
+/// problem.
 Model from_json(const std::string& text, const std::string& name);
 Model read_model(const std::string& path);
-/// Returns the support vector machine as LIBSVM's svm_load_model reads it (features scaled, index = feature +
-/// 1), with all digits.
+/// Returns the support vector machine in the format of LIBSVM's svm_load_model, with all digits. Features are
+/// scaled, and the index is the feature + 1.
 std::string to_libsvm(const Model& model);
 
 struct ClassifyOptions {
@@ -83,22 +85,22 @@ struct ClassifyOptions {
     bool confidence = false;    ///< output: the probability of the mapped class; needs has_probabilities()
 };
 
-/// A prediction of LIBSVM, operation by operation.
+/// The result of LIBSVM's prediction, with the same operations.
 struct Prediction {
     int label = 0;                     ///< index of the class
-    std::vector<double> decision;      ///< by pair
-    std::vector<double> probabilities; ///< by class; empty without probability estimates
+    std::vector<double> decision;      ///< one value per pair
+    std::vector<double> probabilities; ///< one value per class; empty without probability estimates
 };
-/// `features`: scaled(). The label is that of the vote, as in svm_predict; the label of
+/// `features` are values of scaled(). The label is the result of the vote, as in svm_predict. The label of
 /// svm_predict_probability may differ.
 Prediction predict_exactly(const Model& model, const float* features);
 
-/// Returns P(i against j) for a decision value and a model's prob_a and prob_b, with the same bits on all
-/// processors.
+/// Returns P(i against j) for a decision value and a model's prob_a and prob_b. The result is bitwise equal
+/// on all processors.
 double probability_of(double decision, double a, double b);
 
-/// Makes the requested outputs in this order: class values (one band), probabilities (one band per class),
-/// confidence (one band). Invalid pixels are NaN.
+/// The operation that creates the requested outputs in this order: class values (one band), probabilities
+/// (one band per class), confidence (one band). Invalid pixels are NaN.
 class Classification : public stream::Operation {
   public:
     Classification(std::shared_ptr<const Model> model, const ClassifyOptions& options);
@@ -107,12 +109,13 @@ class Classification : public stream::Operation {
     void exchange(parallel::Group& ranks) override;
     const Model& model() const { return *m_model; }
     const ClassifyOptions& options() const { return m_options; }
-    /// Return the counts, which are complete after the pass.
+    /// The counts are complete after the pass.
     int64_t classified() const { return m_classified; }
     int64_t invalid() const { return m_invalid; }
-    int64_t repeated() const { return m_repeated; } ///< pixels that were evaluated a second time, exactly
+    /// Returns the number of pixels that were evaluated again in LIBSVM's order of operations.
+    int64_t repeated() const { return m_repeated; }
     const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
-    /// Adds the counts of a worker; backends call it from stop().
+    /// Adds the counts of a worker. Backends call this function from stop().
     void count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated);
 
   protected:
@@ -124,7 +127,7 @@ class Classification : public stream::Operation {
     std::vector<int64_t> m_by_class;
 };
 
-/// Creates the CPU backend (SIMD chosen at run time).
+/// Creates the operation of the CPU backend (SIMD chosen at run time).
 std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
                                                     const ClassifyOptions& options);
 const char* simd_target();
@@ -135,8 +138,8 @@ class Backend {
     virtual ~Backend() = default;
     virtual std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
                                                                 const ClassifyOptions& options) = 0;
-    /// Returns the seconds of all kernels since the backend was created, without copies, summed over the
-    /// lanes (which slow each other on a shared device); 0 on the CPU.
+    /// Returns the total time in seconds of all kernels since the backend was created, without copies, summed
+    /// over the workers; 0 on the CPU. Workers on the same device slow each other down.
     virtual double kernel_seconds() const { return 0; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
@@ -144,19 +147,19 @@ class Backend {
 
 std::unique_ptr<Backend> make_cpu_backend();
 
-/// An epsilon-SVR with the kernel exp(-gamma |x-y|^2).
+/// The parameters of an epsilon-SVR with the kernel exp(-gamma |x-y|^2).
 struct RegressionOptions {
     double c = 1, gamma = 1, epsilon = 0.1;
     uint64_t memory = uint64_t{100} << 20; ///< bytes of LIBSVM's cache
 };
 struct RegressionMachine {
-    std::vector<int> support; ///< samples, rising
+    std::vector<int> support; ///< indices of the support vectors among the samples, in rising order
     std::vector<double> coefficients;
     double rho = 0;
-    bool at_limit = false; ///< LIBSVM stopped at its limit of iterations
+    bool at_limit = false; ///< true if LIBSVM stopped at its limit of iterations
 };
-/// Trains a regression. x: [sample][feature]; y: one per sample. Several threads may call it. Implemented in
-/// svm_training.
+/// Trains a regression. `x` is [sample][feature], and `y` has one value per sample. Several threads may call
+/// this function. It is implemented in svm_training.
 RegressionMachine train_regression(const std::vector<float>& x, const std::vector<double>& y,
                                    const RegressionOptions& options);
 

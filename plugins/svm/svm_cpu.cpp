@@ -39,7 +39,8 @@ struct Shared {
     std::shared_ptr<const Model> model;
     ClassifyOptions options;
     math::RbfPanels panels;
-    std::vector<int64_t> group_begin; ///< the first vector of each class, and the end of the last class
+    /// Index of the first vector of each class, and the end of the last class.
+    std::vector<int64_t> group_begin;
     std::vector<double> factor;
     std::optional<DecisionErrors> errors;
 };
@@ -56,7 +57,8 @@ class ClassifyWorker final : public stream::Worker {
           m_q(static_cast<size_t>(m_k * m_k)), m_qp(static_cast<size_t>(m_k)) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
-        const int64_t pixels = in.lines * in.samples; // packed pixels; the window is the core
+        // The pixels are packed, since the window equals the core.
+        const int64_t pixels = in.lines * in.samples;
         size_t next = 0;
         m_labels = out[next++].data;
         m_probabilities = m_shared->options.probabilities ? &out[next++] : nullptr;
@@ -96,8 +98,8 @@ class ClassifyWorker final : public stream::Worker {
         }
     }
 
-    /// Adds, for each class i and each other class in order, the sum of coefficient times kernel value over
-    /// the support vectors of i.
+    /// For each class i, and each other class in order, adds the sum of coefficient times kernel value over
+    /// the support vectors of class i.
     void add_sums() {
         std::fill(m_sums.begin(), m_sums.end(), 0.0);
         for (int c = 0; c < m_k; ++c)
@@ -132,7 +134,7 @@ class ClassifyWorker final : public stream::Worker {
                 const double value = sum_of(a, b - 1, i) + sum_of(b, a, i) - model.rho[p];
                 const double bound = decision_bound(spread, errors.coefficient_sum[p], model.rho[p]);
                 m_decision[p] = value;
-                certain = certain && std::fabs(value) > bound; // NaN is not certain
+                certain = certain && std::fabs(value) > bound; // False for NaN.
                 ++m_votes[static_cast<size_t>(value > 0 ? a : b)];
             }
         auto label = static_cast<int>(std::max_element(m_votes.begin(), m_votes.end()) - m_votes.begin());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_svm.so: classification on GPUs, in double precision throughout. Data-centre GPUs have matrix units
-// for double precision; other GPUs are slower, with the same results. Pixels are processed in batches whose
-// size depends only on the model. Batches are always full, so results do not depend on the tiling. A batch
-// needs -2 X S as one matrix product (cuBLAS), kernel values and their sums by class in one sweep over the
-// product, votes, and probabilities. If a decision value is within its error bound of zero, the pixel is
-// listed, and the CPU evaluates it in LIBSVM's own order of operations.
+// for double precision. Other GPUs are slower, with the same results. Pixels are processed in batches whose
+// size depends only on the model. Batches are always full, so results do not depend on the tiling. For a
+// batch, cuBLAS computes -2 X S as one matrix product. One sweep over the product computes kernel values and
+// their sums by class. Votes and probabilities follow. If a decision value is within its error bound of zero,
+// the pixel is listed, and the CPU evaluates it in LIBSVM's order of operations.
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
@@ -32,10 +32,10 @@ using stream::TileLimits;
 
 constexpr int threads = 128;
 constexpr int chunk = 16; ///< sums of a class that one thread keeps in registers
-constexpr int parts = 4;  ///< threads that share the support vectors of a class, for one pixel
+constexpr int parts = 4;  ///< number of threads that share the support vectors of a class for one pixel
 constexpr int most_local_votes = 64;
-// Measured on an H200 for one scene: 4.2 ms with products of 32 MB, 2.9 ms with 64 MB, 2.7 ms with 128 MB.
-// Decisions on 32768 pixels at a time do not fill the device.
+// Times for one scene, measured on an H200: 4.2 ms with products of 32 MB, 2.9 ms with 64 MB, 2.7 ms with 128
+// MB. Decisions on only 32768 pixels at a time do not use the whole device.
 constexpr int64_t product_bytes = int64_t{128} << 20;
 constexpr int64_t batch_bytes = int64_t{320} << 20;
 constexpr int64_t smallest_batch = threads, largest_batch = 131072;
@@ -45,9 +45,9 @@ int64_t even(int64_t n) { return (n + 1) / 2 * 2; }
 
 /// The sizes of batches, which depend only on the model.
 struct Batches {
-    int product = 0;  ///< pixels of one matrix product, a multiple of `threads`
-    int batch = 0;    ///< pixels whose decisions are computed together, a multiple of `product`
-    int features = 0; ///< per product, padded to whole 32 bytes, as the matrix units require
+    int product = 0;  ///< number of pixels of one matrix product, a multiple of `threads`
+    int batch = 0;    ///< number of pixels whose decisions are computed together, a multiple of `product`
+    int features = 0; ///< number of features, padded to a multiple of 32 bytes, as the matrix units require
     Batches(const Model& model, bool estimates) {
         const int64_t k = model.class_count();
         const int64_t scratch =
@@ -61,8 +61,8 @@ struct Batches {
     }
 };
 
-/// Scales the features of one tile from raw [feature][pixel] to doubles [product][feature][pixel of product];
-/// also computes |x|^2 and validity.
+/// Scales the features of one tile from raw [feature][pixel] to doubles [product][feature][pixel of product].
+/// Also computes |x|^2 and the validity.
 __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int features, int padded_features,
                       int batch, const double* minimum, const double* factor, double* x, double* x2,
                       unsigned char* valid) {
@@ -70,11 +70,11 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
     if (i >= padded) return;
     double* to = x + i / batch * batch * padded_features + i % batch;
     double sum = 0;
-    PixelLook<float> look; // beyond the last pixel, nothing is read, so the result is invalid
+    PixelLook<float> look; // Threads beyond the last pixel read nothing, so their pixels are invalid.
     for (int f = 0; f < features && i < pixels; ++f) {
         const float v = raw[f * pixels + i];
         look.at(v);
-        // No fused operations, because the bits must equal the CPU's.
+        // The operations are not fused, because the result must be bitwise equal to the CPU's.
         const float s =
             static_cast<float>(__dmul_rn(__dsub_rn(static_cast<double>(v), minimum[f]), factor[f]));
         const double d = static_cast<double>(s);
@@ -89,22 +89,23 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
 }
 
 struct SumsWork {
-    double* product = nullptr; ///< [vector][pixel], -2 x s; the first chunk turns it into kernel values
+    double* product = nullptr; ///< [vector][pixel], -2 x s; the first chunk replaces it by kernel values
     const double *x2 = nullptr, *s2 = nullptr;
-    const double* coefficients = nullptr; ///< [vector][other class], with an even `pitch`
+    const double* coefficients = nullptr; ///< [vector][other class]; the pitch is even
     const int* class_begin = nullptr;
     double gamma = 1;
-    int pixels = 0; ///< per product
+    int pixels = 0; ///< pixels per product
     int pitch = 0, others = 0, first = 0;
 
-    double* sums = nullptr; ///< [class][other][part][pixel of the batch], from this product's first pixel on
+    /// [class][other][part][pixel of the batch], starting at the product's first pixel.
+    double* sums = nullptr;
     int batch = 0;
 };
 
 /// Sums coefficient times kernel value over one part of the support vectors of class blockIdx.y, for the N
-/// other classes from `first` on. A thread computes two pixels, so both use each value it reads from the
-/// model. Fresh: the product holds -2 x s. Otherwise it holds the kernel values that an earlier chunk stored
-/// (Keep).
+/// other classes that start at `first`. A thread processes two pixels, which share each value that it reads
+/// from the model. If `Fresh` is true, the product holds -2 x s. Otherwise it holds kernel values that an
+/// earlier chunk stored (`Keep`).
 template <int N, bool Fresh, bool Keep>
 __global__ void class_sums(const SumsWork w) {
     const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
@@ -152,17 +153,17 @@ __global__ void class_sums(const SumsWork w) {
 
 struct DecideWork {
     int batch = 0, classes = 0, features = 0;
-    int64_t first = 0, pixels = 0; ///< pixels of the tile
+    int64_t first = 0, pixels = 0; ///< first pixel of the batch and number of pixels in the tile
     const double *sums = nullptr, *rho = nullptr, *coefficient_sum = nullptr, *x2 = nullptr;
     const unsigned char* valid = nullptr;
     const float* class_value = nullptr;
     double gamma = 1, reach = 0, terms = 0;
-    int* votes = nullptr;    ///< [class][pixel] of scratch, for many classes
+    int* votes = nullptr;    ///< [class][pixel] in scratch memory; used for many classes
     double* pairs = nullptr; ///< [pair][pixel]: pairwise probabilities; null if not requested
     const double *prob_a = nullptr, *prob_b = nullptr;
-    int* label = nullptr;    ///< [pixel of the batch]: index of the class, -1 where invalid
-    float* labels = nullptr; ///< map of the tile
-    int* unsure = nullptr;   ///< list of uncertain pixels of the tile
+    int* label = nullptr;    ///< [pixel of the batch]: index of the class; -1 for invalid pixels
+    float* labels = nullptr; ///< class map of the tile
+    int* unsure = nullptr;   ///< list of the tile's uncertain pixels
     int* unsure_count = nullptr;
 };
 
@@ -229,7 +230,7 @@ struct EstimateWork {
     int64_t first = 0, pixels = 0;
     const double* pairs = nullptr;
     const int* label = nullptr;
-    double *p = nullptr, *q = nullptr, *qp = nullptr; ///< scratch, [..][pixel]
+    double *p = nullptr, *q = nullptr, *qp = nullptr; ///< scratch memory, [..][pixel]
     float* probabilities = nullptr;                   ///< [class][pixel of the tile]; may be null
     float* confidence = nullptr;                      ///< may be null
 };
@@ -273,7 +274,7 @@ void launch_sums(int count, const SumsWork& work, dim3 grid, cudaStream_t stream
     HSI_CUDA_LAUNCHED("class_sums");
 }
 
-/// The model on one device, shared by all lanes.
+/// The model on one device, shared by all workers.
 struct DeviceModel {
     Batches batches;
     int pitch = 0; ///< pitch of the coefficients
@@ -379,10 +380,10 @@ class CudaWorker final : public stream::Worker {
         const int n = model.features(), k = model.class_count();
         const Batches& b = m_device->batches;
         const auto l = model.vector_count();
-        const int64_t pixels = in.lines * in.samples; // the window equals the core
+        const int64_t pixels = in.lines * in.samples; // The window equals the core.
         const int64_t padded = padded_to(pixels, b.product);
-        // The next product is computed on one stream while the other stream sums over this product. Products
-        // are bound by the matrix units and memory, sums by arithmetic.
+        // One stream computes the next product while the other stream sums over the current product. Products
+        // are limited by the matrix units and memory, sums by arithmetic.
         const auto products = m_product_stream.get();
         const float* const raw = m_raw.packed(in, stream);
         HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
@@ -523,7 +524,7 @@ class CudaWorker final : public stream::Worker {
                 to[f] = from[static_cast<ptrdiff_t>(f) * in.band_stride];
     }
 
-    /// Classifies again the pixels of which the device was not sure.
+    /// Classifies the uncertain pixels of the device again.
     void repeat(const CubeView<float>& in, int64_t pixels, int count, float* labels, float* probabilities,
                 float* confidence) {
         const Model& model = *m_model;
@@ -579,7 +580,7 @@ class CudaWorker final : public stream::Worker {
     DeviceBuffer<double> m_sums;
     DeviceBuffer<int> m_votes, m_label;
     DeviceBuffer<float> m_labels;
-    DeviceBuffer<int> m_unsure; ///< the number, then the pixels
+    DeviceBuffer<int> m_unsure; ///< number of uncertain pixels, then their indices
     HostBuffer<int> m_host_unsure;
     DeviceBuffer<double> m_pairs, m_p, m_q, m_qp;
     DeviceBuffer<float> m_probabilities, m_confidence;

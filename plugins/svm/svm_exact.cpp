@@ -56,7 +56,7 @@ Prediction predict_exactly(const Model& model, const float* features) {
             const double d = static_cast<double>(features[f]) - static_cast<double>(s[f]);
             sum += d * d;
         }
-        // LIBSVM's own exponential, since the decisions must be LIBSVM's
+        // std::exp is used as in LIBSVM, since the decisions must equal LIBSVM's.
         kernel[v] = std::exp(-model.gamma * sum);
     }
     const auto start = class_begin(model);

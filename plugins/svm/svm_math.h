@@ -19,22 +19,22 @@ inline constexpr double unit_roundoff = 1.1102230246251565e-16; // 2^-53
 /// Returns the index of the pair (i, j), i < j, among k classes.
 HSI_HOST_DEVICE inline int pair_index(int i, int j, int k) { return i * (2 * k - i - 1) / 2 + (j - i - 1); }
 
-/// Returns the first support vector of each class, and the end of the last one.
+/// Returns the index of the first support vector of each class, and the end of the last class.
 std::vector<size_t> class_begin(const Model& model);
 
-/// The data for the error of a model's decision values.
+/// The data for the error bound of a model's decision values.
 struct DecisionErrors {
     explicit DecisionErrors(const Model& model);
-    std::vector<double> coefficient_sum; ///< one per pair: sum of |coefficients|
-    double reach = 0;                    ///< the largest |s|
-    double terms = 0;                    ///< the largest number of terms of a decision value
+    std::vector<double> coefficient_sum; ///< sum of |coefficients| for each pair
+    double reach = 0;                    ///< greatest length |s| of a support vector
+    double terms = 0;                    ///< largest number of terms of a decision value
 };
 
-/// Returns the greatest possible difference between the kernel values of a pixel and LIBSVM's, both computed
-/// in double precision, in units of a sum of coefficients. x2 = |x|^2; n features; reach and terms: see
-/// DecisionErrors. |x|^2 + |s|^2 - 2 x s has an error of at most (n + 4) u 2 (|x|^2 + |s|^2), and LIBSVM's
-/// sum (x - s)^2 at most the same. Twice that, times gamma, is the relative error of a kernel value. No
-/// kernel value exceeds exp(-gamma (|x| - reach)^2).
+/// Returns a bound of the difference between a pixel's kernel values and LIBSVM's, both computed in double
+/// precision, in units of a sum of coefficients. x2 is |x|^2, and n is the number of features; see
+/// DecisionErrors for `reach` and `terms`. The error of |x|^2 + |s|^2 - 2 x s is at most (n + 4) u 2 (|x|^2 +
+/// |s|^2). The error of LIBSVM's sum (x - s)^2 has the same bound. Twice this bound, times gamma, is the
+/// relative error of a kernel value. No kernel value exceeds exp(-gamma (|x| - reach)^2).
 HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, int n, double terms) {
     const double far = fmax(0.0, sqrt(x2) - reach) * (1 - 1e-9);
     const double largest = exp(-gamma * far * far);
@@ -42,21 +42,23 @@ HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, i
     return largest * (expm1(relative) + (terms + 64) * unit_roundoff) + 1e-300;
 }
 
-/// Returns the bound beyond which the decision value of a pair is certain. deviation: that of the pixel.
+/// Returns the bound beyond which the decision value of a pair is certain. `deviation` is the result of
+/// deviation() for the pixel.
 HSI_HOST_DEVICE inline double decision_bound(double deviation, double coefficient_sum, double rho) {
     return deviation * coefficient_sum + 4 * unit_roundoff * fabs(rho);
 }
 
 /// Returns P(i against j), bounded away from 0 and 1, from t = a decision + b and e = exp(-|t|). The caller
-/// computes e, because the exponentials of the CPU and the GPU differ.
+/// computes e, because the CPU and the GPU have different exponential functions.
 HSI_HOST_DEVICE inline double pairwise_probability(double t, double e) {
     const double least = 1e-7, p = (t >= 0 ? e : 1.0) / (1.0 + e);
     return p < least ? least : p > 1 - least ? 1 - least : p;
 }
 
-/// Computes class probabilities from pairwise ones: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004, Algorithm
-/// 2, with LIBSVM's stopping rule; two classes need no coupling. r(i, j) is read; p: k values with stride
-/// `stride`; q: k*k, qp: k values of scratch, with the same stride.
+/// Computes class probabilities from pairwise probabilities: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004,
+/// Algorithm 2, with LIBSVM's stopping rule. Two classes need no coupling. r(i, j) returns a pairwise
+/// probability. `p` receives k values with stride `stride`. `q` (k*k values) and `qp` (k values) are scratch
+/// memory with the same stride.
 template <class R>
 HSI_HOST_DEVICE inline void couple(int k, const R& r, double* p, double* q, double* qp, int64_t stride) {
     if (k == 2) {

@@ -65,7 +65,7 @@ double Model::factor(int feature) const {
 }
 
 void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scene) {
-    model::rescale(m, by, scene); // features depend only on the range
+    model::rescale(m, by, scene); // Features depend only on the range.
 }
 
 std::string to_json(const Model& m) {

@@ -39,10 +39,11 @@ struct FreeModel {
 };
 using LibsvmModel = std::unique_ptr<::svm_model, FreeModel>;
 
-/// Trains, and collects what LIBSVM writes to stderr, which its print hook does not receive. Thread-safe.
+/// Runs trainings, and collects the messages that LIBSVM writes to stderr, which its print hook does not
+/// receive. Thread-safe.
 class Trainings {
   public:
-    /// Trains on a separate thread: standard error is redirected only for this thread.
+    /// Trains on a separate thread, because standard error is redirected only for this thread.
     LibsvmModel train(const ::svm_problem& problem, const ::svm_parameter& parameter) {
         const int said = system::file_in_memory("libsvm", 0);
         LibsvmModel model;
@@ -59,7 +60,7 @@ class Trainings {
         try {
             thread = std::thread(work, true);
         } catch (const std::system_error&) {
-            work(false); // too many threads: LIBSVM prints to stderr
+            work(false); // There are too many threads for another one, so LIBSVM prints to stderr.
         }
         if (thread.joinable()) thread.join();
         if (said >= 0) note(said);
@@ -67,7 +68,7 @@ class Trainings {
         return model;
     }
     bool any() const { return !m_warnings.empty(); }
-    /// Returns each text, and the number of trainings of all ranks that printed it.
+    /// Returns each message, and the number of trainings of all ranks that printed it.
     std::map<std::string, int64_t> warnings() const {
         auto all = m_warnings;
         all[limit] = parallel::group().sum("trainings that reached the limit of iterations",
@@ -99,11 +100,11 @@ class Trainings {
     std::map<std::string, int64_t> m_warnings;
 };
 
-/// The training set in LIBSVM's form, ordered by class and then as given: LIBSVM numbers classes by their
-/// first appearance.
+/// The training set in LIBSVM's form, ordered by class and then in the given order, because LIBSVM numbers
+/// classes by their first appearance.
 struct Problem {
-    int n = 0, features = 0, nodes = 0; ///< nodes per sample, including the end mark
-    std::vector<size_t> order;          ///< index in the set of each sample
+    int n = 0, features = 0, nodes = 0; ///< number of nodes per sample, including the end mark
+    std::vector<size_t> order;          ///< index of each sample in the training set
     std::vector<double> y;
     std::vector<Node> storage;
     std::vector<Node*> x;
@@ -145,15 +146,15 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
     q.shrinking = 1;
     q.cache_size = cache_mb;
     q.nr_weight = static_cast<int>(weights.size());
-    q.weight_label = const_cast<int*>(labels.data()); // svm_train only reads it
+    q.weight_label = const_cast<int*>(labels.data()); // svm_train only reads this list.
     q.weight = const_cast<double*>(weights.data());
     return q;
 }
 
 /// Cross-validation over the grid. If memory allows, kernel matrices are computed once per gamma and step of
-/// the search, as LIBSVM computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): a
-/// plain grid search mostly computes the same exponentials again. The ranks of a job share the trainings of a
-/// gamma; each rank has the kernel matrix.
+/// the search, in the same way as LIBSVM computes its kernel. They are used for all C and all folds (LIBSVM's
+/// precomputed kernel). Without them, a grid search mostly computes the same exponentials again. The ranks of
+/// a job share the trainings of a gamma; each rank has the kernel matrix.
 class GridSearch {
   public:
     GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
@@ -191,12 +192,12 @@ class GridSearch {
   private:
     using Place = std::pair<size_t, size_t>; ///< indices of the candidates of C and gamma
 
-    /// Searches coarsely, then around the best. First it tries every second default candidate of C up to 2^7
-    /// and every second gamma. While the largest C is the best, it adds the next larger one, since trainings
-    /// with large C take most of the time. Then it tries the neighbours of the best until the best does not
-    /// change.
+    /// Searches a coarse grid, then around the best candidate. First, the search evaluates every second
+    /// default candidate of C up to 2^7 and every second gamma. While the largest C is the best, it adds the
+    /// next larger C. It avoids large C otherwise, since their trainings take most of the time. Then it
+    /// evaluates the neighbours of the best candidate until the best candidate does not change.
     void search_coarsely() {
-        constexpr size_t around = 8; // neighbours
+        constexpr size_t around = 8; // number of neighbours
         const size_t rows = m_options.c.size(), columns = m_options.gamma.size();
         size_t largest = (rows / 2 + 1) / 2 * 2;
         std::vector<Place> step;
@@ -222,13 +223,13 @@ class GridSearch {
         } while (!step.empty());
     }
 
-    /// `further`: the expected number of candidates after these.
+    /// `further` is the expected number of candidates after these candidates.
     void evaluate(const std::vector<Place>& places, size_t further) {
         if (places.empty()) return;
         parallel::Group& ranks = parallel::group();
         m_total = m_done + static_cast<double>((places.size() + further) * static_cast<size_t>(m_folds)) /
                                ranks.size();
-        std::map<size_t, std::vector<size_t>> rows; // per gamma
+        std::map<size_t, std::vector<size_t>> rows; // indices of C for each gamma
         for (const auto& [c, g] : places)
             rows[g].push_back(c);
         const auto folds = static_cast<size_t>(m_folds);
@@ -237,7 +238,7 @@ class GridSearch {
             const double gamma = m_options.gamma[g];
             if (m_tables) compute_kernel(gamma);
             std::vector<std::atomic<int64_t>> found(c.size() * folds);
-            // Largest C first: these trainings take longest.
+            // The largest C comes first, because its trainings take longest.
             ranks.for_each("cross-validation", static_cast<int64_t>(found.size()), m_options.threads,
                            m_options.cancel, [&, &all = c](int64_t task, int) {
                                const size_t at = found.size() - 1 - static_cast<size_t>(task);
@@ -283,8 +284,8 @@ class GridSearch {
         return std::next(m_found.begin(), &best_of(grid) - grid.data())->first;
     }
 
-    /// Counts the samples of each fold whose class is also in the other folds, and the share of their largest
-    /// class.
+    /// Counts the samples of each fold whose class is also in the other folds. Also computes the share of the
+    /// largest class among the counted samples.
     void count_samples() {
         std::map<double, std::vector<int64_t>> of_class;
         for (size_t i = 0; i < m_problem.y.size(); ++i) {
@@ -320,7 +321,8 @@ class GridSearch {
             const auto i = static_cast<size_t>(row);
             double* dot = m_distance.data() + i * n;
             std::fill_n(dot, n, 0.0);
-            for (size_t f = 0; f < features; ++f) { // the order of additions is LIBSVM's
+            // The order of additions is the same as in LIBSVM.
+            for (size_t f = 0; f < features; ++f) {
                 const double v = by_feature[f * n + i];
                 const double* other = by_feature.data() + f * n;
                 for (size_t j = 0; j < n; ++j)
@@ -338,7 +340,7 @@ class GridSearch {
         parallel::for_each(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t at, int) {
             const auto i = static_cast<size_t>(at);
             Node* row = m_kernel.data() + i * (n + 2);
-            // LIBSVM expects the sample's own number, counted from 1
+            // LIBSVM expects the number of the sample, counted from 1.
             row[0] = {0, static_cast<double>(i + 1)};
             for (size_t j = 0; j < n; ++j)
                 row[j + 1] = {static_cast<int>(j + 1), math::exp(-gamma * m_distance[i * n + j])};
@@ -347,8 +349,8 @@ class GridSearch {
         });
     }
 
-    /// Returns how many samples of the fold a machine that was trained on the other folds classifies
-    /// correctly.
+    /// Returns how many samples of the fold are classified correctly by a model that was trained on the other
+    /// folds.
     int64_t held_out(double c, double gamma, int fold) {
         const auto& rows = m_tables ? m_kernel_rows : m_problem.x;
         std::vector<Node*> x;
@@ -374,7 +376,8 @@ class GridSearch {
     void tick() {
         const std::lock_guard lock(m_mutex);
         m_done += 1;
-        m_shown = std::max(m_shown, 0.95 * std::min(1.0, m_done / m_total)); // the total may grow
+        // The progress never falls, although the total may grow.
+        m_shown = std::max(m_shown, 0.95 * std::min(1.0, m_done / m_total));
         if (m_options.progress) m_options.progress(m_shown);
     }
 
@@ -387,13 +390,13 @@ class GridSearch {
     Trainings& m_trainings;
     bool m_tables = false;
     double m_cache_mb = 100;
-    std::vector<double> m_distance; ///< [sample][sample], squared
+    std::vector<double> m_distance; ///< [sample][sample], squared distances
     std::vector<Node> m_kernel;
     std::vector<Node*> m_kernel_rows;
     std::mutex m_mutex;
     double m_done = 0, m_total = 1, m_shown = 0;
-    std::map<Place, std::vector<int64_t>> m_found; ///< correct samples per fold
-    std::vector<int64_t> m_counted;                ///< samples per fold
+    std::map<Place, std::vector<int64_t>> m_found; ///< number of correct samples per fold
+    std::vector<int64_t> m_counted;                ///< number of samples per fold
     double m_guess = 0;
 };
 
@@ -458,13 +461,14 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
     for (size_t i = 0; i < label.size(); ++i)
         members[label[i]].push_back(i);
     std::vector<int> fold(label.size());
-    size_t offset = 0; // continues from class to class, so that the folds stay equally large
+    size_t offset = 0; // The offset continues from class to class, so that the sizes of the folds stay equal.
     for (auto& [value, pixels] : members) {
         std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
                           static_cast<uint32_t>(value)};
         std::mt19937_64 random(mix);
         for (size_t i = pixels.size(); i > 1; --i) {
-            const uint64_t limit = UINT64_MAX - UINT64_MAX % i; // no bias, and the same numbers everywhere
+            // The random numbers are unbiased, and equal on all platforms.
+            const uint64_t limit = UINT64_MAX - UINT64_MAX % i;
             uint64_t x = random();
             while (x >= limit)
                 x = random();
@@ -479,7 +483,7 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
 const GridPoint& best_of(const std::vector<GridPoint>& grid) {
     const GridPoint* best = &grid.front();
     for (const auto& point : grid)
-        if (point.accuracy > best->accuracy) best = &point; // of equal points the first
+        if (point.accuracy > best->accuracy) best = &point; // The first of several equal points wins.
     return *best;
 }
 
@@ -603,8 +607,8 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     const double cache_mb = std::clamp(static_cast<double>(options.memory) / (1 << 20), 1.0, 1000.0);
     auto parameter = make_parameter(model.c, model.gamma, cache_mb, labels, weights);
     parameter.probability = options.probability ? 1 : 0;
-    std::srand(
-        static_cast<unsigned>(options.seed)); // LIBSVM draws the folds for its probabilities with rand()
+    // LIBSVM draws the folds for its probabilities with rand().
+    std::srand(static_cast<unsigned>(options.seed));
     ::svm_problem whole{problem.n, const_cast<double*>(problem.y.data()),
                         const_cast<Node**>(problem.x.data())};
     if (const char* wrong = ::svm_check_parameter(&whole, &parameter))

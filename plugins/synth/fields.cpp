@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pattern::fields: polygons of one material with two companions, a river and a grid of roads.
+// Pattern::fields: polygons of one material mixed with two others, a river and a grid of roads.
 #include "synth/landscape.h"
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 namespace hsi::synth {
 namespace {
 
-constexpr float darkest = 0.70f,
-                shading = 0.27f; // illumination of ordinary pixels: darkest..darkest + shading
+// Illumination of ordinary pixels: darkest .. darkest + shading.
+constexpr float darkest = 0.70f, shading = 0.27f;
 
-/// A field: one crop or surface, and two companions.
+/// A field: one crop or surface, and two other materials.
 struct Field {
-    double u = 0, v = 0; ///< its centre, in field coordinates
+    double u = 0, v = 0; ///< centre of the field, in field coordinates
     int main = 0, second = 0, third = 0;
     float purity = 0;
 };
@@ -48,7 +48,8 @@ class Fields final : public Landscape {
             const int64_t x = sample + static_cast<int64_t>(i);
             const float white = run.hash(line_key, x, i);
 
-            // Fields are slanted (a 7-24-25 triangle) and their borders wind a little.
+            // Fields are rotated (by the angle of a 7-24-25 triangle), and their borders are slightly
+            // irregular.
             const auto xd = static_cast<double>(x), yd = static_cast<double>(line);
             const double u = 0.96 * xd + 0.28 * yd, v = 0.96 * yd - 0.28 * xd;
             const auto near = fields.find(u + 14.0 * double{warp_u.next()}, v + 14.0 * double{warp_v.next()});
@@ -56,7 +57,7 @@ class Fields final : public Landscape {
             const float bright =
                 darkest + shading * (0.6f * wide.next() + 0.3f * narrow.next() + 0.1f * fine);
 
-            float cover = 0; // covered by the river or a road
+            float cover = 0; // fraction of the pixel that the river or a road covers
             int material = 0;
             const float off_river = std::abs(river.next() - 0.5f);
             if (m_materials > water) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Lines over a landscape, in any direction and light.
+// Flight lines over a landscape, in any direction and light.
 #include "core/error.h"
 #include "math/elementary.h"
 #include "normalise/normalise.h"
@@ -17,7 +17,7 @@
 namespace hsi::synth {
 namespace {
 
-constexpr int64_t painted_side = 32; ///< side of the squares in which the landscape is painted, pixels
+constexpr int64_t painted_side = 32; ///< side in pixels of the squares in which the landscape is painted
 
 uint64_t bits_of(double v) {
     uint64_t bits;
@@ -27,7 +27,7 @@ uint64_t bits_of(double v) {
 
 constexpr double degree = 3.14159265358979323846 / 180;
 
-/// Hills of the landscape, and how bright they look from the scanner.
+/// The hills of the landscape, and their brightness as seen by the scanner.
 class Relief {
   public:
     explicit Relief(const MadeScene& scene, const FlightLine& line) : m_line(line) {
@@ -50,15 +50,15 @@ class Relief {
     int near_infrared() const { return m_near_infrared; }
 
     struct Pixel {
-        double sensor_zenith, sensor_azimuth, slope, aspect; ///< degrees
-        double cos_i, terrain, phase;                        ///< terrain: a factor; phase: degrees
+        double sensor_zenith, sensor_azimuth, slope, aspect; ///< angles in degrees
+        double cos_i, terrain, phase; ///< terrain: a factor; phase: the phase angle in degrees
         std::array<double, 2> kernels;
         double path;
     };
-    /// Returns the pixel at a position of the landscape (column, row); across: -1 at the left end of a row of
-    /// the flight line, 1 at the right end.
+    /// Returns the properties of the pixel at a position of the landscape (column, row). `across` is -1 at
+    /// the left end of a row of the flight line, and 1 at its right end.
     Pixel at(double column, double row, double across) const {
-        // Wavelengths in pixels to the east and to the south, and the steepest slopes of the waves.
+        // Wavelengths of the waves in pixels to the east and to the south, and their steepest slopes.
         constexpr double east[waves] = {61, 143, -97}, south[waves] = {173, 83, 67},
                          steep[waves] = {0.2, 0.14, 0.12};
         double p = 0, q = 0;
@@ -75,7 +75,8 @@ class Relief {
         made.aspect = circle(math::atan2(-p, -q) / degree);
         constexpr double widest = 20, height = 3000;
         made.sensor_zenith = std::fabs(across) * widest;
-        // The right side of the flight line is at this azimuth; the scanner is to the left of it.
+        // Azimuth from the flight line to its right side. For a pixel on the right side, the scanner is in
+        // the opposite direction.
         const double right = math::atan2(m_line.cosine, m_line.sine) / degree;
         made.sensor_azimuth = circle(right + (across > 0 ? 180 : 0));
         made.path = height / math::cos(made.sensor_zenith * degree);
@@ -147,7 +148,7 @@ class LinePainter final : public stream::Operation {
     }
 
   private:
-    /// Returns the side of the part of the landscape that a block covers.
+    /// Returns the side of the area of the landscape that a block needs.
     static int64_t side() { return painted_side * 3 / 2 + 2; }
 
     class Lane final : public stream::Worker {
@@ -177,7 +178,7 @@ class LinePainter final : public stream::Operation {
 
       private:
         struct Parts {
-            CubeView<float> cube, labels, geometry, flat; ///< no data: not requested
+            CubeView<float> cube, labels, geometry, flat; ///< empty: not requested
         };
         std::array<double, 2> exact_place(int64_t line, int64_t sample) const {
             const double j = static_cast<double>(sample) + 0.5, i = static_cast<double>(line) + 0.5;
@@ -241,7 +242,7 @@ class LinePainter final : public stream::Operation {
             for (int b = 0; b < static_cast<int>(geometry_names.size()); ++b)
                 geometry.at(b, y, x) = static_cast<float>(all[b]);
         }
-        /// Returns the sum of four numbers of equal spread: nearly normal, with mean 0 and variance 1.
+        /// Returns the sum of four uniform numbers: nearly normal, with mean 0 and variance 1.
         static float noise(uint64_t pixel, int band) {
             const uint64_t h = draw(pixel, static_cast<uint64_t>(band));
             float sum = -2.0f + 2.0f / 65536;

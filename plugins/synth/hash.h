@@ -16,20 +16,20 @@ inline uint64_t mix64(uint64_t z) {
     return z ^ (z >> 31);
 }
 
-/// Returns number i of the stream `key`.
+/// Returns random number i of the stream `key`.
 inline uint64_t draw(uint64_t key, uint64_t i) { return mix64(key + (i + 1) * golden); }
 
-/// Returns a separate stream for every purpose.
+/// Returns a separate stream for each purpose.
 inline uint64_t substream(uint64_t key, uint64_t purpose) {
     return mix64(mix64(key + golden) ^ (purpose * golden));
 }
 
-/// Returns the number at (x, y) of the stream `key`; coordinates may be negative.
+/// Returns the random number at (x, y) of the stream `key`. Coordinates may be negative.
 inline uint64_t draw(uint64_t key, int64_t x, int64_t y) {
     return draw(draw(key, static_cast<uint64_t>(y)), static_cast<uint64_t>(x));
 }
 
-/// Returns the upper 24 bits as a number in [0, 1), exact in single precision.
+/// Returns the upper 24 bits as a number in [0, 1), which is exact in single precision.
 inline float unit(uint64_t h) { return static_cast<float>(h >> 40) * 0x1p-24f; }
 
 } // namespace hsi::synth

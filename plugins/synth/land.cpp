@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pattern::land: a cultivated landscape as an imager sees it. From the top down: roads with bridges, a river
-// with its banks, settlements (streets, houses, gardens), woods, hedges, strips of crops, outcrops of rock;
-// over all of it the light on hills, shadows of houses and of woods' edges, and moisture that changes a crop
-// across its field.
+// Pattern::land: a cultivated landscape as an imager sees it. The layers are, from top to bottom: roads with
+// bridges, a river with its banks, settlements (streets, houses, gardens), woods, hedges, strips of crops,
+// outcrops of rock. Several effects change all layers: the light on hills, the shadows of houses and of the
+// edges of woods, and moisture, which changes a crop across its field.
 #include "synth/landscape.h"
 
 #include <algorithm>
@@ -15,24 +15,24 @@
 namespace hsi::synth {
 namespace {
 
-// Indices in the material library.
+// Indices in the material library
 constexpr int grass = 0, loam = 1, deciduous = 4, concrete = 7, sand = 12, conifer = 14;
-constexpr std::array crops{0, 5, 1, 0, 5, 1, 0, 5, 1, 0, 21, 22}; // repeated entries are grown more often
+constexpr std::array crops{0, 5, 1, 0, 5, 1, 0, 5, 1, 0, 21, 22}; // repeated entries are more frequent
 constexpr std::array rocks{6, 8, 9, 11, 15, 16, 17, 18, 19, 20, 23};
 constexpr std::array roofs{10, 7, 13};
 
-constexpr double block_width = 92, block_height = 70; // pixels, of neighbouring strips
-constexpr double town_spacing = 184;                  // a settlement in each square of this size
-constexpr double river_spacing = 290;                 // less than the least scene of a demo is high
+constexpr double block_width = 92, block_height = 70; // size of neighbouring blocks of strips, in pixels
+constexpr double town_spacing = 184;                  // there is one settlement in each square of this size
+constexpr double river_spacing = 290;                 // less than the height of the smallest demo scene
 constexpr float shadow_depth = 0.55f;
 constexpr float dimmest = 0.50f, brightest = 0.97f; // range of light on slopes
 
-/// Cosines and sines of 3-4-5, 7-24-25 and 20-21-29 triangles: exact numbers, unlike the last bit of a
-/// computed cosine.
+/// Cosines and sines of the angles of 3-4-5, 7-24-25 and 20-21-29 triangles. They are exact numbers, unlike
+/// computed cosines, whose last bits may differ.
 constexpr std::array<std::array<double, 2>, 8> directions{
     {{1, 0}, {0.96, 0.28}, {0.8, 0.6}, {0.6, 0.8}, {0.28, 0.96}, {0.8, -0.6}, {0.96, -0.28}, {0.28, -0.96}}};
 
-/// Returns one of the materials of `from` that the scene has; `none` if it has none of them.
+/// Returns one of the materials of `from` that the scene has, or `none` if the scene has none of them.
 template <size_t N>
 int one_of(const std::array<int, N>& from, int materials, uint64_t drawn, int none) {
     uint64_t count = 0;
@@ -45,7 +45,7 @@ int one_of(const std::array<int, N>& from, int materials, uint64_t drawn, int no
     return none;
 }
 
-/// Strips of crops in one direction, or an outcrop of rock.
+/// A block of crop strips in one direction, or an outcrop of rock.
 struct Block {
     double u = 0, v = 0; ///< centre
     uint64_t key = 0;
@@ -67,11 +67,11 @@ Block block(uint64_t key, int materials) {
 /// A square of the map that contains a settlement.
 struct Town {
     double x = 0, y = 0, radius = 0, cosine = 1, sine = 0;
-    double plot_s = 10, plot_t = 8; ///< plot size per house, pixels
+    double plot_s = 10, plot_t = 8; ///< size of the plot of a house, in pixels
     uint64_t key = 0;
 };
 
-/// The cover of a pixel by a settlement.
+/// The parts of a settlement in a pixel.
 struct TownCover {
     float inside = 0, street = 0, house = 0, shadow = 0;
     int roof = 0, garden = 0;
@@ -82,7 +82,8 @@ class TownMap {
   public:
     TownMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
 
-    /// `rough`: how many pixels the border of the settlement is moved outwards at this position.
+    /// `rough` is the number of pixels by which the border of the settlement is moved outwards at this
+    /// position.
     TownCover at(double x, double y, double rough) {
         choose(x, y);
         TownCover c;
@@ -91,13 +92,14 @@ class TownMap {
         c.inside = clamp01(static_cast<float>((m_town.radius + rough - off) * 0.7 + 0.5));
         if (c.inside == 0) return c;
         const double s = m_town.cosine * dx + m_town.sine * dy, t = m_town.cosine * dy - m_town.sine * dx;
-        // Between two streets there are three rows of plots in one direction and two in the other.
+        // Between two streets, there are three rows of plots in one direction and two rows in the other
+        // direction.
         c.street = coverage(std::min(from_line(s, 3 * m_town.plot_s), from_line(t, 2 * m_town.plot_t)), 1.0);
         const uint64_t plot = plot_key(s, t);
         c.garden = unit(draw(plot, 7)) < 0.55f ? grass : unit(draw(plot, 8)) < 0.6f ? deciduous : concrete;
         c.roof = one_of(roofs, m_materials, draw(plot, 5), asphalt);
         c.house = house(s, t) * (1 - c.street);
-        // The sun is in the south-south-west: shadows fall two pixels up and one to the right.
+        // The sun is in the south-south-west, so shadows extend two pixels up and one pixel to the right.
         const double sx = dx - 1, sy = dy + 2;
         c.shadow = house(m_town.cosine * sx + m_town.sine * sy, m_town.cosine * sy - m_town.sine * sx) *
                    (1 - c.house);
@@ -113,9 +115,9 @@ class TownMap {
         m_y = cy;
         m_town.key = draw(m_key, cx, cy);
         const auto number = [&](uint64_t i) { return double{unit(draw(m_town.key, i))}; };
-        // Less than the distance between the centre and the border of the square
+        // The radius is less than the distance between the centre and the border of the square.
         m_town.radius = 22 + 16 * number(2);
-        // border
+        // The centre is at least 0.28 of the square's side away from the border.
         m_town.x = (static_cast<double>(cx) + 0.28 + 0.44 * number(0)) * town_spacing;
         m_town.y = (static_cast<double>(cy) + 0.28 + 0.44 * number(1)) * town_spacing;
         const auto& d = directions[draw(m_town.key, 3) % directions.size()];
@@ -145,7 +147,7 @@ class TownMap {
     Town m_town;
 };
 
-/// Light on hills: brighter where the ground falls towards the sun.
+/// The light on hills. It is brighter where the ground falls towards the sun.
 class Hills {
   public:
     Hills(uint64_t key, int64_t line, int64_t sample)
@@ -163,7 +165,7 @@ class Hills {
     }
 
   private:
-    /// Returns the height in pixels, for slopes of up to one.
+    /// Returns the height in pixels. Slopes are at most one.
     static float height(std::array<SmoothLine, 2>& lines) {
         const float wide = lines[0].next(), narrow = lines[1].next();
         return 180.0f * wide + 55.0f * narrow;
@@ -172,8 +174,8 @@ class Hills {
     float m_height = 0;
 };
 
-/// Woods: noise of two sizes above a threshold, at this line and two lines further south, whose trees cast
-/// their shadows on this line.
+/// Woods, where noise of two sizes is above a threshold. The noise is computed at this line and two lines
+/// further south, because trees there cast their shadows on this line.
 class Woods {
   public:
     Woods(uint64_t key, int64_t line, int64_t sample)
@@ -212,7 +214,7 @@ class Land final : public Landscape {
     int m_materials;
 };
 
-/// Adds a crop and the soil between its rows; more soil shows where it is dry.
+/// Adds a crop and the soil between its rows. Where it is dry, more soil is visible.
 void Land::add_strip(uint64_t key, float moisture, float fine, float share, const auto& add) const {
     const int main = one_of(crops, m_materials, draw(key, 0), grass);
     const int ground = main == loam ? one_of(crops, m_materials, draw(key, 1), grass) : loam;
@@ -222,14 +224,14 @@ void Land::add_strip(uint64_t key, float moisture, float fine, float share, cons
     add(ground, share * (1 - pure));
 }
 
-/// Adds rock in layers with mixed borders, and soil in its hollows.
+/// Adds rock in layers with mixed borders, and soil in the hollows of the rock.
 void Land::add_rock(uint64_t key, float strata, float bareness, float fine, const auto& add) const {
     const float layer = strata * 7.0f, place = layer - std::floor(layer);
     const auto rock = [&](float at) {
         return one_of(rocks, m_materials, draw(key, static_cast<uint64_t>(at)), loam);
     };
     const float next = clamp01((place - 0.85f) * (1.0f / 0.15f));
-    // Rock is bare only on the heights; around them, grass grows on its rubble.
+    // Rock is bare only at greater heights. Around them, grass grows on rubble.
     const float bare = clamp01((bareness - 0.42f) * 3.0f) * (0.95f - 0.2f * fine),
                 rubble = 0.12f * (1 - bare);
     add(rock(std::floor(layer)), (bare + rubble) * (1 - next));
@@ -243,7 +245,7 @@ void Land::add_block(const Block& b, double x, double y, float moisture, float s
                      const auto& add) const {
     if (b.outcrop) return add_rock(b.key, strata, 1 - moisture, fine, add);
     const double across = (b.cosine * x + b.sine * y) * (1 / b.strip);
-    // Position within the strip, pixels
+    // Position within the strip, in pixels
     const double index = std::floor(across), place = (across - index) * b.strip;
     const auto key = [&](double i) {
         return draw(b.key, static_cast<uint64_t>(static_cast<int64_t>(i)) + 64);
@@ -292,7 +294,7 @@ void Land::paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) con
         const auto over = [&](int k, float share) {
             if (share > 0) run.add(k, i, share * bright);
         };
-        float left = 1; // the part that nothing covers yet
+        float left = 1; // fraction of the pixel that is not covered yet
         const auto cover = [&](int k, float share) {
             if (!has(k)) return;
             over(k, left * share);
@@ -316,13 +318,13 @@ void Land::paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) con
             cover(loam, in_town);
         }
         if (in_wood > 0 && has(deciduous)) {
-            // Crowns of trees, and the dark gaps between them.
+            // The crowns of trees, and the dark gaps between them
             bright *= 1 - 0.30f * in_wood * crown;
             const float needles = has(conifer) ? clamp01((kind - 0.5f) * 9.0f + 0.5f) : 0;
             cover(conifer, in_wood * needles);
             cover(deciduous, in_wood);
         }
-        // A hedge runs along some borders of blocks, and a track along others.
+        // Some borders of blocks have a hedge, and others have a track.
         const uint64_t border = (near.first->key ^ near.second->key) % 5;
         if (border == 0) cover(deciduous, 0.9f * coverage(near.gap * 0.5, 0.9));
         if (border == 1) cover(loam, 0.9f * coverage(near.gap * 0.5, 0.6));

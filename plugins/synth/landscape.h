@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The ground cover of a synthetic scene: fractions of materials by pixel. A landscape depends only on its
-// seed and a pixel's coordinates. It uses additions, multiplications and square roots in a fixed order, so
-// that runs may begin anywhere.
+// The ground cover of a synthetic scene: fractions of materials in each pixel. A landscape depends only on
+// its seed and on the coordinates of a pixel. It uses additions, multiplications and square roots in a fixed
+// order, so that runs of pixels may start anywhere.
 #pragma once
 
 #include "synth/hash.h"
@@ -20,7 +20,7 @@
 
 namespace hsi::synth {
 
-// Streams of random numbers. A new use gets a new number, so that old scenes do not change.
+// The streams of random numbers. A new use gets a new number, so that existing scenes do not change.
 enum Purpose : uint64_t {
     pixels_stream = 1,
     cells_stream,
@@ -58,19 +58,20 @@ struct PixelRun {
         uint32_t v[run_pixels];
     };
     std::vector<Row> abundance; ///< fraction times illumination, one row per material
-    Words low{}, high{};        ///< halves of each pixel's hash
-    uint32_t active = 0;        ///< bit k: material k occurs in the run
-    Row trait{};                ///< of the ground, if the scene has a trait
+    Words low{}, high{};        ///< lower and upper half of each pixel's hash
+    uint32_t active = 0;        ///< bit k is set if material k occurs in the run
+    Row trait{};                ///< trait of the ground, if the scene has a trait
     std::vector<Row> absorbed;  ///< for each plant in the run: minus its abundance times the trait
     std::vector<float> spectra;
-    uint32_t spectra_of = 0; ///< the set of materials in `spectra`
+    uint32_t spectra_of = 0; ///< materials in `spectra`, as bits
     std::vector<const float*> rows;
 
     void add(int material, size_t pixel, float share) {
         abundance[static_cast<size_t>(material)].v[pixel] += share;
         active |= 1u << material;
     }
-    /// Stores the pixel's hash for the noise, and returns a number in [0, 1) that is specific to the pixel.
+    /// Stores the pixel's hash for the noise. Returns a random number in [0, 1) that depends only on the
+    /// pixel.
     float hash(uint64_t line_key, int64_t sample, size_t pixel) {
         const uint64_t h = draw(line_key, static_cast<uint64_t>(sample));
         low.v[pixel] = static_cast<uint32_t>(h);
@@ -82,8 +83,8 @@ struct PixelRun {
 class Landscape {
   public:
     virtual ~Landscape() = default;
-    /// Adds to run.abundance, whose rows are zero, and sets run.low, run.high and run.active, for `pixels`
-    /// pixels (1..run_pixels) from (line, sample) on. The abundances of a pixel are not negative, and at most
+    /// Paints `pixels` pixels (1..run_pixels), starting at (line, sample). Adds to run.abundance, whose rows
+    /// are zero before, and sets run.low, run.high and run.active. The abundances of a pixel are from 0 to
     /// 0.97.
     virtual void paint(int64_t line, int64_t sample, size_t pixels, PixelRun& run) const = 0;
 };
@@ -92,7 +93,7 @@ class Landscape {
 std::unique_ptr<const Landscape> make_fields(uint64_t seed, int materials);
 std::unique_ptr<const Landscape> make_land(uint64_t seed, int materials);
 
-/// One line of smooth noise in [0, 1): random numbers at lattice points, smoothly interpolated. next()
+/// One line of smooth noise in [0, 1). Random numbers at lattice points are smoothly interpolated. next()
 /// advances by one sample.
 class SmoothLine {
   public:
@@ -115,7 +116,8 @@ class SmoothLine {
     }
 
   private:
-    /// Returns at / spacing, rounded down, because lines over a landscape may begin west and north of it.
+    /// Returns at / spacing, rounded down. `at` may be negative, because flight lines may start west and
+    /// north of the landscape.
     static int64_t part(int64_t at, int64_t spacing) { return at / spacing - (at % spacing < 0 ? 1 : 0); }
     static float ease(float t) { return t * t * (3.0f - 2.0f * t); }
     float lattice(int64_t column) const {
@@ -127,9 +129,9 @@ class SmoothLine {
     float m_scale, m_down = 0, m_left = 0, m_right = 0;
 };
 
-/// Divides the ground into cells around seeds: a cell is the part that is nearest to its seed. `Cell` has the
-/// seed in u and v, well inside a rectangle of a grid. The 3x3 cells around a position are kept while the
-/// position stays in the same rectangle.
+/// Divides the ground into cells around seeds. A cell is the area that is nearest to its seed. The members u
+/// and v of `Cell` are the position of its seed, well inside a rectangle of a grid. The 3x3 cells around a
+/// position are kept while the position stays in the same rectangle.
 template <class Cell>
 class CellMap {
   public:
@@ -139,9 +141,9 @@ class CellMap {
 
     struct Nearest {
         const Cell *first, *second;
-        double gap; ///< how much farther the second seed is, in pixels: 0 at the border
-        /// Returns the fraction of the first cell: 1 inside, 0.5 at the border. The gap changes by about two
-        /// per pixel across the border, so about one pixel is mixed.
+        double gap; ///< how much farther the second seed is than the first, in pixels; 0 at the border
+        /// Returns the fraction of the first cell: 1 inside, 0.5 at the border. Across the border, the gap
+        /// changes by about two per pixel, so the mixed zone is about one pixel wide.
         float share() const { return static_cast<float>(0.5 + 0.5 * std::min(1.0, gap * 0.5)); }
     };
     Nearest find(double u, double v) {
@@ -190,13 +192,13 @@ class CellMap {
 
 inline float clamp01(float x) { return std::min(1.0f, std::max(0.0f, x)); }
 
-/// Returns the fraction of a pixel that a line of the given half width covers, `distance` pixels from its
-/// middle.
+/// Returns the fraction of a pixel that is covered by a line of the given half width, if the middle of the
+/// line is `distance` pixels away.
 inline float coverage(double distance, double half_width) {
     return clamp01(static_cast<float>(half_width + 0.5 - distance));
 }
 
-/// Returns the distance (pixels) from the nearest of parallel lines, `spacing` apart.
+/// Returns the distance (pixels) to the nearest of parallel lines that are `spacing` apart.
 inline double from_line(double across, double spacing) {
     const double turns = across * (1 / spacing);
     return std::abs(turns - std::floor(turns) - 0.5) * spacing;

@@ -14,7 +14,7 @@ struct Knot {
     double nm, reflectance;
 };
 struct Feature {
-    double nm, depth, sigma; ///< Gaussian absorption: factor 1 - depth exp(-((x - nm)/sigma)^2/2)
+    double nm, depth, sigma; ///< Gaussian absorption with the factor 1 - depth exp(-((x - nm)/sigma)^2/2)
 };
 struct Material {
     const char* name;
@@ -282,7 +282,8 @@ const std::vector<Material>& library() {
     return all;
 }
 
-/// Monotone cubic interpolation (no overshoot between knots); constant beyond the ends.
+/// Returns the continuum by monotone cubic interpolation (no overshoot between knots). Beyond the ends, it is
+/// constant.
 double continuum_at(const std::vector<Knot>& k, double x) {
     if (x <= k.front().nm) return k.front().reflectance;
     if (x >= k.back().nm) return k.back().reflectance;
@@ -296,7 +297,7 @@ double continuum_at(const std::vector<Knot>& k, double x) {
         if (j == 0) return slope(0);
         if (j + 1 == k.size()) return slope(j - 1);
         const double a = slope(j - 1), b = slope(j);
-        return a * b <= 0 ? 0.0 : 2 * a * b / (a + b); // harmonic mean, which keeps monotonicity
+        return a * b <= 0 ? 0.0 : 2 * a * b / (a + b); // The harmonic mean preserves monotonicity.
     };
     const double h = k[i + 1].nm - k[i].nm, t = (x - k[i].nm) / h;
     const double h00 = (1 + 2 * t) * (1 - t) * (1 - t), h10 = t * (1 - t) * (1 - t);

@@ -15,8 +15,8 @@ class SceneReader final : public stream::CubeReader {
     void read(const Rect& window, const CubeView<float>& dst) override {
         m_scene->paint(window, dst, {});
         const Options& o = m_scene->options();
-        const Rect stripe = intersect(
-            window, Rect{o.stripe_first, window.y, o.stripe_width, window.h}); // nodata is NaN to a reader
+        // The nodata stripe; readers see nodata as NaN.
+        const Rect stripe = intersect(window, Rect{o.stripe_first, window.y, o.stripe_width, window.h});
         for (int b = 0; !stripe.empty() && b < dst.bands; ++b)
             for (int64_t line = 0; line < window.h; ++line) {
                 float* row = dst.row(b, line) + (stripe.x - window.x);

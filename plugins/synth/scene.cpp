@@ -18,7 +18,7 @@
 namespace hsi::synth {
 namespace {
 
-constexpr double bad_band_sigma = 0.05; // reflectance
+constexpr double bad_band_sigma = 0.05; // standard deviation of the noise in bad bands, as reflectance
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 } // namespace
@@ -39,13 +39,13 @@ struct MadeScene::Impl {
     std::vector<int> bad;
     std::vector<uint8_t> is_bad;
     std::vector<double> reflectance; ///< [endmembers][bands]
-    std::vector<float> spectra;      ///< [bands][endmembers], with scale, 0 in bad bands
-    std::vector<float> absorption;   ///< per band, of the trait
-    uint32_t plants = 0;             ///< bit k: material k has the trait
+    std::vector<float> spectra;      ///< [bands][endmembers], scaled; 0 in bad bands
+    std::vector<float> absorption;   ///< absorption of the trait in each band
+    uint32_t plants = 0;             ///< bit k is set if material k has the trait
     std::vector<BandModel> model;
     std::vector<Target> targets;
-    std::vector<Planted> planted; ///< by position
-    std::vector<Hole> holes;      ///< by position
+    std::vector<Planted> planted; ///< ordered by position
+    std::vector<Hole> holes;      ///< ordered by position
 
     void check() const;
     void make_bands();
@@ -60,7 +60,8 @@ struct MadeScene::Impl {
     }
     void run(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
     void set_trait(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
-    bool has_trait(const PixelRun& scratch, size_t pixel) const; ///< true where plants cover 90 % of it
+    /// Returns whether plants cover at least 90 % of the pixel.
+    bool has_trait(const PixelRun& scratch, size_t pixel) const;
     void values(size_t pixels, PixelRun& scratch, float* dst, ptrdiff_t band_stride) const;
 };
 
@@ -100,7 +101,7 @@ void MadeScene::Impl::make_bands() {
         wavelengths.push_back(std::nearbyint(nm * 1000) / 1000);
         fwhm.push_back(std::nearbyint(std::min(60.0, 1.1 * spacing) * 1000) / 1000);
     }
-    // Water vapour absorbs the light near 1400 and 1900 nm.
+    // Water vapour absorbs light near 1400 and 1900 nm, so the bands there become bad bands.
     std::vector<int> order(n);
     for (size_t b = 0; b < n; ++b)
         order[b] = static_cast<int>(b);
@@ -188,7 +189,7 @@ void MadeScene::Impl::set_noise() {
             for (size_t j = 0; j < k_count; ++j)
                 power += moment[i * k_count + j] * reflectance[i * n + b] * reflectance[j * n + b];
         const double rms = std::sqrt(power / static_cast<double>(rows * columns));
-        // Rounds to 16 bits, so that the last bit of pow() does not change the scene.
+        // The value is rounded to 16 bits, so that the last bit of pow() does not affect the scene.
         int exponent = 0;
         const double exact = is_bad[b] ? bad_band_sigma : rms * ratio;
         const double fraction = std::frexp(exact, &exponent);
@@ -199,7 +200,7 @@ void MadeScene::Impl::set_noise() {
     }
 }
 
-/// Computes abundances times illumination, and pixel hashes, of `pixels` pixels from (line, sample) on.
+/// Computes the abundances times illumination and the hashes of `pixels` pixels, starting at (line, sample).
 void MadeScene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
     for (auto& row : s.abundance)
         std::fill_n(row.v, run_pixels, 0.0f);
@@ -240,7 +241,7 @@ bool MadeScene::Impl::has_trait(const PixelRun& s, size_t pixel) const {
 
 void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
-    // A plant with a trait counts as two materials: the plant, and the absorption of the trait.
+    // A plant with a trait counts as two materials: the plant, and the absorption by the trait.
     const auto absorbing = static_cast<size_t>(std::popcount(s.active & plants)),
                count = static_cast<size_t>(std::popcount(s.active)) + absorbing;
     s.rows.clear();
@@ -254,7 +255,7 @@ void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t b
         s.rows.push_back(s.absorbed[at++].v);
     }
     if (s.spectra_of != s.active) {
-        // Absent materials would add exact zeros, so leaving them out changes no bit in any run.
+        // Absent materials would only add exact zeros, so leaving them out does not change any bit.
         s.spectra.resize(n * count);
         for (size_t b = 0; b < n; ++b) {
             float* to = s.spectra.data() + b * count;
@@ -348,10 +349,10 @@ std::vector<float> MadeScene::abundances(int64_t line, int64_t sample) const {
 }
 
 std::vector<Plot> MadeScene::plots(int count) const {
-    constexpr int64_t side = 3, most_tries = 1000; // most_tries: per plot
+    constexpr int64_t side = 3, most_tries = 1000; // most_tries is the limit per plot
     const Options& o = m->o;
     std::vector<Plot> plots;
-    std::unordered_set<int64_t> taken; // pixels of plots and of their surroundings
+    std::unordered_set<int64_t> taken; // pixels of plots and their neighbours
     PixelRun scratch(o.endmembers);
     const uint64_t key = substream(o.seed, plots_stream);
     const int64_t columns = o.samples - side + 1, rows = o.lines - side + 1;

@@ -16,16 +16,16 @@ using F = hn::ScalableTag<float>;
 using U = hn::RebindToUnsigned<F>;
 using I = hn::RebindToSigned<F>;
 
-/// Returns nearly normal numbers with mean 0 and variance 1: the sum of four 16-bit uniform numbers (excess
-/// kurtosis -0.3), then the first Cornish-Fisher correction x + (x^3 - 3x)/80, which brings the fourth moment
-/// to within a few percent of the normal distribution's. The arithmetic is in integers up to the conversion,
-/// so each processor computes the same bits.
+/// Returns nearly normal numbers with mean 0 and variance 1. First, four 16-bit uniform numbers are added
+/// (excess kurtosis -0.3). Then the first Cornish-Fisher correction x + (x^3 - 3x)/80 is applied, which
+/// brings the fourth moment to within a few per cent of the normal distribution's. The arithmetic is in
+/// integers until the conversion, so each processor computes the same bits.
 template <class VU>
 HWY_INLINE hn::Vec<F> noise(VU low, VU high, VU key1, VU key2) {
     const F f;
     const U u;
     const I s;
-    // h1, h2: two rounds of multiply and fold over the pixel's 64-bit hash and the band's keys
+    // h1 and h2: two rounds of multiplication and folding of the pixel's 64-bit hash and the band's keys
     auto h1 = hn::Xor(low, key1);
     h1 = hn::Mul(hn::Xor(h1, hn::ShiftRight<16>(h1)), hn::Set(u, 0x7feb352du));
     h1 = hn::Mul(hn::Xor(h1, hn::ShiftRight<15>(h1)), hn::Set(u, 0x846ca68bu));
@@ -48,7 +48,7 @@ void Values(const RunInput& in, float* HWY_RESTRICT dst, ptrdiff_t band_stride) 
     const U u;
     const size_t n = hn::Lanes(f);
     constexpr size_t unroll = 4;
-    const size_t step = unroll * n; // divides run_pixels for every vector up to 4096 bits
+    const size_t step = unroll * n; // The step divides run_pixels for every vector of up to 4096 bits.
     alignas(64) float tail[run_pixels];
     const size_t whole = in.pixels - in.pixels % step;
     for (int b = 0; b < in.bands; ++b) {
@@ -59,7 +59,8 @@ void Values(const RunInput& in, float* HWY_RESTRICT dst, ptrdiff_t band_stride) 
         float* out = dst + b * band_stride;
         for (size_t x = 0; x < in.pixels; x += step) {
             auto v0 = hn::Zero(f), v1 = v0, v2 = v0, v3 = v0;
-            // Multiplies and adds separately: fusing would make the bits depend on the processor.
+            // Multiplications and additions are separate, because fused operations would make the bits depend
+            // on the processor.
             for (int k = 0; k < in.active; ++k) {
                 const float* a = in.abundance[k] + x;
                 const auto ek = hn::Set(f, e[k]);
@@ -104,7 +105,8 @@ void run_values(const RunInput& in, float* dst, ptrdiff_t band_stride) {
 }
 
 const char* simd_target() {
-    // SupportedTargets() lists this processor's targets; the dispatch takes the lowest bit, the best one.
+    // SupportedTargets() lists the targets of this processor. The dispatch selects the lowest bit, which is
+    // the best target.
     const auto best = hwy::SupportedTargets() & HWY_TARGETS;
     return hwy::TargetName(best & -best);
 }

@@ -28,7 +28,8 @@ double length_of(const std::vector<double>& x) {
     return std::sqrt(sum);
 }
 
-/// Returns the name without a trailing number and its separator; a name without a number as it is.
+/// Returns the name without a trailing number and its separator. A name without a number is returned
+/// unchanged.
 std::string without_number(const std::string& name) {
     size_t end = name.size();
     while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9')
@@ -40,7 +41,8 @@ std::string without_number(const std::string& name) {
     return start == end || start == 0 ? name : name.substr(0, start);
 }
 
-/// Statistics of the draws in one pixel, per class: mean and squared deviations, updated draw by draw.
+/// The statistics of a pixel over its realisations, for each class: mean and sum of squared deviations,
+/// updated after each realisation.
 struct Moments {
     explicit Moments(size_t classes) : mean(classes), squared(classes), fraction(classes) {}
     void start() {
@@ -92,7 +94,7 @@ class DrawWorker final : public stream::Worker {
     int64_t valid = 0, invalid = 0;
 
   private:
-    /// Takes the values of a strip, and finds its valid pixels.
+    /// Loads the values of a strip, and determines its valid pixels.
     void take(const CubeView<float>& in, int64_t line, int64_t first, size_t count) {
         m_squared.fill(0.0);
         m_valid.fill(true);
@@ -142,7 +144,7 @@ class DrawWorker final : public stream::Worker {
         for (size_t k = 0; k < p; ++k)
             m_one[k] = m_products[(m_options.noise ? k : static_cast<size_t>(draw.members[k])) * at_once + i];
         if (m_options.normalise == Normalise::unit) {
-            if (!(squared > 0)) return; // noise has left nothing of it
+            if (!(squared > 0)) return; // The noise has made all values zero.
             const double length = std::sqrt(squared);
             for (size_t k = 0; k < p; ++k)
                 m_one[k] /= length;
@@ -188,14 +190,14 @@ class DrawWorker final : public stream::Worker {
     const DrawKernels& m_kernels;
     const DrawOptions& m_options;
     const std::vector<std::unique_ptr<Draw>>& m_draws;
-    std::vector<const double*> m_spectra; ///< spectra of the library
+    std::vector<const double*> m_spectra; ///< pointers to the spectra of the library
     const size_t m_bands;
     std::vector<double> m_values, m_sigma, m_noisy, m_products, m_one;
     std::vector<Moments> m_moments;
     std::vector<std::unique_ptr<Solver>> m_solvers;
     std::array<double, at_once> m_squared{};
     std::array<bool, at_once> m_valid{};
-    int64_t m_first = 0; ///< number of the first pixel in the strip
+    int64_t m_first = 0; ///< number of the strip's first pixel
 };
 
 class CpuDraws final : public DrawUnmixing {
@@ -326,7 +328,7 @@ Endmembers normalised(Endmembers library, Normalise how) {
                         "Leave it out, or leave out -normalise.");
     }
     if (how == Normalise::none) return library;
-    double mean = 0; // the length divided by the root of the number of bands is the root mean square
+    double mean = 0; // The length divided by the square root of the number of bands is the root mean square.
     for (const auto& x : library.spectra)
         mean += length_of(x) / static_cast<double>(library.spectra.size());
     for (auto& x : library.spectra) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Unmixing with draws on GPUs, one thread per pixel, one draw after another. A draw consists of the noise at
-// the pixel's position, the products with the draw's spectra, the active set, and the moments of the
-// fractions. Operations are in the CPU's order and not fused (the file is compiled with -fmad=false), so all
-// results equal the CPU's bit by bit. For up to 16 spectra, a thread's arrays are in its own memory, and
-// shared memory holds the data of a draw that all pixels share. For more spectra, the arrays are in device
-// memory.
+// Monte Carlo unmixing on GPUs, one thread per pixel, one realisation ("draw") after another. A realisation
+// consists of the noise at the pixel's position, the products with the selected spectra, the active set, and
+// the moments of the fractions. The file is compiled with -fmad=false, and operations are in the CPU's order,
+// so all results are bitwise equal to the CPU's. For up to 16 spectra, the arrays of a thread are in its
+// local memory, and shared memory holds the data of a realisation that all pixels share. For more spectra,
+// the arrays are in device memory.
 #include "core/valid_pixel.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
@@ -30,15 +30,16 @@ using cuda::DeviceGuard;
 using stream::TileLimits;
 
 constexpr int threads = 128;
-constexpr int chunk = 8;       ///< spectra whose products are computed together if there are many
-constexpr int own_memory = 16; ///< up to this number of spectra, a thread's data fit into its own memory
-/// Limit per lane for the data that do not fit into the threads' own memory.
+constexpr int chunk = 8; ///< number of spectra whose products are computed together if there are many spectra
+/// Up to this number of spectra, the data of a thread fit into its local memory.
+constexpr int own_memory = 16;
+/// Limit per worker for the data that do not fit into local memory.
 constexpr int64_t most_scratch = int64_t{256} << 20;
 
-/// A draw, and the positions of its parts in the arrays of all draws.
+/// A realisation, and the positions of its parts in the arrays of all realisations.
 struct DrawPlace {
     int number = 0, size = 0;
-    int64_t members = 0, numbers = 0; ///< numbers: position of gram, whole, whole_ones
+    int64_t members = 0, numbers = 0; ///< numbers: position of gram, whole and whole_ones
     double weight_squared = 0, longest = 0;
 };
 
@@ -53,9 +54,9 @@ struct DrawTask {
     uint64_t seed = 0;
 };
 
-/// The pixels of a tile, and the result buffers; null if not requested.
+/// The pixels of a tile, and the result buffers, which are null if not requested.
 struct DrawPixels {
-    /// [band][pixel]; with noise, the standard deviations follow in the same layout
+    /// [band][pixel]; with noise, the standard deviations follow in the same layout.
     const float* x = nullptr;
     int64_t count = 0, samples = 0, first_number = 0, width = 0;
     float *mean = nullptr, *deviation = nullptr, *rmse = nullptr;
@@ -92,7 +93,7 @@ __device__ DrawRoom room_at(unsigned char* memory, int p, int classes) {
     return room;
 }
 
-/// Returns true if the values, and the deviations if noise is used, are valid.
+/// Returns true if the values are valid; with noise, the standard deviations must also be valid.
 __device__ bool is_valid_draw_pixel(const DrawTask& t, const DrawPixels& w, int64_t i) {
     double squared = 0;
     bool good = true;
@@ -106,8 +107,8 @@ __device__ bool is_valid_draw_pixel(const DrawTask& t, const DrawPixels& w, int6
     return good && is_valid_sum(squared);
 }
 
-/// Computes the products of Most spectra of a draw, from `first` on, with the pixel's values in this draw,
-/// and the sum of the squared values.
+/// Computes the products of Most spectra of a realisation, starting at index `first`, with the pixel's values
+/// in this realisation. Also computes the sum of the squared values.
 template <int Most, bool Noise>
 __device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i, const DrawPlace& draw,
                               int first, double* products, double& squared) {
@@ -145,12 +146,12 @@ __device__ void draw_products(const DrawTask& t, const DrawPixels& w, int64_t i,
         if (k < count) products[first + k] = sum[k];
 }
 
-/// The sums over a pixel's draws.
+/// The sums over a pixel's realisations.
 struct DrawSums {
     double count = 0, sum = 0, error = 0;
 };
 
-/// Solves one draw of one pixel. The products are in the room already.
+/// Solves one realisation of one pixel. room.products must already contain the products.
 __device__ void solve_draw(const DrawTask& t, const Problem& problem, const DrawPlace& draw,
                            const DrawRoom& room, double squared, bool rmse, DrawSums& all) {
     const int p = draw.size;
@@ -223,7 +224,7 @@ __device__ Problem problem_of(const DrawTask& t, const DrawPlace& draw, const do
     return problem;
 }
 
-/// Solves the draws of at most Most spectra, one pixel per thread.
+/// Solves realisations of at most Most spectra, one pixel per thread.
 template <int Most, bool Noise>
 __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, const DrawPixels w) {
     __shared__ double numbers[Most * Most + Most * (Most + 1) / 2 + Most];
@@ -239,7 +240,7 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
     DrawSums all;
     for (int d = 0; d < t.count; ++d) {
         const DrawPlace draw = t.draws[d];
-        __syncthreads(); // waits until all threads have finished the previous draw
+        __syncthreads(); // All threads must have finished the previous realisation.
         const int p = draw.size, n = p * p + p * (p + 1) / 2 + p;
         for (int k = static_cast<int>(threadIdx.x); k < n; k += threads)
             numbers[k] = t.numbers[draw.numbers + k];
@@ -252,8 +253,8 @@ __global__ void __launch_bounds__(threads) draw_by_thread(const DrawTask t, cons
     if (there) write_draws(t, w, i, valid, room, all);
 }
 
-/// Solves draws of any number of spectra. A thread's arrays are in `scratch`, and it processes every n-th
-/// pixel for n threads.
+/// Solves realisations of any number of spectra. The arrays of a thread are in `scratch`. With n threads,
+/// each thread processes every n-th pixel.
 template <bool Noise>
 __global__ void __launch_bounds__(threads)
     draw_in_memory(const DrawTask t, const DrawPixels w, unsigned char* scratch) {
@@ -267,7 +268,8 @@ __global__ void __launch_bounds__(threads)
         for (int d = 0; valid && d < t.count; ++d) {
             const DrawPlace draw = t.draws[d];
             double squared = 0;
-            for (int first = 0; first < draw.size; first += chunk) // noise is generated again for each chunk
+            // The noise is generated again for each chunk.
+            for (int first = 0; first < draw.size; first += chunk)
                 draw_products<chunk, Noise>(t, w, i, draw, first, room.products, squared);
             solve_draw(t, problem_of(t, draw, t.numbers + draw.numbers), draw, room, squared,
                        w.rmse != nullptr, all);
@@ -276,7 +278,7 @@ __global__ void __launch_bounds__(threads)
     }
 }
 
-/// The draws on one device, shared by all lanes.
+/// The realisations on one device, shared by all workers.
 struct DeviceDraws {
     DrawTask task;
     DeviceBuffer<DrawPlace> draws;
@@ -343,7 +345,7 @@ struct DeviceDraws {
     }
 };
 
-/// Returns the blocks of draw_in_memory() per lane; 0 if the threads' own memory is enough.
+/// Returns the number of blocks of draw_in_memory() per worker; 0 if local memory is large enough.
 int64_t blocks_in_memory(const DrawPlan& plan) {
     if (plan.most <= static_cast<size_t>(own_memory)) return 0;
     const int64_t block =
@@ -383,7 +385,7 @@ class CudaDrawWorker final : public stream::Worker {
                  const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const int64_t pixels = in.lines * in.samples; // the window equals the core
+        const int64_t pixels = in.lines * in.samples; // The window equals the core.
         const auto& numbers = m_plan.options.numbers;
         DrawPixels w;
         w.x = m_x.packed(in, stream);

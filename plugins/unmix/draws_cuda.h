@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws on devices, for the module.
+// Monte Carlo unmixing on devices, for the CUDA module.
 #pragma once
 
 #include "core/cuda_module.h"
@@ -10,7 +10,8 @@
 
 namespace hsi::unmix {
 
-/// Works as make_draws() on devices, to the last bit. Adds the seconds of its kernels to kernel_seconds.
+/// Creates the same operation as make_draws() on devices, with bitwise equal results. Adds the time of its
+/// kernels in seconds to kernel_seconds.
 std::unique_ptr<DrawUnmixing> make_cuda_draws(std::vector<CudaDevice> devices, const Endmembers& library,
                                               const Classes& classes, const DrawOptions& options,
                                               double& kernel_seconds);

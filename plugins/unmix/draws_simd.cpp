@@ -18,12 +18,12 @@ using WordTag = hn::RebindToUnsigned<Tag>;
 using V = hn::Vec<Tag>;
 using W = hn::Vec<WordTag>;
 
-/// math::PlainNumbers for a vector of numbers.
+/// The vector version of math::PlainNumbers.
 struct VectorNumbers {
     using Number = V;
     using Word = W;
     static HWY_INLINE V number(double v) { return hn::Set(Tag(), v); }
-    /// Returns the digits of 2^52 + w.
+    /// Returns 2^52 + w minus 2^52, which converts the word w to a double.
     static HWY_INLINE V of_word(W w) {
         return hn::Sub(hn::BitCast(Tag(), hn::Or(w, hn::Set(WordTag(), 0x4330000000000000u))),
                        number(0x1p52));
@@ -54,7 +54,7 @@ struct VectorNumbers {
 
 #include "math/normal_pair-inl.h"
 
-/// Returns the product of the low halves of w with a word.
+/// Returns the product of the lower half of each word with `by`.
 HWY_INLINE W wide_product(W w, uint32_t by) {
 #if HWY_TARGET == HWY_SCALAR
     return hn::Set(WordTag(), (hn::GetLane(w) & 0xFFFFFFFFu) * by);
@@ -64,8 +64,8 @@ HWY_INLINE W wide_product(W w, uint32_t by) {
 #endif
 }
 
-/// Computes math::philox() for a vector of counters; the upper halves of the words are undefined before the
-/// last round.
+/// Computes math::philox() for a vector of counters. Before the last round, the upper halves of the words are
+/// undefined.
 HWY_INLINE void philox_words(W c0, W c1, W c2, W c3, uint64_t key, W (&words)[4]) {
     const WordTag d;
     auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
@@ -115,7 +115,7 @@ void add_noise(const double* HWY_RESTRICT values, const double* HWY_RESTRICT sig
     }
 }
 
-/// Multiplies K spectra with two vectors of pixels; K x 2 sums stay in registers.
+/// Multiplies K spectra with two vectors of pixels. The K x 2 sums stay in registers.
 template <size_t K>
 HWY_INLINE void multiply_some(const double* HWY_RESTRICT x, int bands, const double* const* spectra,
                               double* HWY_RESTRICT products) {

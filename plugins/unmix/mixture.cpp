@@ -19,8 +19,8 @@ double product(const double* a, const double* b, size_t n) {
     return sum;
 }
 
-/// Returns the columns of E one after the other, each scaled to length 1; with `bordered`, a row of ones is
-/// below them.
+/// Returns the columns of E one after the other, each scaled to length 1. If `bordered` is true, a row of
+/// ones is below them.
 std::vector<double> unit_columns(const Endmembers& e, bool bordered, double longest) {
     const size_t bands = static_cast<size_t>(e.bands()), rows = bands + (bordered ? 1 : 0);
     std::vector<double> columns(rows * e.spectra.size());
@@ -61,8 +61,8 @@ Independence check_endmembers(const Endmembers& e, Method method) {
         throw Error(counted(p, "endmember is", "endmembers are") + " too many for " + counted(bands, "band") +
                         ": at most " + std::to_string(rows),
                     "Use fewer endmembers or more bands.");
-    // Modified Gram-Schmidt, twice, gives E = Q R. The distance of column k from the span of the others is
-    // one over the length of row k of the inverse of R.
+    // Modified Gram-Schmidt, applied twice, gives E = Q R. The distance of column k from the span of the
+    // other columns is 1 / (length of row k of R^-1).
     std::vector<double> q = unit_columns(e, bordered, longest_column(e)), r(p * p);
     for (size_t k = 0; k < p; ++k) {
         double* const column = q.data() + k * rows;
@@ -85,7 +85,8 @@ Independence check_endmembers(const Endmembers& e, Method method) {
     }
     Independence least{std::numeric_limits<double>::infinity(), 0};
     std::vector<double> row(p);
-    for (size_t k = 0; k < p; ++k) { // row k of R^-1, starting at its diagonal
+    // Computes row k of R^-1, starting at its diagonal.
+    for (size_t k = 0; k < p; ++k) {
         std::fill(row.begin(), row.end(), 0.0);
         double squared = 0;
         for (size_t j = k; j < p; ++j) {

@@ -21,9 +21,9 @@ class Mixture {
     size_t size() const { return m_size; }
     size_t bands() const { return m_bands; }
     const double* spectrum(size_t k) const { return m_spectra.data() + k * m_bands; }
-    /// Returns the problem, which points into this object. For scls and fcls, the sum has the weight of a row
-    /// of ones below E that is as long as the longest column. If the sum is exactly one, this changes no
-    /// distance, and it makes a dark endmember harmless.
+    /// Returns the problem, which refers to data of this object. For scls and fcls, the constraint on the sum
+    /// has the weight of a row of ones below E that is as long as the longest column. If the sum is exactly
+    /// one, the row does not change any distance. It prevents numerical problems with dark endmembers.
     const Problem& problem() const { return m_problem; }
 
   private:
@@ -32,13 +32,13 @@ class Mixture {
     Problem m_problem;
 };
 
-/// Solves pixel after pixel on the CPU. Use one object per thread.
+/// Solves pixels one by one on the CPU. Each thread has its own object.
 class Solver {
   public:
     explicit Solver(const Mixture& mixture);
 
-    /// Solves one pixel. products: E'x, p numbers; squared: x'x. The result is in abundances() until the next
-    /// call. Returns |x - E a|^2 if requested.
+    /// Solves one pixel. `products` is E'x (p values), and `squared` is x'x. The result is in abundances()
+    /// until the next call. If `with_residual` is true, returns |x - E a|^2.
     double solve(const double* products, double squared, bool with_residual);
     const std::vector<double>& abundances() const { return m_abundances; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Constrained least squares of one pixel (NNLS, SCLS, FCLS), solved by one thread of the CPU, by one thread
-// of a GPU, or by a team of GPU threads: the same operations in the same order, without fusing, so that all
-// give the same bits. unmix.h and mixture.h describe the method.
+// of a GPU, or by a team of GPU threads. All use the same operations in the same order, without fused
+// operations, so that their results are bitwise equal. unmix.h and mixture.h describe the method.
 #pragma once
 
 #include "core/host_device.h"
@@ -12,36 +12,36 @@
 
 namespace hsi::unmix {
 
-/// The data that all pixels share, for p endmembers. Triangles are those of Cholesky factors, row by row,
-/// with entry (r, c) at triangle(r) + c, and the reciprocal pivots on the diagonal.
+/// The data that all pixels share, for p endmembers. Triangular matrices are Cholesky factors, stored row by
+/// row. Entry (r, c) is at triangle(r) + c, and the diagonal has the reciprocal pivots.
 struct Problem {
-    int size = 0;                       ///< p
-    bool sum = false;                   ///< abundances sum to one
-    bool nonnegative = false;           ///< all abundances are at least 0
-    double weight_squared = 0;          ///< added to every entry of gram before it is factorised
+    int size = 0;                       ///< p, the number of endmembers
+    bool sum = false;                   ///< true if abundances sum to one
+    bool nonnegative = false;           ///< true if all abundances are at least 0
+    double weight_squared = 0;          ///< added to every entry of gram before factorisation
     double longest = 0;                 ///< length of the longest column of E
     const double* gram = nullptr;       ///< E'E, p x p
-    const double* whole = nullptr;      ///< the factor with all rows and columns
-    const double* whole_ones = nullptr; ///< the solution for a right side of ones, p numbers
+    const double* whole = nullptr;      ///< Cholesky factor with all endmembers
+    const double* whole_ones = nullptr; ///< solution for a right side of ones, p values
 };
 
-/// Replaces a pivot that rounding has made 0 or less.
+/// The replacement of a pivot that rounding errors have made 0 or negative.
 inline constexpr double least_pivot = std::numeric_limits<double>::min();
 
 HSI_HOST_DEVICE inline size_t triangle(int rows) {
     return static_cast<size_t>(rows) * (static_cast<size_t>(rows) + 1) / 2;
 }
 
-/// The data of one pixel; all except products are scratch.
+/// The data of one pixel. All except `products` are scratch memory.
 struct Workspace {
-    const double* products = nullptr; ///< E'x, endmember k at k * stride
+    const double* products = nullptr; ///< E'x; the product of endmember k is at k * stride
     size_t stride = 1;
-    double* factor = nullptr;       ///< triangle(p)
-    double* abundances = nullptr;   ///< p
-    double* trial = nullptr;        ///< p: the minimiser over the passive set, in its order
-    double* ones = nullptr;         ///< p
-    int* index = nullptr;           ///< p: the passive endmembers
-    unsigned char* state = nullptr; ///< p
+    double* factor = nullptr;       ///< triangle(p) values
+    double* abundances = nullptr;   ///< p values
+    double* trial = nullptr;        ///< p values: the minimiser over the passive set, in the order of `index`
+    double* ones = nullptr;         ///< p values
+    int* index = nullptr;           ///< p values: indices of the passive endmembers
+    unsigned char* state = nullptr; ///< p values
 };
 
 /// A team of one thread.
@@ -51,39 +51,39 @@ struct Alone {
     HSI_HOST_DEVICE void sync() const {}
     HSI_HOST_DEVICE bool any(bool mine) const { return mine; }
     HSI_HOST_DEVICE double least(double mine) const { return mine; }
-    /// Returns the largest value of all lanes, and its k; of equal ones the smallest k.
+    /// Returns the largest value of all lanes and its k. If values are equal, the smallest k is returned.
     HSI_HOST_DEVICE void best(double&, int&) const {}
-    /// Returns the number of lanes before this one, and of all lanes, for which `mine` is true.
+    /// Returns the number of lanes before this lane, and of all lanes, for which `mine` is true.
     HSI_HOST_DEVICE void count(bool mine, int& before, int& all) const {
         before = 0;
         all = mine ? 1 : 0;
     }
 };
 
-/// Lawson and Hanson's active set, with the sum as a further equation. It begins with all endmembers, and
-/// removes those whose abundances are not positive until none is left to remove. All lanes of the team call
-/// all functions together.
+/// The active set method of Lawson and Hanson, with the constraint on the sum as an additional equation. It
+/// starts with all endmembers, and removes endmembers whose abundances are not positive until all are
+/// positive. All lanes of the team must call all functions together.
 template <class Team>
 class ActiveSet {
   public:
     HSI_HOST_DEVICE ActiveSet(const Problem& problem, const Workspace& space, const Team& team)
         : m_problem(problem), m_space(space), m_team(team) {}
 
-    /// Computes the minimiser, into abundances; squared: x'x.
+    /// Computes the minimiser into abundances; `squared` is x'x.
     HSI_HOST_DEVICE void solve(double squared) {
         start();
         if (!m_problem.nonnegative) return;
-        // The rounding error of a gradient that is zero. Endmembers that are equal except for a thousandth
-        // differ by only the square of that.
+        // The rounding error of a gradient that is zero. It must be small, because the gradients of two
+        // endmembers that differ by a thousandth differ only by the square of a thousandth.
         const double tolerance = 1e-14 * m_problem.longest * (sqrt(squared) + m_problem.longest);
-        // Every round reduces the error, so no passive set occurs twice. Rounding could repeat one, so rounds
-        // are limited.
+        // Every round reduces the error, so no passive set occurs twice. Because rounding errors could repeat
+        // a set, the number of rounds is limited.
         for (int rounds = 0; rounds < 30 * m_problem.size + 30; ++rounds) {
             const int entering = next_to_enter(tolerance);
             if (entering == m_problem.size) return;
             set_state(entering, passive);
             solve_passive();
-            if (fails(entering)) { // only by rounding
+            if (fails(entering)) { // This can happen only because of rounding errors.
                 set_state(entering, barred);
                 gather();
                 continue;
@@ -96,7 +96,7 @@ class ActiveSet {
         }
     }
 
-    /// Returns |x - E a|^2 of the pixel that was solved last.
+    /// Returns |x - E a|^2 of the last pixel that was solved.
     HSI_HOST_DEVICE double residual(double squared) const {
         const int n = m_count;
         for (int i = m_team.lane(); i < n; i += Team::lanes) {
@@ -111,7 +111,7 @@ class ActiveSet {
         return sum > 0 ? sum : 0.0;
     }
 
-    /// Computes the Cholesky factor of the rows and columns `index` of gram + weight_squared.
+    /// Computes the Cholesky factor of gram + weight_squared, restricted to the rows and columns in `index`.
     HSI_HOST_DEVICE static void factorise(const Problem& problem, const int* index, int n, double* lower,
                                           const Team& team) {
         for (int c = 0; c < n; ++c) {
@@ -120,7 +120,7 @@ class ActiveSet {
             double pivot = column[index[c]] + problem.weight_squared;
             for (int i = 0; i < c; ++i)
                 pivot -= pivot_row[i] * pivot_row[i];
-            // Endmembers are independent, so a pivot is above 0 except for rounding.
+            // Endmembers are independent, so a pivot is above 0 except for rounding errors.
             const double over = 1 / sqrt(pivot > least_pivot ? pivot : least_pivot);
             for (int r = first_from(c, team); r < n; r += Team::lanes) {
                 double* const row = lower + triangle(r);
@@ -137,7 +137,7 @@ class ActiveSet {
         }
     }
 
-    /// Replaces x and, with Both, y by (L L')^-1 x and (L L')^-1 y, n numbers each.
+    /// Replaces x by (L L')^-1 x. If `Both` is true, also replaces y by (L L')^-1 y. Each has n values.
     template <bool Both>
     HSI_HOST_DEVICE static void substitute(const double* lower, int n, double* x, double* y,
                                            const Team& team) {
@@ -148,10 +148,10 @@ class ActiveSet {
     }
 
   private:
-    enum State : unsigned char { outside, passive, barred }; ///< barred: rounding keeps it outside
+    enum State : unsigned char { outside, passive, barred }; ///< barred: excluded because of rounding errors
 
-    /// Returns the first of the lane's rows (those that are `lane` modulo the lanes) that is not before
-    /// `from`.
+    /// Returns the lane's first row that is not before `from`. A row belongs to the lane whose index equals
+    /// the row index modulo the number of lanes.
     HSI_HOST_DEVICE static int first_from(int from, const Team& team) {
         const int row = from / Team::lanes * Team::lanes + team.lane();
         return row < from ? row + Team::lanes : row;
@@ -181,8 +181,8 @@ class ActiveSet {
         }
     }
 
-    /// Does the same operations on every number, in the same order. The division by the pivots is at the end,
-    /// so that no lane reads a value that another lane writes.
+    /// Does the same operations on every value in the same order. The division by the pivots comes last, so
+    /// that no lane reads a value that another lane writes.
     template <bool Both>
     HSI_HOST_DEVICE static void substitute_together(const double* lower, int n, double* x, double* y,
                                                     const Team& team) {
@@ -223,7 +223,7 @@ class ActiveSet {
         return m_space.products[static_cast<size_t>(k) * m_space.stride];
     }
 
-    /// Returns entry k of E'E a. Abundances outside of the passive set are 0.
+    /// Returns entry k of E'E a. Abundances outside the passive set are 0.
     HSI_HOST_DEVICE double explained(int k) const {
         double sum = 0;
         for (int i = 0; i < m_count; ++i) {
@@ -238,7 +238,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// Collects the passive endmembers in index, in their order.
+    /// Collects the indices of the passive endmembers in order.
     HSI_HOST_DEVICE void gather() {
         m_count = 0;
         for (int first = 0; first < m_problem.size; first += Team::lanes) {
@@ -252,7 +252,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// Computes the minimiser over the passive set alone, into trial.
+    /// Computes the minimiser over the passive set, into trial.
     HSI_HOST_DEVICE void solve_passive() {
         gather();
         const int n = m_count;
@@ -274,7 +274,7 @@ class ActiveSet {
             u += m_space.trial[i];
             v += along[i];
         }
-        const double excess = (u - 1) / v; // of the sum, per unit along v
+        const double excess = (u - 1) / v; // excess of the sum, per unit along v
         m_team.sync();
         for (int i = m_team.lane(); i < n; i += Team::lanes)
             m_space.trial[i] -= excess * along[i];
@@ -305,7 +305,7 @@ class ActiveSet {
         m_team.sync();
     }
 
-    /// Finds the first feasible point.
+    /// Computes the first feasible point.
     HSI_HOST_DEVICE void start() {
         for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
             m_space.state[k] = passive;
@@ -321,8 +321,8 @@ class ActiveSet {
         keep();
     }
 
-    /// Returns the endmember outside of the passive set whose abundance would lower the error the most; p:
-    /// none.
+    /// Returns the endmember outside the passive set whose abundance would lower the error most; p if there
+    /// is none.
     HSI_HOST_DEVICE int next_to_enter(double tolerance) const {
         double mean = 0;
         if (m_problem.sum) {
@@ -350,8 +350,8 @@ class ActiveSet {
         return best;
     }
 
-    /// Moves the abundances towards the trial until one becomes zero; endmembers with zero abundance leave
-    /// the passive set.
+    /// Moves the abundances towards the trial until one of them becomes zero. Endmembers with zero abundance
+    /// leave the passive set.
     HSI_HOST_DEVICE void step_to_border() {
         double share = 1;
         for (int i = m_team.lane(); i < m_count; i += Team::lanes) {

@@ -14,7 +14,7 @@
 namespace hsi::unmix {
 namespace {
 
-constexpr int64_t strip = 128; ///< pixels whose products are computed together
+constexpr int64_t strip = 128; ///< number of pixels whose products are computed together
 
 class UnmixWorker final : public stream::Worker {
   public:
@@ -36,7 +36,7 @@ class UnmixWorker final : public stream::Worker {
     int64_t valid = 0, invalid = 0;
 
   private:
-    /// Computes E'x and x'x of a strip. The sums of a pixel run over the bands in their order.
+    /// Computes E'x and x'x of a strip. The sums of a pixel add the bands in order.
     void multiply(const CubeView<float>& in, int64_t line, int64_t first, size_t count) {
         const size_t p = m_mixture.size();
         std::fill(m_products.begin(), m_products.end(), 0.0);

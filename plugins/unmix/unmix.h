@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Linear spectral unmixing: the abundances a of p endmembers (the columns of E) in every pixel x, the
-// minimiser of |x - E a|^2
+// Linear spectral unmixing: the abundances a of p endmembers (the columns of E) in every pixel x, which
+// minimise |x - E a|^2. The four methods are:
 //   ucls  without constraint          nnls  a >= 0
 //   scls  sum of a = 1                fcls  a >= 0 and sum of a = 1
 //
 // D. C. Heinz, C.-I. Chang: Fully Constrained Least Squares Linear Spectral Mixture Analysis Method for
 // Material Quantification in Hyperspectral Imagery, IEEE TGRS 39(3), 2001, states the four problems. Its row
-// of large weights for the sum is an approximation. Here the constraint is exact, and so is the minimiser: an
-// active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23, with the sum as a
-// further equation.
+// of large weights approximates the constraint on the sum. Here, the constraint and the minimiser are exact.
+// The method is an active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23,
+// with the sum as an additional equation.
 //
 // All values are in double precision, pixel by pixel, so results do not depend on tiles, threads, the
 // processor or a GPU.
@@ -29,11 +29,12 @@ namespace hsi::unmix {
 
 /// Costs for `-device auto` (core/cost.h).
 namespace cost {
-inline constexpr Cost product{4.5e-10, 3e-13};    ///< per value and endmember
-inline constexpr Cost round{1.5e-9, 1e-11};       ///< per pixel, round and pair of endmembers
-inline constexpr Cost draw_product{7e-11, 3e-13}; ///< with draws: per value and spectrum
-inline constexpr Cost draw_noise{2.7e-9, 5e-12};  ///< per value and draw
-inline constexpr Cost draw_round{7e-10, 1e-11};   ///< per pixel, draw and cube of its spectra
+inline constexpr Cost product{4.5e-10, 3e-13};    ///< seconds per value and endmember
+inline constexpr Cost round{1.5e-9, 1e-11};       ///< seconds per pixel, round and pair of endmembers
+inline constexpr Cost draw_product{7e-11, 3e-13}; ///< with realisations: seconds per value and spectrum
+inline constexpr Cost draw_noise{2.7e-9, 5e-12};  ///< seconds per value and realisation
+/// Seconds per pixel and realisation, for each unit of (number of spectra)^3.
+inline constexpr Cost draw_round{7e-10, 1e-11};
 } // namespace cost
 
 enum class Method { ucls, nnls, scls, fcls };
@@ -43,59 +44,60 @@ inline constexpr std::pair<const char*, Method> method_names[] = {
 inline const char* name_of(Method method) {
     for (const auto& one : method_names)
         if (one.second == method) return one.first;
-    return nullptr; // the only endmember
+    return nullptr; // Unreachable, since all methods are in the table.
 }
 
-/// Return whether abundances sum to one, and whether all are at least 0.
+/// Return whether abundances sum to one, and whether all abundances are at least 0.
 inline bool sums_to_one(Method m) { return m == Method::scls || m == Method::fcls; }
 inline bool is_nonnegative(Method m) { return m == Method::nnls || m == Method::fcls; }
 
 struct Endmembers {
-    std::vector<std::string> names;           ///< p of them, for messages
-    std::vector<std::vector<double>> spectra; ///< p of equal length, in the units of the scene
+    std::vector<std::string> names;           ///< p names, for messages
+    std::vector<std::vector<double>> spectra; ///< p spectra of equal length, in the units of the scene
     int count() const { return static_cast<int>(spectra.size()); }
     int bands() const { return spectra.empty() ? 0 : static_cast<int>(spectra.front().size()); }
 };
 
 /// The distance of the least independent endmember from the span of the others.
 struct Independence {
-    double distance = 1; ///< of the spectrum, scaled to length 1
-    int endmember = 0;   ///< 0-based
+    double distance = 1; ///< distance of the spectrum, scaled to length 1
+    int endmember = 0;   ///< index of the endmember (0-based)
 };
 
-/// Abundances are accurate from this distance on.
+/// The distance from which on abundances are accurate.
 inline constexpr double safe_distance = 1e-4;
 
-/// Returns the independence of the columns of E. For scls and fcls, E has a further row that contains the
-/// length of the longest column, which distinguishes endmembers that differ only in brightness. Throws Error
-/// that names the spectrum if its distance is 1e-6 or less (this covers duplicate endmembers, a zero
-/// endmember for ucls and nnls, and more endmembers than bands), if a value is not finite, and without
+/// Returns the independence of the columns of E. For scls and fcls, E has an additional row with the length
+/// of the longest column, which distinguishes endmembers that differ only in brightness. Throws an Error that
+/// names the spectrum if its distance is 1e-6 or less. This covers duplicate endmembers, a zero endmember for
+/// ucls and nnls, and more endmembers than bands. Also throws if a value is not finite or if there are no
 /// endmembers.
 Independence check_endmembers(const Endmembers& endmembers, Method method);
 
 struct Options {
     Method method = Method::fcls;
-    bool rmse = false; ///< a further output: sqrt(mean over the bands of (x - E a)^2), one band
-    bool sums = false; ///< on devices: Unmixing::sums() are computed too
+    bool rmse = false; ///< additional output: sqrt(mean over the bands of (x - E a)^2), one band
+    bool sums = false; ///< on devices: also compute Unmixing::sums()
 };
 
-/// Unmixes. The counts are complete after the pass.
+/// The unmixing operation. Its counts are complete after the pass.
 class Unmixing : public stream::CountingOperation {
   public:
-    /// Returns, if requested, the sums over the valid pixels of abundances and of the squares of the errors
-    /// as written.
+    /// Returns two sums over the valid pixels: of the abundances, and of the squares of the errors. Both are
+    /// sums of the values as written. They are available only if requested.
     const math::ExactSums& sums() const { return m_sums; }
 
   protected:
     math::ExactSums m_sums{2};
 };
 
-/// Returns the bands of the outputs: `size` abundances, and the error if requested.
+/// Returns the number of bands of each output: `size` abundances, and one band for the error if requested.
 std::vector<int> bands_of(int size, bool rmse);
 
-/// Creates the operation on the CPU. Output 0: one abundance per band, in the order of the endmembers,
-/// exactly 0 outside of the active set. Output 1, if requested: the root mean square error. A pixel is
-/// invalid (NaN in both) if a value is not finite or all are zero. Throws as check_endmembers().
+/// Creates the operation on the CPU. Output 0 has one abundance per band, in the order of the endmembers.
+/// Abundances outside the active set are exactly 0. Output 1, if requested, is the root mean square error. A
+/// pixel is invalid (NaN in both outputs) if a value is not finite or if all values are zero. Throws Error
+/// like check_endmembers().
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options);
 
 struct Classes;
@@ -106,16 +108,16 @@ class DrawUnmixing;
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Works as the function above.
+    /// Creates the same operation as the function above.
     virtual std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) = 0;
-    /// Works as the function in draws.h.
+    /// Creates the same operation as the function in draws.h.
     virtual std::unique_ptr<DrawUnmixing> make_draws(const Endmembers& library, const Classes& classes,
                                                      const DrawOptions& options) = 0;
-    /// Computes squares[i], the sum of the squares of pixel i, counted line by line, of a scene on the
-    /// device. Returns false if this is not a device.
+    /// Computes squares[i], the sum of the squares of pixel i, for a scene on the device. Pixels are counted
+    /// line by line. Returns false if this backend is not a device.
     virtual bool sum_squares(const CubeView<float>& /*scene*/, double* /*squares*/) { return false; }
-    /// Returns the seconds of all kernels since the backend was created, without copies, summed over the
-    /// lanes (which slow each other on a shared device); 0 on the CPU.
+    /// Returns the total time in seconds of all kernels since the backend was created, without copies, summed
+    /// over the workers; 0 on the CPU. Workers on the same device slow each other down.
     virtual double kernel_seconds() const { return 0; }
     /// Returns the free bytes of the device with the least free memory; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

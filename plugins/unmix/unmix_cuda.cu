@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_unmix.so: unmixing on GPUs. Operations are in the CPU's order and not fused (the file is compiled
-// with -fmad=false), so abundances equal the CPU's bit by bit. The first kernel computes E'x and x'x, some
-// endmembers at a time. The second solves the active set. For few endmembers, one thread solves a pixel, with
-// its arrays in its own memory. For more endmembers, one warp solves a pixel, with its arrays in shared
-// memory or, if they do not fit, in device memory.
+// hsi_cuda_unmix.so: unmixing on GPUs. The file is compiled with -fmad=false, and operations are in the CPU's
+// order, so abundances are bitwise equal to the CPU's. The first kernel computes E'x and x'x, some endmembers
+// at a time. The second kernel solves the active set. For few endmembers, one thread solves a pixel, with its
+// arrays in local memory. For more endmembers, one warp solves a pixel, with its arrays in shared memory or,
+// if they do not fit, in device memory.
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "core/valid_pixel.h"
@@ -36,16 +36,17 @@ using stream::TileLimits;
 
 constexpr int threads = 128;
 constexpr int chunk = cuda::rows_at_once;
-constexpr int own_memory = 16; ///< up to this number of endmembers, a thread's arrays fit into its own memory
+/// Up to this number of endmembers, the arrays of a thread fit into its local memory.
+constexpr int own_memory = 16;
 constexpr int warp = 32;
-/// Limit per lane for the arrays of warps that do not fit into shared memory.
+/// Limit per worker for the arrays of warps that do not fit into shared memory.
 constexpr int64_t most_numbers = int64_t{256} << 20;
 
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
 
 /// Computes products[k][pixel] = sum over the bands of e[k] x, and squared[pixel] = sum of x^2, for the
-/// endmembers of chunk blockIdx.y. spectra: cuda::chunked_rows().
+/// endmembers of chunk blockIdx.y. `spectra` has the layout of cuda::chunked_rows().
 __global__ void multiply(const float* __restrict__ x, int64_t pixels, int bands, int size,
                          const double* __restrict__ spectra, double* products, double* squared) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -70,7 +71,7 @@ struct Pixels {
 
 __device__ float rmse_of(double residual, double bands) { return static_cast<float>(sqrt(residual / bands)); }
 
-/// Unmixes with at most Most endmembers, one pixel per thread. Data that all pixels share are in shared
+/// Unmixes with at most Most endmembers, one pixel per thread. The data that all pixels share are in shared
 /// memory.
 template <int Most>
 __global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, const Pixels w) {
@@ -114,7 +115,7 @@ __global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, cons
     if (w.rmse) w.rmse[i] = rmse_of(active.residual(squared), w.bands);
 }
 
-/// The threads of a warp. All of them are active, since blocks consist of whole warps.
+/// The threads of a warp. All threads are active, since blocks consist of whole warps.
 struct Warp {
     static constexpr int lanes = warp;
     __device__ int lane() const { return static_cast<int>(threadIdx.x) % warp; }
@@ -147,8 +148,8 @@ __host__ __device__ int64_t warp_bytes(int64_t p) {
     return 8 * (p * (p + 1) / 2 + 4 * p) + (5 * p + 7) / 8 * 8;
 }
 
-/// Unmixes every n-th pixel per warp, for n warps. numbers: warp_bytes() per warp; null if the arrays are in
-/// shared memory.
+/// With n warps, each warp unmixes every n-th pixel. `numbers` has warp_bytes() bytes per warp; it is null if
+/// the arrays are in shared memory.
 __global__ void __launch_bounds__(threads)
     unmix_by_warp(const Problem problem, const Pixels w, unsigned char* numbers) {
     extern __shared__ double shared[];
@@ -185,19 +186,19 @@ __global__ void __launch_bounds__(threads)
         }
         for (int k = team.lane(); k < p; k += warp)
             w.abundances[k * w.count + i] = valid ? static_cast<float>(space.abundances[k]) : nanf("");
-        team.sync(); // the next pixel reuses the arrays
+        team.sync(); // The next pixel reuses the arrays.
     }
 }
 
 /// The sums over the pixels of a tile.
 struct TallyView {
-    cuda::ExactView sums;       ///< two: sums of abundances and of squared errors
-    unsigned long long* counts; ///< valid pixels, invalid pixels
-    bool adds;                  ///< computes the sums; the pixels' `rmse` must exist
+    cuda::ExactView sums;       ///< two sums: of abundances and of squared errors
+    unsigned long long* counts; ///< number of valid pixels, number of invalid pixels
+    bool adds;                  ///< true: compute the sums, which requires the pixels' `rmse`
 };
 
-/// Adds a tile to the sums. Threads of a block add to shared memory first, since all threads add to the same
-/// few digits.
+/// Adds a tile to the sums. The threads of a block add to shared memory first, since all threads add to the
+/// same few digits.
 __global__ void __launch_bounds__(threads) tally_kernel(const Pixels w, int size, TallyView to) {
     __shared__ unsigned long long digit[cuda::digit_rows * 2], counts[2];
     __shared__ double special[2];
@@ -253,8 +254,8 @@ struct Warps {
             of_block = static_cast<int>(std::min<int64_t>(threads / warp, most_shared / warp_bytes(p)));
             shared = static_cast<int>(of_block * warp_bytes(p));
             most_blocks = processors * 64;
-            // All operations share the kernel, so it is allowed all shared memory, not only what this
-            // operation needs.
+            // All operations share the kernel. It is therefore allowed to use all shared memory, instead of
+            // only the memory that this operation needs.
             HSI_CUDA_CHECK(cudaFuncSetAttribute(unmix_by_warp, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                 most_shared));
         } else {
@@ -265,12 +266,12 @@ struct Warps {
         }
     }
     int of_block = 0;
-    int shared = 0; ///< bytes per block
+    int shared = 0; ///< bytes of shared memory per block
     int most_blocks = 0;
-    int64_t numbers = 0; ///< bytes of device memory
+    int64_t numbers = 0; ///< bytes of device memory for the arrays
 };
 
-/// The endmembers on one device, shared by all lanes.
+/// The endmembers on one device, shared by all workers.
 struct DeviceMixture {
     Problem problem;
     DeviceBuffer<double> spectra, gram, whole, whole_ones;
@@ -305,7 +306,7 @@ class CudaWorker final : public stream::Worker {
         m_counts.clear(m_stream.get());
     }
 
-    /// numbers: bytes of Warps::numbers.
+    /// `numbers` is Warps::numbers.
     static uint64_t device_bytes(int64_t bands, int64_t p, bool rmse, int64_t numbers, const TileLimits& l) {
         const int64_t pixels = l.core_samples * l.core_lines;
         return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) + numbers +
@@ -316,7 +317,7 @@ class CudaWorker final : public stream::Worker {
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const int64_t pixels = in.lines * in.samples; // the window equals the core
+        const int64_t pixels = in.lines * in.samples; // The window equals the core.
         const float* const x = m_x.packed(in, stream);
         float* const abundances = m_abundances.begin(out[0]);
         float* const rmse = m_wants_rmse ? m_rmse.begin(out[1]) : m_adds ? m_rmse.scratch() : nullptr;
@@ -340,7 +341,7 @@ class CudaWorker final : public stream::Worker {
         kernel_seconds += m_clock.seconds();
         m_pixels += pixels;
     }
-    /// Adds the sums of this lane after the last tile.
+    /// Adds the sums of this worker after the last tile.
     void finish(int64_t& valid, int64_t& invalid, math::ExactSums& sums) {
         const DeviceGuard guard(m_ordinal);
         const auto memory = process_is_ours()
@@ -384,7 +385,7 @@ class CudaWorker final : public stream::Worker {
     cuda::KernelClock m_clock;
     cuda::TileInput m_x;
     cuda::TileOutput m_abundances, m_rmse;
-    cuda::ExactDeviceSums m_sums; ///< sums over the pixels
+    cuda::ExactDeviceSums m_sums; ///< sums over the pixels of all tiles
     DeviceBuffer<unsigned long long> m_counts;
     int64_t m_pixels = 0;
     DeviceBuffer<double> m_products, m_squared;

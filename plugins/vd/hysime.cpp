@@ -13,10 +13,10 @@
 namespace hsi::vd {
 namespace {
 
-constexpr double least_eigenvalue = 1e-12; ///< of R, scaled to a unit diagonal
-constexpr double added_noise = 1e-5;       ///< share of the mean signal power of a band
+constexpr double least_eigenvalue = 1e-12; ///< smallest eigenvalue of R, scaled to a unit diagonal
+constexpr double added_noise = 1e-5; ///< noise that is added, relative to the mean signal power of a band
 
-/// Returns the inverse of a matrix, with eigenvalues below least_eigenvalue raised to it.
+/// Returns the inverse of a matrix. Eigenvalues below least_eigenvalue are raised to least_eigenvalue.
 std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands) {
     const auto n = static_cast<size_t>(bands);
     const auto eigen = math::eigen_symmetric(matrix, bands);
@@ -31,8 +31,8 @@ std::vector<double> bounded_inverse(const std::vector<double>& matrix, int bands
     return inverse;
 }
 
-/// Returns R^-1, computed from R scaled to a unit diagonal, so that bands have similar sizes. resolved: false
-/// where eigenvalues are rounding errors; the smallest larger eigenvalue replaces them.
+/// Returns R^-1. It is computed from R scaled to a unit diagonal, so that bands have similar magnitudes. Sets
+/// `resolved` to false if some eigenvalues are rounding errors; least_eigenvalue replaces them.
 std::vector<double> inverse_of(const std::vector<double>& products, int bands, bool& resolved) {
     const auto n = static_cast<size_t>(bands);
     std::vector<double> length, scaled(n * n);
@@ -65,7 +65,7 @@ SignalSubspace hysime(const stream::SceneStatistics& scene) {
     const auto products = scene.mean_products();
     SignalSubspace result;
     const auto inverse = inverse_of(products, scene.bands, result.resolved);
-    std::vector<double> residual(n), signal(n * n); // D, Rs
+    std::vector<double> residual(n), signal(n * n); // D and Rs
     for (size_t b = 0; b < n; ++b)
         residual[b] = 1 / inverse[b * (n + 1)];
     double trace = 0;

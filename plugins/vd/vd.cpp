@@ -12,8 +12,8 @@
 namespace hsi::vd {
 
 double upper_quantile(double p) {
-    // Q(x) = erfc(x / sqrt 2) / 2 falls strictly. Bisects an interval that contains the solution for each
-    // double p, until doubles cannot be halved.
+    // Q(x) = erfc(x / sqrt 2) / 2 falls strictly. The interval contains the solution for each double p, and
+    // is bisected until doubles cannot be halved.
     double low = -40, high = 40;
     for (int i = 0; i < 200; ++i) {
         const double middle = 0.5 * (low + high);
@@ -54,7 +54,7 @@ Dimensionality estimate(const stream::SceneStatistics& scene, Method method, dou
     const auto of_correlation = math::eigenvalues_symmetric(correlation, scene.bands);
     const auto of_covariance = math::eigenvalues_symmetric(covariance, scene.bands);
     const double factor = upper_quantile(false_alarm);
-    // Smaller eigenvalues are rounding errors of zero.
+    // Eigenvalues below this limit are zeros with rounding errors.
     const double floor =
         static_cast<double>(bands) * std::numeric_limits<double>::epsilon() * of_correlation.front();
     for (size_t i = 0; i < bands; ++i) {
