@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_info: describes a file as the suite reads it, and the memory and tiles that each tool needs for
-// it.
+// gdal_hsi_info: describes a file as the suite reads it, and the memory that each tool needs for the file.
 #include "atdca/atdca.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -182,8 +181,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
-/// Adds the band numbers. told: true if the numbers are band numbers of a scene; false if they may be row
-/// numbers of a table.
+/// Adds band numbers. told: true for numbers of a scene's bands; false if they may be rows of a table.
 void add_band_numbers(Facts& facts, const std::vector<int>& numbers, bool told) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
     const std::string range = "from " + std::to_string(*low) + " to " + std::to_string(*high);
@@ -334,8 +332,7 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     }
 }
 
-/// Finds the mean, minimum and maximum of each band over the valid pixels. With `each`, over all values of
-/// the band.
+/// Finds mean, minimum and maximum of each band over the valid pixels or, with `each`, over all its values.
 class ExtremesScan final : public stream::StatisticsScan {
   public:
     ExtremesScan(const stream::CubeShape& scene, bool each)
@@ -512,8 +509,7 @@ std::string file_word(const std::string& path) {
 std::string free_name(const std::string& path, const std::string& what, const char* extension) {
     std::string stem = std::filesystem::path(path).stem().string();
     for (char& c : stem)
-        // The path may be a part of a file, such as NETCDF:"a.nc":cube.
-        if (c == ':' || c == '"' || c == '/') c = '_';
+        if (c == ':' || c == '"' || c == '/') c = '_'; // for names such as NETCDF:"a.nc":cube
     std::string name = stem + "_" + what + extension;
     for (int k = 2; raster::is_there(name); ++k)
         name = stem + "_" + what + "_" + std::to_string(k) + extension;
@@ -626,8 +622,7 @@ void add_counts(Facts& facts, const raster::SpectralLibrary& library) {
     facts.add("empty_bands", "Empty bands:", empty, empty.empty() ? "none" : tool::list_text(empty));
 }
 
-/// Describes a library. not_a_scene: the reason why the file cannot be read as a scene; empty if the reason
-/// need not be stated.
+/// Describes a library. not_a_scene: reason why the file is not a scene; empty if it need not be stated.
 Facts describe(const std::string& path, const raster::SpectralLibrary& library, const Settings& s,
                const std::string& not_a_scene) {
     Facts facts;
@@ -698,9 +693,8 @@ std::string as_library(const std::string& path, const Error& as_scene) {
     }
 }
 
-/// Lists src as a spectral library if it cannot be read as a scene and is clearly a library. \throws Error
-/// with the reasons why src is neither a scene nor a library, and UsageError for options that apply only to
-/// rasters.
+/// Lists src as a spectral library, if it is clearly a library. \throws Error with the reasons why src is
+/// neither a scene nor a library, and UsageError for options that apply only to rasters.
 void list_library(tool::Run& run, const Settings& s, const Error& as_scene) {
     const auto& source = run.options().source;
     const auto library = raster::plain_library(source.path);
