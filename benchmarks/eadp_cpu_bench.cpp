@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Diffusion profiles on the CPU, from memory to memory, compared with the published OpenMP version of paper
 // 001. The published results are checked against ours. Also measures the memory bandwidth of the machine,
-// which limits FED steps that each pass over memory.
+// which limits the speed of FED steps if each step is a separate pass over memory.
 #include "eadp/eadp_simd.h"
 #include "eadp/profile.h"
 #include "published/eadp.h"

@@ -47,7 +47,7 @@ struct Settings {
     Better better = Better::automatic;
     int64_t guard = 0;
     std::string curves, roc, recall;
-    bool joined = false; ///< true if the map is one of several maps that count together
+    bool joined = false; ///< true if the map is one of several maps whose confusion matrices are added
     bool several() const { return folds > 0 || joined; }
 };
 

@@ -256,7 +256,7 @@ void run_cluster(tool::Run& run, Settings s) {
                                    "the centres start far from the pixels, but move to them");
     }
     const int wanted = library.spectra.empty() ? s.count : static_cast<int>(library.spectra.size());
-    // Refuses outputs that cannot be written before the work begins.
+    // Rejects outputs that cannot be written, before the work begins.
     outputs_of(run, s, *source, wanted);
     if (!s.centres.empty())
         raster::check_library_output(

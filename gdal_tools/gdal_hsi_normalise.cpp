@@ -60,7 +60,7 @@ using tool::Content;
 // Scenes
 // ----------------------------------------------------------------------------------------------------------
 
-/// A scene, the angles of its pixels, and a cube with both.
+/// A scene and the angles of its pixels. cube() returns both as one cube.
 struct Opened {
     std::shared_ptr<raster::RasterSource> scene;
     Geometry geometry;
